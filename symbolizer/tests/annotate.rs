@@ -8,7 +8,7 @@
 
 mod recordings;
 
-use recordings::{PROCESS, PROGRAM, PROGRAM_AT, Recording, THREAD, code, shapes};
+use recordings::{PROCESS, PROGRAM, PROGRAM_AT, Recording, THREAD, code, function, shapes};
 use std::collections::BTreeMap;
 use vmscope_records::{
     BoundaryRule, BytecodePc, ChainFrame, Constituent, ConstituentKind, Cover, Exactness,
@@ -16,9 +16,9 @@ use vmscope_records::{
     Symbols, TimeNs,
 };
 use vmscope_symbolizer::annotate::{
-    Annotation, ByMethod, Candidate, Choice, Inlined, Listed, Located, MAX_DEPTH, Origin, Row,
-    Spot, Taken, annotate, calls, candidates, choose, hottest, hottest_method, machine_code, sides,
-    versions,
+    Annotation, ByMethod, Calls, Candidate, Choice, Inlined, Listed, Located, MAX_DEPTH, Origin,
+    Row, Spot, Subject, Taken, annotate, calls, candidates, choose, hottest, hottest_method,
+    machine_code, sides, versions,
 };
 use vmscope_symbolizer::{Filter, Profile, Stop, Summary, profile_of};
 
@@ -547,6 +547,11 @@ fn the_versions(profile: &Profile, name: &str) -> Vec<(String, bool)> {
         .collect()
 }
 
+fn calls_of(profile: &Profile, filter: &Filter, subject: &Subject) -> Calls {
+    let located = Located::of(profile, &ByMethod::of(profile), subject);
+    calls(profile, filter, &located, &Stop::new()).unwrap()
+}
+
 #[test]
 fn callers_and_callees_are_counted_once_a_stack() {
     let profile = profile_of(
@@ -556,7 +561,7 @@ fn callers_and_callees_are_counted_once_a_stack() {
     );
     let filter = Filter::default();
     for candidate in candidates(&profile, &filter).iter().take(20) {
-        let calls = calls(&profile, &filter, &candidate.subject, &Stop::new()).unwrap();
+        let calls = calls_of(&profile, &filter, &candidate.subject);
         // The stack contains the method whenever the site does, and counts each sample once.
         assert!(calls.samples >= candidate.all, "{}", candidate.label);
         assert_eq!(calls.own, candidate.own, "{}", candidate.label);
@@ -565,7 +570,87 @@ fn callers_and_callees_are_counted_once_a_stack() {
         let called: u64 = calls.callees.iter().map(|call| call.samples).sum();
         assert!(called >= calls.samples - calls.own, "{}", candidate.label);
         assert!(all.map(|call| call.inlined).sum::<u64>() >= candidate.all - candidate.own);
+        // What is no sample of the method's own sites was called from one of its places.
+        let mut annotation = Annotation::of(&profile, &filter, &candidate.subject);
+        annotation.put_calls(&calls);
+        let called: u64 = annotation.rows.iter().map(|row| row.called).sum();
+        let others = calls.samples - candidate.all;
+        assert!(called >= others, "{}: {called}", candidate.label);
+        assert_eq!(samples_of(&annotation.rows), candidate.all);
     }
+}
+
+/// A method is found by name where samples are only in the code it called.
+#[test]
+fn a_method_without_samples_has_call_sites() {
+    let frame = |function: &str, line| NativeFrame {
+        function: function.into(),
+        file: "/src/run.c".into(),
+        line,
+    };
+    let piece = |start, frames| NativeLines {
+        start: FileOffset(start),
+        end: FileOffset(start + 0x10),
+        frames,
+        exactness: Exactness::Exact,
+    };
+    let mut run = function(0, 0x100, "run");
+    run.lines = vec![
+        piece(0x10, vec![frame("run", 5)]),
+        // `run` goes through an inlined `each`.
+        piece(0x20, vec![frame("each", 2), frame("run", 7)]),
+    ];
+    let mut recording = Recording::of("native");
+    recording.put(Record::Symbols(Symbols {
+        owner: SymbolOwner::Module(PROGRAM),
+        functions: vec![
+            run,
+            function(0x100, 0x100, "work"),
+            function(0x200, 0x100, "runner"),
+        ],
+        note: String::new(),
+    }));
+    let at = |offset: u64| PROGRAM_AT + offset;
+    let stacks: [(u64, &[u64]); 4] = [
+        (2, &[at(0x110), at(0x18)]),
+        (3, &[at(0x110), at(0x28)]),
+        // Recursion counts each place once.
+        (4, &[at(0x110), at(0x18), at(0x18), at(0x28)]),
+        (1, &[at(0x210)]),
+    ];
+    let samples = stacks
+        .iter()
+        .flat_map(|&(samples, stack)| (0..samples).map(move |_| stack));
+    for (stack, time) in samples.zip(1..) {
+        recording.put(recordings::stack_sample(
+            time,
+            THREAD,
+            stack.iter().copied(),
+        ));
+    }
+    recording.end(100);
+    let profile = recording.profile();
+    let filter = Filter::default();
+    let all = candidates(&profile, &filter);
+    // `run` is the whole name of the one without samples; `ru` prefers the one with samples.
+    let one = |name| match choose(&profile, &all, name) {
+        Choice::One(subject) => subject,
+        other => panic!("{name:?}: {other:?}"),
+    };
+    let name_of = |name| Annotation::of(&profile, &filter, &one(name)).name;
+    assert_eq!(name_of(Some("run")), "run");
+    assert_eq!(name_of(Some("ru")), "runner");
+    assert_eq!(name_of(None), "work");
+    let run = one(Some("run"));
+    let calls = calls_of(&profile, &filter, &run);
+    assert_eq!((calls.total, calls.samples, calls.own), (10, 9, 0));
+    let mut annotation = Annotation::of(&profile, &filter, &run);
+    assert_eq!(annotation.all.samples(), 0);
+    annotation.put_calls(&calls);
+    assert_eq!(annotation.file, "/src/run.c");
+    let rows = annotation.rows.iter();
+    let rows: Vec<_> = rows.map(|row| (row.line, row.called)).collect();
+    assert_eq!(rows, [(Some(5), 6), (Some(7), 7)]);
 }
 
 /// Without recorded chains, inlined functions are the only calls. Sums suffice for every filter.
@@ -586,7 +671,7 @@ fn without_chains_calls_are_what_was_inlined() {
     let mut inlined = 0;
     for filter in [Filter::default(), second] {
         for candidate in &candidates(&profile, &filter) {
-            let calls = calls(&profile, &filter, &candidate.subject, &Stop::new()).unwrap();
+            let calls = calls_of(&profile, &filter, &candidate.subject);
             assert_eq!(calls.samples, candidate.all, "{}", candidate.label);
             assert_eq!(calls.own, candidate.own, "{}", candidate.label);
             for call in calls.callers.iter().chain(&calls.callees) {

@@ -12,6 +12,45 @@ fn number(value: &Value) -> u64 {
     value.as_u64().unwrap_or_else(|| panic!("{value}"))
 }
 
+/// A function of known chains that has no samples of its own.
+#[test]
+fn a_function_that_only_calls_is_found_by_its_callees() {
+    let folder = Folder::new();
+    let Some(program) = programs::build(programs::RECURSION) else {
+        return;
+    };
+    if !can_sample() {
+        return;
+    }
+    let program = program.to_str().expect("UTF-8");
+    record(&folder, &["--quiet", "--call-graph=fp"], &[program]).code(0);
+    let annotate = |arguments: &[&str]| {
+        let mut command = command(["annotate", "out.vmscope"]);
+        command.args(arguments).current_dir(folder.path());
+        run(command)
+    };
+    let called = annotate(&["chain_b", "--json"]).code(0).json();
+    let stacks = &called["stacks"];
+    let inclusive = number(&stacks["inclusive"]);
+    // Its own instructions are few beside those of `chain_c`, half of the CPU time.
+    assert!(inclusive > 100, "{called}");
+    assert!(
+        number(&called["all"]["samples"]) * 20 < inclusive,
+        "{called}"
+    );
+    assert_eq!(stacks["callers"][0]["method"], "chain_a");
+    assert_eq!(stacks["callees"][0]["method"], "chain_c");
+    let rows = called["rows"].as_array().expect("rows");
+    let most = rows.iter().max_by_key(|row| number(&row["called"]));
+    let most = most.expect("a row");
+    assert!(number(&most["called"]) * 10 > inclusive * 9, "{called}");
+    annotate(&["chain_b"])
+        .code(0)
+        .prints("inclusive: on the stack of ")
+        .prints("callers: chain_a ")
+        .prints("x = chain_c(x + 1);");
+}
+
 /// A native program with debug information: its source lines, with what was inlined.
 #[test]
 fn a_native_function_has_its_source_in_the_listing() {

@@ -303,6 +303,38 @@ fn sources() -> Vec<u8> {
     recording.bytes()
 }
 
+/// A native program's stacks: `run` calls `work` from two lines, `main` calls `run`. Neither has a
+/// sample of its own.
+fn called() -> Vec<u8> {
+    let mut recording = Recording::of("native");
+    let piece = |start, function: &str, line| NativeLines {
+        start: FileOffset(start),
+        end: FileOffset(start + 0x10),
+        frames: vec![NativeFrame {
+            function: function.into(),
+            file: "/build/programs/run.c".into(),
+            line,
+        }],
+        exactness: Exactness::Exact,
+    };
+    let mut run = function(0, 0x100, "run");
+    run.lines = vec![piece(0x10, "run", 12), piece(0x20, "run", 15)];
+    let mut work = function(0x100, 0x100, "work");
+    work.lines = vec![piece(0x110, "work", 4)];
+    recording.put(Record::Symbols(Symbols {
+        owner: SymbolOwner::Module(PROGRAM),
+        functions: vec![run, work, function(0x200, 0x100, "main")],
+        note: String::new(),
+    }));
+    for time in 1..=1_000u64 {
+        let call = if time % 4 == 0 { 0x28 } else { 0x18 };
+        let stack = [0x110, call, 0x208].map(|offset| PROGRAM_AT + offset);
+        recording.put(recordings::stack_sample(time * 1_000_000, THREAD, stack));
+    }
+    recording.end(1_000_000_000);
+    recording.bytes()
+}
+
 /// Ten thousand bytecodes of which few have samples, and names that would disturb a terminal.
 fn long() -> Vec<u8> {
     let mut recording = Recording::of("OpenJDK");
@@ -399,6 +431,36 @@ fn source_lines() {
     golden_of("annotate", "annotate-no-source-100.txt", &file, &without);
 }
 
+/// Call sites have lines, with the samples in what was called there.
+#[test]
+fn a_function_that_only_calls() {
+    let file = called();
+    golden_of(
+        "annotate",
+        "annotate-called-100.txt",
+        &file,
+        &["run", "--width=100"],
+    );
+    golden_of(
+        "annotate",
+        "annotate-called.json",
+        &file,
+        &["run", "--json"],
+    );
+    golden_of(
+        "annotate",
+        "annotate-calling-100.txt",
+        &file,
+        &["main", "--width=100"],
+    );
+    golden_of(
+        "annotate",
+        "annotate-work-100.txt",
+        &file,
+        &["work", "--width=100"],
+    );
+}
+
 /// VMs report file names without folders: its package is where it is.
 #[test]
 fn a_given_folder_has_the_source_between_the_bytecodes() {
@@ -439,6 +501,7 @@ fn no_line_is_wider_than_was_asked_for_and_none_disturbs_a_terminal() {
         (sources(), "hot"),
         (sources(), "relax"),
         (long(), "long"),
+        (called(), "run"),
     ] {
         for width in [60, 61, 80, 109, 110, 120, 200] {
             let width_option = format!("--width={width}");

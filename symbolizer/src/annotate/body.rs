@@ -115,6 +115,7 @@ impl Node {
                     own: place.own,
                     error: error(place.group),
                     inlined,
+                    called: 0,
                 }
             })
             .collect();
@@ -132,7 +133,7 @@ fn group_in(slot: &mut Option<u32>, groups: &mut u32) -> u32 {
 }
 
 /// Sort key: entry first, then code order, unknown last.
-fn order(spot: &Spot) -> (u8, &str, u64, u64) {
+pub(super) fn order(spot: &Spot) -> (u8, &str, u64, u64) {
     match spot {
         Spot::Entry => (0, "", 0, 0),
         Spot::Bytecode(pc) => (1, "", u64::from(pc.0) + 1, u64::from(pc.0)),
@@ -146,7 +147,13 @@ fn order(spot: &Spot) -> (u8, &str, u64, u64) {
 }
 
 /// Place of one frame of a site. Only innermost frames can have ranges.
-fn spot_of(profile: &Profile, site: &Site, frame: &Frame, innermost: bool, after: bool) -> Spot {
+pub(super) fn spot_of(
+    profile: &Profile,
+    site: &Site,
+    frame: &Frame,
+    innermost: bool,
+    after: bool,
+) -> Spot {
     if innermost && site.bounded {
         return Spot::Range {
             from: site.from,

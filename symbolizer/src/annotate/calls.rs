@@ -1,15 +1,18 @@
-//! Callers and callees of a method, from sampled stacks.
+//! Callers and callees of a method, and its call sites, from sampled stacks.
 //!
-//! Inlining counts as a call. In recursive stacks, each caller and callee counts once per stack.
+//! Inlining counts as a call, but has no call site here: [`super::Row::inlined`] has its samples.
+//! In recursive stacks, each caller, callee and call site counts once per stack.
 
-use super::Subject;
+use super::body::spot_of;
 use super::frames;
-use super::subject::{depth_of, subject_of};
-use crate::profile::{Frame, Profile, Region, SiteId};
+use super::subject::{is_subject, subject_of};
+use super::{Located, Spot, Subject};
+use crate::profile::{Frame, Profile, Region, Site, SiteId};
 use crate::stacks::count_stacks;
 use crate::summary::Filter;
 use crate::time_buckets::{Counts, Stop};
 use rustc_hash::FxHashMap;
+use std::hash::Hash;
 use std::sync::Arc;
 
 /// Stacks between two checks for a stop.
@@ -30,9 +33,22 @@ pub struct Call {
     pub inlined: u64,
 }
 
-/// The callers and callees of a method.
+/// A place in the method that called other code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallSite {
+    /// The place.
+    pub spot: Spot,
+    /// Source line of a bytecode, if known.
+    pub line: Option<u32>,
+    /// Samples in the called code and its callees.
+    pub samples: u64,
+}
+
+/// The callers, callees and call sites of a method.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Calls {
+    /// Samples that pass the filter, including other code.
+    pub total: u64,
     /// Samples with the method in their stacks.
     pub samples: u64,
     /// Samples in the method itself, without callee.
@@ -43,29 +59,36 @@ pub struct Calls {
     pub callers: Vec<Call>,
     /// Callees, most samples first.
     pub callees: Vec<Call>,
+    /// Call sites, in no order.
+    pub sites: Vec<CallSite>,
 }
 
 /// Counts a method's calls in samples that pass `filter`; `None` if `stop` was requested first.
 #[must_use]
-pub fn calls(profile: &Profile, filter: &Filter, chosen: &Subject, stop: &Stop) -> Option<Calls> {
-    let sites = profile.sites.iter();
-    let has: Vec<bool> = sites
-        .map(|site| depth_of(profile, site, chosen).is_some())
-        .collect();
+pub fn calls(profile: &Profile, filter: &Filter, located: &Located, stop: &Stop) -> Option<Calls> {
+    let mut after = vec![None; profile.sites.len()];
+    for within in &located.sites {
+        if let Some(slot) = after.get_mut(within.site as usize) {
+            *slot = Some(within.after);
+        }
+    }
+    let has = |site: SiteId| matches!(after.get(site as usize), Some(Some(_)));
     let mut counter = Counter {
         profile,
-        chosen,
-        has: &has,
-        callers: Sums::new(profile),
-        callees: Sums::new(profile),
+        chosen: located.subject(),
+        after: &after,
+        callers: Sums::default(),
+        callees: Sums::default(),
+        sites: Sums::default(),
         calls: Calls::default(),
         stack: Vec::new(),
     };
     if profile.trace.chains.is_empty() {
         // Without chains, a stack holds only a site's inlined frames; sums by site suffice.
         let counts = Counts::of(profile, filter, stop)?;
+        counter.calls.total = counts.total;
         for (site, samples) in (0..).zip(counts.sites) {
-            if samples > 0 && has.get(site as usize) == Some(&true) {
+            if samples > 0 && has(site) {
                 counter.add(std::iter::once(site), samples, site as usize);
             }
         }
@@ -75,14 +98,14 @@ pub fn calls(profile: &Profile, filter: &Filter, chosen: &Subject, stop: &Stop) 
     // By node: whether the node or any caller contains the method.
     let mut on_path: Vec<bool> = Vec::with_capacity(tree.nodes().len());
     for node in tree.nodes() {
-        let own = has.get(node.site as usize) == Some(&true);
         let above = on_path.get(node.parent as usize) == Some(&true);
-        on_path.push(own || above);
+        on_path.push(has(node.site) || above);
     }
     for (index, count) in counts.iter().enumerate() {
         if index % STOP_EVERY == 0 && stop.is_stopped() {
             return None;
         }
+        counter.calls.total += count.samples;
         if on_path.get(count.node as usize) == Some(&true) {
             let sites = tree.path(count.node).map(|node| node.site);
             counter.add(sites, count.samples, index);
@@ -91,42 +114,90 @@ pub fn calls(profile: &Profile, filter: &Filter, chosen: &Subject, stop: &Stop) 
     Some(counter.into_calls())
 }
 
+/// A frame: its site, and its depth among the site's frames.
+type Place = (SiteId, usize);
+
 struct Counter<'a> {
     profile: &'a Profile,
     chosen: &'a Subject,
-    /// By site: whether it contains the method.
-    has: &'a [bool],
-    callers: Sums<'a>,
-    callees: Sums<'a>,
+    /// By site: see [`Spot::Range`]; `None` for sites without the method.
+    after: &'a [Option<bool>],
+    callers: Sums<Subject, Call>,
+    callees: Sums<Subject, Call>,
+    sites: Sums<Spot, CallSite>,
     calls: Calls,
     /// Frames of the current stack; reuses its allocation.
-    stack: Vec<(SiteId, usize)>,
+    stack: Vec<Place>,
 }
 
 impl Counter<'_> {
     /// Counts one stack, innermost site first, containing the method; `number` identifies the
     /// stack.
     fn add(&mut self, sites: impl Iterator<Item = SiteId>, samples: u64, number: usize) {
+        let profile = self.profile;
         let stack = &mut self.stack;
         stack.clear();
+        // Frames of the sample's own site: they called nothing but inlined code.
+        let mut own_frames = 0;
         for site in sites {
-            let inlined = self.profile.sites.get(site as usize);
+            let inlined = profile.sites.get(site as usize);
             let depths = inlined.map_or(0, |site| site.via.len() + 1);
             stack.extend((0..depths).map(|depth| (site, depth)));
+            own_frames = if own_frames == 0 { depths } else { own_frames };
         }
         let (mut is_outermost, mut is_own) = (false, false);
         for (at, &place) in stack.iter().enumerate() {
-            let has = self.has.get(place.0 as usize) == Some(&true);
-            if !has || !is_at(self.profile, place, self.chosen) {
+            let Some(&Some(after)) = self.after.get(place.0 as usize) else {
+                continue;
+            };
+            let Some((site, frame)) = frame(profile, place) else {
+                continue;
+            };
+            if !is_subject(profile, site, frame, self.chosen) {
                 continue;
             }
             match stack.get(at + 1) {
-                Some(&caller) => self.callers.add(caller, caller.1 > 0, samples, number),
+                Some(&caller) => {
+                    let is_inlined = caller.1 > 0;
+                    put(
+                        &mut self.callers,
+                        profile,
+                        caller,
+                        is_inlined,
+                        samples,
+                        number,
+                    );
+                }
                 None => is_outermost = true,
             }
             match at.checked_sub(1).and_then(|inner| stack.get(inner)) {
-                Some(&callee) => self.callees.add(callee, place.1 > 0, samples, number),
+                Some(&callee) => {
+                    let is_inlined = place.1 > 0;
+                    put(
+                        &mut self.callees,
+                        profile,
+                        callee,
+                        is_inlined,
+                        samples,
+                        number,
+                    );
+                }
                 None => is_own = true,
+            }
+            if at < own_frames {
+                continue;
+            }
+            let sum = self.sites.of(place, number, || {
+                let spot = spot_of(profile, site, frame, place.1 == 0, after);
+                let sum = CallSite {
+                    spot: spot.clone(),
+                    line: frame.line,
+                    samples: 0,
+                };
+                Some((spot, sum))
+            });
+            if let Some(sum) = sum {
+                sum.samples += samples;
             }
         }
         let calls = &mut self.calls;
@@ -136,87 +207,99 @@ impl Counter<'_> {
     }
 
     fn into_calls(self) -> Calls {
+        let sites = self.sites.all.into_iter();
         Calls {
-            callers: self.callers.into_calls(),
-            callees: self.callees.into_calls(),
+            callers: sorted(self.callers),
+            callees: sorted(self.callees),
+            sites: sites.map(|(site, _)| site).collect(),
             ..self.calls
         }
     }
 }
 
-fn frame(profile: &Profile, (site, depth): (SiteId, usize)) -> Option<&Frame> {
-    frames(profile.sites.get(site as usize)?).nth(depth)
+fn frame(profile: &Profile, (site, depth): Place) -> Option<(&Site, &Frame)> {
+    let site = profile.sites.get(site as usize)?;
+    Some((site, frames(site).nth(depth)?))
 }
 
-fn is_at(profile: &Profile, place: (SiteId, usize), chosen: &Subject) -> bool {
-    let site = profile.sites.get(place.0 as usize);
-    let frame = frame(profile, place);
-    (site.zip(frame)).is_some_and(|(site, frame)| subject_of(profile, site, frame) == *chosen)
+/// Adds a stack's samples to a caller or callee.
+fn put(
+    sums: &mut Sums<Subject, Call>,
+    profile: &Profile,
+    place: Place,
+    inlined: bool,
+    samples: u64,
+    stack: usize,
+) {
+    let sum = sums.of(place, stack, || {
+        let (site, frame) = frame(profile, place)?;
+        let subject = subject_of(profile, site, frame);
+        let entry = profile.entries.get(site.entry as usize);
+        let call = Call {
+            subject: subject.clone(),
+            name: Arc::clone(&frame.name),
+            region: entry.map_or(Region::Unknown, |entry| entry.region),
+            samples: 0,
+            inlined: 0,
+        };
+        Some((subject, call))
+    });
+    if let Some(call) = sum {
+        call.samples += samples;
+        call.inlined += if inlined { samples } else { 0 };
+    }
 }
 
-/// Sums of callers or callees.
-struct Sums<'a> {
-    profile: &'a Profile,
+fn sorted(sums: Sums<Subject, Call>) -> Vec<Call> {
+    let mut calls: Vec<Call> = sums.all.into_iter().map(|(call, _)| call).collect();
+    calls.sort_by(|a, b| {
+        let samples = b.samples.cmp(&a.samples);
+        samples.then_with(|| a.name.cmp(&b.name))
+    });
+    calls
+}
+
+/// Sums by key; a stack counts once in each.
+struct Sums<K, T> {
     /// Each with the last counted stack.
-    calls: Vec<(Call, usize)>,
-    by_subject: FxHashMap<Subject, usize>,
-    by_place: FxHashMap<(SiteId, usize), usize>,
+    all: Vec<(T, usize)>,
+    by_key: FxHashMap<K, usize>,
+    by_place: FxHashMap<Place, usize>,
 }
 
-impl<'a> Sums<'a> {
-    fn new(profile: &'a Profile) -> Self {
+impl<K, T> Default for Sums<K, T> {
+    fn default() -> Self {
         Sums {
-            profile,
-            calls: Vec::new(),
-            by_subject: FxHashMap::default(),
+            all: Vec::new(),
+            by_key: FxHashMap::default(),
             by_place: FxHashMap::default(),
         }
     }
+}
 
-    fn add(&mut self, place: (SiteId, usize), inlined: bool, samples: u64, stack: usize) {
-        let Some(at) = self.index(place) else {
-            return;
+impl<K: Eq + Hash, T> Sums<K, T> {
+    /// The sum of a place, unless it has the stack already. `new` makes key and empty sum of an
+    /// unknown place.
+    fn of(
+        &mut self,
+        place: Place,
+        stack: usize,
+        new: impl FnOnce() -> Option<(K, T)>,
+    ) -> Option<&mut T> {
+        let at = match self.by_place.get(&place) {
+            Some(&known) => known,
+            None => {
+                let (key, sum) = new()?;
+                let all = &mut self.all;
+                let at = *self.by_key.entry(key).or_insert_with(|| {
+                    all.push((sum, usize::MAX));
+                    all.len() - 1
+                });
+                self.by_place.insert(place, at);
+                at
+            }
         };
-        if let Some((call, last)) = self.calls.get_mut(at)
-            && std::mem::replace(last, stack) != stack
-        {
-            call.samples += samples;
-            call.inlined += if inlined { samples } else { 0 };
-        }
-    }
-
-    fn index(&mut self, place: (SiteId, usize)) -> Option<usize> {
-        if let Some(&known) = self.by_place.get(&place) {
-            return Some(known);
-        }
-        let site = self.profile.sites.get(place.0 as usize)?;
-        let frame = frame(self.profile, place)?;
-        let subject = subject_of(self.profile, site, frame);
-        let entry = self.profile.entries.get(site.entry as usize);
-        let calls = &mut self.calls;
-        let at = *(self.by_subject)
-            .entry(subject)
-            .or_insert_with_key(|subject| {
-                let call = Call {
-                    subject: subject.clone(),
-                    name: Arc::clone(&frame.name),
-                    region: entry.map_or(Region::Unknown, |entry| entry.region),
-                    samples: 0,
-                    inlined: 0,
-                };
-                calls.push((call, usize::MAX));
-                calls.len() - 1
-            });
-        self.by_place.insert(place, at);
-        Some(at)
-    }
-
-    fn into_calls(self) -> Vec<Call> {
-        let mut calls: Vec<Call> = self.calls.into_iter().map(|(call, _)| call).collect();
-        calls.sort_by(|a, b| {
-            let samples = b.samples.cmp(&a.samples);
-            samples.then_with(|| a.name.cmp(&b.name))
-        });
-        calls
+        let (sum, last) = self.all.get_mut(at)?;
+        (std::mem::replace(last, stack) != stack).then_some(sum)
     }
 }

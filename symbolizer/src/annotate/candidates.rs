@@ -5,6 +5,7 @@ use super::subject::{Subject, method_of, subject_of};
 use super::{ByMethod, Taken};
 use crate::build::code::{full_name, separator_of};
 use crate::profile::Profile;
+use crate::stacks::count_stacks;
 use crate::summary::Filter;
 use crate::time_buckets::Stop;
 use std::cmp::Reverse;
@@ -25,20 +26,59 @@ pub struct Candidate {
     pub own: u64,
     /// Samples in the method, including inlined methods.
     pub all: u64,
+    /// Without samples in the method: samples with it in their recorded stacks. Otherwise 0.
+    pub called: u64,
     /// Whether a VM compiled or interpreted the method; `false` for routines.
     pub method: bool,
 }
 
 /// All methods with samples that pass `filter`, including samples in inlined methods; most samples
-/// of their entries first.
+/// of their entries first. Last come methods with samples only in the code they called.
 #[must_use]
 pub fn candidates(profile: &Profile, filter: &Filter) -> Vec<Candidate> {
     let taken = Taken::of(profile, filter);
     let methods = ByMethod::of(profile);
-    hottest(&taken, &methods, usize::MAX, &Stop::new()).unwrap_or_default()
+    let stop = Stop::new();
+    let Some(mut sums) = sums(&taken, &methods, &stop) else {
+        return Vec::new();
+    };
+    if !profile.trace.chains.is_empty() {
+        let inclusive = inclusive(profile, filter, &methods, &stop).unwrap_or_default();
+        for (sum, inclusive) in sums.iter_mut().zip(inclusive) {
+            sum.called = if sum.all == 0 { inclusive } else { 0 };
+        }
+    }
+    sums.retain(|sum| sum.all + sum.called > 0);
+    first(profile, sums, usize::MAX)
 }
 
-/// The first `most` of [`candidates`]; `None` if `stop` was requested first.
+/// Samples with a method in their stacks, by index in [`ByMethod::methods`]; `None` if `stop` was
+/// requested first.
+fn inclusive(
+    profile: &Profile,
+    filter: &Filter,
+    methods: &ByMethod,
+    stop: &Stop,
+) -> Option<Vec<u64>> {
+    let (tree, counts) = count_stacks(profile, filter, stop)?;
+    // By method: samples, and the last counted stack.
+    let mut sums = vec![(0, usize::MAX); methods.methods.len()];
+    for (number, count) in counts.iter().enumerate() {
+        for node in tree.path(count.node) {
+            for &method in methods.of_site(node.site) {
+                if let Some((sum, last)) = sums.get_mut(method as usize)
+                    && std::mem::replace(last, number) != number
+                {
+                    *sum += count.samples;
+                }
+            }
+        }
+    }
+    Some(sums.into_iter().map(|(sum, _)| sum).collect())
+}
+
+/// The first `most` of [`candidates`] among those with samples of their own or inlined into them;
+/// `None` if `stop` was requested first.
 #[must_use]
 pub fn hottest(
     taken: &Taken,
@@ -46,7 +86,8 @@ pub fn hottest(
     most: usize,
     stop: &Stop,
 ) -> Option<Vec<Candidate>> {
-    let sums = sums(taken, methods, stop)?;
+    let mut sums = sums(taken, methods, stop)?;
+    sums.retain(|sum| sum.all > 0);
     (!stop.is_stopped()).then(|| first(taken.profile, sums, most))
 }
 
@@ -55,6 +96,7 @@ pub fn hottest(
 #[must_use]
 pub fn hottest_method(taken: &Taken, methods: &ByMethod, stop: &Stop) -> Option<Option<Subject>> {
     let mut sums = sums(taken, methods, stop)?;
+    sums.retain(|sum| sum.all > 0);
     if !taken.profile.is_native() && sums.iter().any(|sum| sum.known.is_method) {
         sums.retain(|sum| sum.known.is_method);
     }
@@ -67,11 +109,12 @@ struct Sum {
     charged: u64,
     own: u64,
     all: u64,
+    called: u64,
 }
 
 /// The first `most` methods, sorted.
 fn first(profile: &Profile, mut sums: Vec<Sum>, most: usize) -> Vec<Candidate> {
-    let key = |sum: &Sum| Reverse((sum.charged, sum.own, sum.all));
+    let key = |sum: &Sum| Reverse((sum.charged, sum.own, sum.all, sum.called));
     if let Some(last) = most.checked_sub(1)
         && last < sums.len()
     {
@@ -96,19 +139,21 @@ fn first(profile: &Profile, mut sums: Vec<Sum>, most: usize) -> Vec<Candidate> {
             charged: sum.charged,
             own: sum.own,
             all: sum.all,
+            called: sum.called,
             method: sum.known.is_method,
         })
     };
     let mut found: Vec<Candidate> = sums.into_iter().filter_map(candidate).collect();
     found.sort_by(|a, b| {
-        let samples = (b.charged, b.own, b.all).cmp(&(a.charged, a.own, a.all));
+        let samples = |one: &Candidate| (one.charged, one.own, one.all, one.called);
+        let samples = samples(b).cmp(&samples(a));
         samples.then_with(|| (&a.label, module(a)).cmp(&(&b.label, module(b))))
     });
     found.truncate(most);
     found
 }
 
-/// Samples by method, without methods lacking samples; `None` if `stop` was requested first.
+/// Samples by method, as [`ByMethod::methods`]; `None` if `stop` was requested first.
 fn sums(taken: &Taken, methods: &ByMethod, stop: &Stop) -> Option<Vec<Sum>> {
     let counts = taken.counts(stop)?;
     let sum = |&known: &Known| Sum {
@@ -116,6 +161,7 @@ fn sums(taken: &Taken, methods: &ByMethod, stop: &Stop) -> Option<Vec<Sum>> {
         charged: 0,
         own: 0,
         all: 0,
+        called: 0,
     };
     let mut sums: Vec<Sum> = methods.methods.iter().map(sum).collect();
     let sites = (0..).zip(&counts.sites);
@@ -140,7 +186,6 @@ fn sums(taken: &Taken, methods: &ByMethod, stop: &Stop) -> Option<Vec<Sum>> {
             }
         }
     }
-    sums.retain(|sum| sum.all > 0);
     Some(sums)
 }
 

@@ -13,7 +13,7 @@ pub enum Choice {
     One(Subject),
     /// Several, most samples first.
     Several(Vec<Candidate>),
-    /// No method with samples matches.
+    /// No method with samples, also in called code, matches.
     None,
 }
 
@@ -48,13 +48,17 @@ pub(super) fn sites<'a>(
 }
 
 /// Finds candidates by full name, part of a name, or either ignoring case; `wanted` may include the
-/// start as in [`Candidate::label`]. Without a name, chooses the candidate with most own samples;
-/// in a VM's profile, the first VM method.
+/// start as in [`Candidate::label`]. Of equally fitting candidates, those with samples only in the
+/// code they called count if there are no others. Without a name, chooses the candidate with most
+/// own samples; in a VM's profile, the first VM method.
 #[must_use]
 pub fn choose(profile: &Profile, candidates: &[Candidate], wanted: Option<&str>) -> Choice {
+    let has_samples = |c: &&Candidate| c.all > 0;
     let Some(wanted) = wanted else {
         let is_method = |c: &&Candidate| profile.is_native() || c.method;
-        let hottest = candidates.iter().find(is_method).or(candidates.first());
+        let mut sampled = candidates.iter().filter(has_samples);
+        let first = sampled.clone().next();
+        let hottest = sampled.find(is_method).or(first);
         return hottest.map_or(Choice::None, |c| Choice::One(c.subject.clone()));
     };
     let lower = wanted.to_lowercase();
@@ -63,7 +67,10 @@ pub fn choose(profile: &Profile, candidates: &[Candidate], wanted: Option<&str>)
     let any_case = |c: &&Candidate| c.label.to_lowercase().contains(&lower);
     let steps: [&dyn Fn(&&Candidate) -> bool; 3] = [&exact, &part, &any_case];
     for fits in steps {
-        let fitting: Vec<&Candidate> = candidates.iter().filter(fits).collect();
+        let mut fitting: Vec<&Candidate> = candidates.iter().filter(fits).collect();
+        if fitting.iter().any(has_samples) {
+            fitting.retain(has_samples);
+        }
         match fitting.as_slice() {
             [] => {}
             [one] => return Choice::One(one.subject.clone()),

@@ -15,7 +15,7 @@ mod taken;
 mod versions;
 
 pub use by_method::ByMethod;
-pub use calls::{Call, Calls, calls};
+pub use calls::{Call, CallSite, Calls, calls};
 pub use candidates::{Candidate, candidates, hottest, hottest_method};
 pub use find::{Choice, choose};
 pub use located::Located;
@@ -139,10 +139,12 @@ pub struct Row {
     pub error: Option<f64>,
     /// Inlined methods, most samples first.
     pub inlined: Vec<Inlined>,
+    /// Samples in code called from here and not inlined; 0 before [`Annotation::put_calls`].
+    pub called: u64,
 }
 
 impl Row {
-    /// Samples of the row, including inlined methods.
+    /// Samples of the row, including inlined methods, without called code.
     #[must_use]
     pub fn samples(&self) -> u64 {
         let inlined: u64 = self
@@ -218,7 +220,7 @@ pub struct Annotation {
     /// Methods that inlined this method, with samples, most samples first. Remaining samples ran in
     /// the method's own code.
     pub into: Vec<(Arc<str>, u64)>,
-    /// Places with samples in code order: entry first, unknown places last.
+    /// Places with samples, own or in called code, in code order: entry first, unknown places last.
     pub rows: Vec<Row>,
     /// Bytecodes, ascending; empty if the recording holds no listing.
     pub listing: Vec<Listed>,
@@ -255,6 +257,34 @@ impl Annotation {
         annotate(&taken, &located, None, &Stop::new()).unwrap_or_default()
     }
 
+    /// Adds the method's call sites to the rows.
+    pub fn put_calls(&mut self, calls: &Calls) {
+        let mut rows: FxHashMap<Spot, usize> = FxHashMap::default();
+        rows.extend(
+            (self.rows.iter())
+                .zip(0..)
+                .map(|(row, at)| (row.spot.clone(), at)),
+        );
+        for site in &calls.sites {
+            let row = rows.get(&site.spot).and_then(|&at| self.rows.get_mut(at));
+            match row {
+                Some(row) => row.called = site.samples,
+                None => self.rows.push(Row {
+                    spot: site.spot.clone(),
+                    line: site.line,
+                    own: Tally::default(),
+                    error: None,
+                    inlined: Vec::new(),
+                    called: site.samples,
+                }),
+            }
+        }
+        (self.rows).sort_by(|a, b| body::order(&a.spot).cmp(&body::order(&b.spot)));
+        if self.file.is_empty() {
+            self.file = main_file(&self.rows);
+        }
+    }
+
     /// Fills in the method's description and listing.
     fn describe(&mut self, profile: &Profile, chosen: &Subject) {
         self.name = subject::name_of(profile, chosen);
@@ -287,12 +317,12 @@ impl Annotation {
     }
 }
 
-/// The file with most samples in line rows.
+/// The file with most samples, also in called code, in line rows.
 fn main_file(rows: &[Row]) -> String {
     let mut files: FxHashMap<&str, u64> = FxHashMap::default();
     for row in rows {
         if let Spot::Line { file, .. } = &row.spot {
-            *files.entry(file).or_default() += row.samples();
+            *files.entry(file).or_default() += row.samples() + row.called;
         }
     }
     let most = (files.into_iter()).max_by(|a, b| a.1.cmp(&b.1).then_with(|| b.0.cmp(a.0)));

@@ -4,12 +4,14 @@ use crate::present::names::region_key;
 use serde_json::{Value, json};
 use vmscope_records::BytecodePc;
 use vmscope_symbolizer::Profile;
-use vmscope_symbolizer::annotate::{Annotation, Inlined, Listed, Row, Spot, Tally, Tier};
+use vmscope_symbolizer::annotate::{
+    Annotation, Call, Calls, Inlined, Listed, Row, Spot, Tally, Tier,
+};
 
 /// Version of the schema: minor versions add fields, major versions change some.
-const SCHEMA: &str = "vmscope-annotate/2.0";
+const SCHEMA: &str = "vmscope-annotate/2.1";
 
-pub(super) fn json(profile: &Profile, annotation: &Annotation) -> Value {
+pub(super) fn json(profile: &Profile, annotation: &Annotation, calls: Option<&Calls>) -> Value {
     let session = profile.trace.session.as_ref();
     let is_native = profile.is_native();
     let tier = |tier: &Tier| {
@@ -35,10 +37,32 @@ pub(super) fn json(profile: &Profile, annotation: &Annotation) -> Value {
         "share_error": annotation.error,
         "tiers": annotation.tiers.iter().map(tier).collect::<Vec<_>>(),
         "inlined_into": into.collect::<Vec<_>>(),
+        "stacks": calls.map(|calls| stacks(calls, is_native)),
         "rows": annotation.rows.iter().map(row).collect::<Vec<_>>(),
         "listing": annotation.listing.iter().map(listed).collect::<Vec<_>>(),
         "listings": annotation.listings,
         "too_deep": annotation.too_deep,
+    })
+}
+
+fn stacks(calls: &Calls, is_native: bool) -> Value {
+    let all = |calls: &[Call]| {
+        let call = |call: &Call| {
+            json!({
+                "method": &*call.name,
+                "region": region_key(call.region, is_native),
+                "samples": call.samples,
+                "inlined": call.inlined,
+            })
+        };
+        calls.iter().map(call).collect::<Vec<_>>()
+    };
+    json!({
+        "total": calls.total,
+        "inclusive": calls.samples,
+        "outermost": calls.outermost,
+        "callers": all(&calls.callers),
+        "callees": all(&calls.callees),
     })
 }
 
@@ -81,6 +105,7 @@ fn row(row: &Row) -> Value {
     json["file"] = file.into();
     json["line"] = line.into();
     json["own"] = tally(&row.own);
+    json["called"] = row.called.into();
     json["share_error"] = row.error.into();
     json["inlined"] = row.inlined.iter().map(inlined).collect();
     json

@@ -62,6 +62,11 @@ impl<'a> Line<'a> {
     fn samples(&self) -> u64 {
         self.row.map_or(0, Row::samples)
     }
+
+    /// Samples in code called from the line.
+    pub fn called(&self) -> u64 {
+        self.row.map_or(0, |row| row.called)
+    }
 }
 
 /// A line, or a fold.
@@ -83,7 +88,9 @@ pub fn place_name(row: &Row) -> String {
     match &row.spot {
         Spot::Entry => "(at entry)".to_owned(),
         // Exact samples in a method without places.
-        Spot::Unknown if row.own.samples() == row.own.exact => "(as a whole)".to_owned(),
+        Spot::Unknown if row.samples() > 0 && row.own.samples() == row.own.exact => {
+            "(as a whole)".to_owned()
+        }
         Spot::Unknown => "(place not known)".to_owned(),
         Spot::Bytecode(pc) => pc.to_string(),
         Spot::Range { from, to, .. } => {
@@ -138,7 +145,8 @@ pub fn by_file(annotation: &Annotation) -> Vec<(&str, Vec<&Row>)> {
         }
     }
     let mut files: Vec<(&str, Vec<&Row>)> = files.into_iter().collect();
-    files.sort_by_key(|(_, rows)| std::cmp::Reverse(samples_of(rows)));
+    let called = |rows: &[&Row]| rows.iter().map(|row| row.called).sum::<u64>();
+    files.sort_by_key(|(_, rows)| std::cmp::Reverse((samples_of(rows), called(rows))));
     files
 }
 
@@ -339,9 +347,10 @@ fn put_others(
     }
 }
 
-/// Folds lines further than `context` from lines with at least `min` samples.
+/// Folds lines further than `context` from lines with at least `min` samples, or as many in called
+/// code.
 pub fn fold(lines: Vec<Line<'_>>, context: usize, min: u64) -> Vec<Piece<'_>> {
-    let is_loud = |line: &Line| line.row.is_some() && line.samples() >= min;
+    let is_loud = |line: &Line| line.row.is_some() && line.samples().max(line.called()) >= min;
     let mut kept: Vec<bool> = lines.iter().map(|line| line.keep).collect();
     for (index, _) in lines.iter().enumerate().filter(|(_, line)| is_loud(line)) {
         let from = index.saturating_sub(context);

@@ -15,7 +15,8 @@ pub fn limits(annotation: &Annotation) -> Vec<String> {
     let (all, total) = (&annotation.all, annotation.all.samples());
     let share = |part| percent(ratio(part, total));
     let mut lines = Vec::new();
-    if total < FEW_SAMPLES {
+    // Without samples, only call sites are shown.
+    if (1..FEW_SAMPLES).contains(&total) {
         let samples = some(total, "sample", "samples");
         lines.push(format!("only {samples}: record longer"));
     }

@@ -14,8 +14,11 @@ use anyhow::{Result, bail};
 use clap::Args;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use vmscope_symbolizer::annotate::{Annotation, Candidate, Choice, candidates, choose};
-use vmscope_symbolizer::{Filter, Summary};
+use vmscope_symbolizer::annotate::{
+    Annotation, ByMethod, Calls, Candidate, Choice, Located, Subject, Taken, annotate, calls,
+    candidates, choose,
+};
+use vmscope_symbolizer::{Filter, Profile, Stop, Summary};
 
 /// Maximum number of candidates in an error.
 const MAX_CANDIDATES: usize = 10;
@@ -95,7 +98,7 @@ pub fn run(args: &AnnotateArgs, out: &mut dyn Write) -> Result<()> {
             count(several.len() as u64),
             listed(&several)
         ),
-        Choice::None if all.is_empty() => {
+        Choice::None if wanted.is_none() || all.is_empty() => {
             bail!("no samples in named methods")
         }
         Choice::None => bail!(
@@ -104,25 +107,52 @@ pub fn run(args: &AnnotateArgs, out: &mut dyn Write) -> Result<()> {
             listed(&all)
         ),
     };
-    let annotation = Annotation::of(&profile, &filter, &subject);
+    let (annotation, calls) = annotated(&profile, &filter, &subject);
     let text = match args.json {
-        true => serde_json::to_string_pretty(&json::json(&profile, &annotation))? + "\n",
+        true => {
+            let json = json::json(&profile, &annotation, calls.as_ref());
+            serde_json::to_string_pretty(&json)? + "\n"
+        }
         false => {
             let summary = Summary::with_errors(&profile, &filter);
-            text::text(&profile, &summary, &filter, &annotation, args)
+            let shown = (&annotation, calls.as_ref());
+            text::text(&profile, &summary, &filter, shown, args)
         }
     };
     Ok(out.write_all(text.as_bytes())?)
 }
 
-/// Candidates with their samples, for an error.
+/// The method with its call sites, and its calls if stacks were recorded.
+fn annotated(profile: &Profile, filter: &Filter, subject: &Subject) -> (Annotation, Option<Calls>) {
+    let located = Located::of(profile, &ByMethod::of(profile), subject);
+    let (taken, stop) = (Taken::of(profile, filter), Stop::new());
+    let annotation = annotate(&taken, &located, None, &stop);
+    let mut annotation = annotation.unwrap_or_default();
+    let has_stacks = !profile.trace.chains.is_empty();
+    let calls = has_stacks.then(|| calls(profile, filter, &located, &stop));
+    let calls = calls.flatten();
+    if let Some(calls) = &calls {
+        annotation.put_calls(calls);
+    }
+    (annotation, calls)
+}
+
+/// Candidates with their samples, for an error. Those with samples only in the code they called
+/// stand alone, with these samples, or not at all.
 fn listed(candidates: &[Candidate]) -> String {
-    let mut lines: Vec<String> = (candidates.iter().take(MAX_CANDIDATES))
-        .map(|c| format!("{:>11}  {}", count(c.own), harmless(&c.label)))
+    let sampled = candidates.iter().filter(|c| c.all > 0);
+    let mut listed: Vec<(u64, &Candidate)> = sampled.map(|c| (c.own, c)).collect();
+    let mut heading = "samples";
+    if listed.is_empty() {
+        listed = candidates.iter().map(|c| (c.called, c)).collect();
+        heading = "inclusive";
+    }
+    let mut lines: Vec<String> = (listed.iter().take(MAX_CANDIDATES))
+        .map(|(samples, c)| format!("{:>11}  {}", count(*samples), harmless(&c.label)))
         .collect();
-    if candidates.len() > MAX_CANDIDATES {
-        let more = candidates.len() - MAX_CANDIDATES;
+    if listed.len() > MAX_CANDIDATES {
+        let more = listed.len() - MAX_CANDIDATES;
         lines.push(format!("{:>11}  ({} more)", "...", count(more as u64)));
     }
-    format!("{:>11}  method\n{}", "samples", lines.join("\n"))
+    format!("{heading:>11}  method\n{}", lines.join("\n"))
 }

@@ -12,7 +12,7 @@ use crate::present::numbers::{percent, ratio, some};
 use crate::present::text::wrap;
 use crate::report::page::width;
 use rows::{SourceOf, Titles};
-use vmscope_symbolizer::annotate::Annotation;
+use vmscope_symbolizer::annotate::{Annotation, Calls};
 use vmscope_symbolizer::{Filter, Profile, Summary};
 
 const BYTECODES: Titles = Titles {
@@ -38,6 +38,8 @@ struct Page<'a> {
     profile: &'a Profile,
     summary: &'a Summary,
     annotation: &'a Annotation,
+    /// The method's calls, if stacks were recorded.
+    calls: Option<&'a Calls>,
     args: &'a AnnotateArgs,
     width: usize,
 }
@@ -46,13 +48,14 @@ pub(super) fn text(
     profile: &Profile,
     summary: &Summary,
     filter: &Filter,
-    annotation: &Annotation,
+    (annotation, calls): (&Annotation, Option<&Calls>),
     args: &AnnotateArgs,
 ) -> String {
     let page = Page {
         profile,
         summary,
         annotation,
+        calls,
         args,
         width: width(args.width),
     };
@@ -106,7 +109,10 @@ impl Page<'_> {
             } else {
                 file
             };
-            let heading = format!("{name}: {number}, {share} of the method");
+            let heading = match samples_of(&rows) {
+                0 => format!("{name}: calls only"),
+                _ => format!("{name}: {number}, {share} of the method"),
+            };
             self.paragraph(out, &heading);
             let source = if self.args.no_source {
                 None

@@ -8,9 +8,33 @@ use crate::present::text::harmless;
 use crate::queries::truth::truth_of;
 use crate::report::page::narrowed_to;
 use vmscope_symbolizer::Filter;
+use vmscope_symbolizer::annotate::Calls;
 
-/// Maximum number of named outer methods.
+/// Maximum number of named outer methods, callers, callees.
 const MAX_INTO: usize = 5;
+
+/// `kind: first 12, second 3, 2 more`
+fn listed<'a>(kind: &str, all: impl ExactSizeIterator<Item = (&'a str, u64)>) -> String {
+    let more = all.len().saturating_sub(MAX_INTO);
+    let names = all.take(MAX_INTO);
+    let names = names.map(|(name, samples)| format!("{} {}", harmless(name), count(samples)));
+    let mut names: Vec<String> = names.collect();
+    if more > 0 {
+        names.push(format!("{} more", count(more as u64)));
+    }
+    format!("{kind}: {}", names.join(", "))
+}
+
+/// Inclusive samples as a sentence.
+fn inclusive(calls: &Calls) -> String {
+    let samples = some(calls.samples, "sample", "samples");
+    let share = percent(ratio(calls.samples, calls.total));
+    let outermost = match calls.outermost {
+        0 => String::new(),
+        outermost => format!("; caller unknown in {}", count(outermost)),
+    };
+    format!("inclusive: on the stack of {samples}, {share} of all{outermost}")
+}
 
 impl Page<'_> {
     /// Before anything else in a listing.
@@ -33,14 +57,16 @@ impl Page<'_> {
         for line in lines {
             self.paragraph(out, &format!("- {line}"));
         }
-        let exact = format!(
-            "In this method, resolved exactly: {}, approximately: {}, to the method only: {}.",
-            share(all.exact),
-            share(all.approximate),
-            share(all.method_only)
-        );
-        self.paragraph(out, &exact);
-        self.paragraph(out, SKID);
+        if all.samples() > 0 {
+            let exact = format!(
+                "In this method, resolved exactly: {}, approximately: {}, to the method only: {}.",
+                share(all.exact),
+                share(all.approximate),
+                share(all.method_only)
+            );
+            self.paragraph(out, &exact);
+            self.paragraph(out, SKID);
+        }
         out.push('\n');
     }
 
@@ -69,7 +95,10 @@ impl Page<'_> {
         };
         let share = percent(ratio(all, annotation.total));
         let samples = some(all, "sample", "samples");
-        put(&format!("{samples}, {share}{error} of all: {parts}"));
+        match all {
+            0 => put("0 samples in the method itself or inlined into it"),
+            _ => put(&format!("{samples}, {share}{error} of all: {parts}")),
+        }
         let named = annotation.tiers.iter().any(|tier| !tier.name.is_empty());
         if named || annotation.tiers.len() > 1 {
             let tiers: Vec<String> = (annotation.tiers.iter())
@@ -79,18 +108,22 @@ impl Page<'_> {
         }
         if !annotation.into.is_empty() {
             let into: u64 = annotation.into.iter().map(|(_, samples)| samples).sum();
-            let mut names: Vec<String> = (annotation.into.iter().take(MAX_INTO))
-                .map(|(name, samples)| format!("{} {}", harmless(name), count(*samples)))
-                .collect();
-            let more = annotation.into.len().saturating_sub(MAX_INTO);
-            if more > 0 {
-                names.push(format!("{} more", count(more as u64)));
-            }
-            let names = names.join(", ");
+            let outer = annotation.into.iter();
+            let names = listed(
+                "inlined into",
+                outer.map(|(name, samples)| (&**name, *samples)),
+            );
             let own_code = count(all - into);
-            put(&format!(
-                "inlined into: {names}; in code of its own {own_code}"
-            ));
+            put(&format!("{names}; in code of its own {own_code}"));
+        }
+        if let Some(calls) = self.calls {
+            put(&inclusive(calls));
+            for (kind, calls) in [("callers", &calls.callers), ("callees", &calls.callees)] {
+                if !calls.is_empty() {
+                    let named = calls.iter().map(|call| (&*call.name, call.samples));
+                    put(&listed(kind, named));
+                }
+            }
         }
         if let Some(narrowed) = narrowed_to(self.profile, filter, self.summary) {
             put(&narrowed);
@@ -100,7 +133,10 @@ impl Page<'_> {
     /// Meanings of the listing's marks.
     pub(super) fn legend(&self, out: &mut String) {
         let all = &self.annotation.all;
-        let mut marks = vec!["±: 95 %, by batch means"];
+        let mut marks = Vec::new();
+        if all.samples() > 0 {
+            marks.push("±: 95 %, by batch means");
+        }
         if all.approximate > 0 {
             marks.push("~ approximate");
         }
@@ -114,6 +150,9 @@ impl Page<'_> {
             .any(|row| !row.inlined.is_empty())
         {
             marks.push("> inlined there");
+        }
+        if self.annotation.rows.iter().any(|row| row.called > 0) {
+            marks.push("callees: samples in code called there");
         }
         if !self.annotation.listing.is_empty() {
             marks.push("/ | \\ one range");

@@ -10,6 +10,9 @@ use vmscope_symbolizer::annotate::{Row, Spot, Tally};
 /// Columns of share, error, samples, mark and bracket, with blanks.
 const MARGIN: usize = 8 + 1 + 8 + 1 + 9 + 1 + 1 + 1 + 1 + 1;
 
+/// Columns of samples in called code.
+const CALLED_COLUMNS: usize = 9;
+
 /// Columns of a tier's samples.
 const TIER_COLUMNS: usize = 11;
 
@@ -22,6 +25,8 @@ const SOURCE_MARK: &str = "// ";
 
 /// Column widths.
 struct Columns {
+    /// Whether called code has a column.
+    called: bool,
     /// Number of tiers with columns.
     tiers: usize,
     number: usize,
@@ -51,6 +56,8 @@ pub(super) struct SourceOf<'a> {
 struct Shown<'a> {
     tally: Option<&'a Tally>,
     error: Option<f64>,
+    /// Samples in called code.
+    called: u64,
     bracket: &'a str,
     number: &'a str,
     line: Option<u32>,
@@ -112,6 +119,7 @@ impl Page<'_> {
             let shown = Shown {
                 tally: own.filter(|own| own.samples() > 0),
                 error: line.row.and_then(|row| row.error),
+                called: line.called(),
                 bracket: match line.bracket {
                     Bracket::None => "",
                     Bracket::First => "/",
@@ -192,8 +200,13 @@ impl Page<'_> {
         } else {
             0
         };
-        let used = MARGIN + tiers * (TIER_COLUMNS + 1) + number + 1 + line + usize::from(line > 0);
+        let called = lines().any(|line| line.called() > 0);
+        let called_columns = usize::from(called) * (CALLED_COLUMNS + 1);
+        let tier_columns = tiers * (TIER_COLUMNS + 1);
+        let used = MARGIN + called_columns + tier_columns + number + 1 + line;
+        let used = used + usize::from(line > 0);
         Columns {
+            called,
             tiers,
             number,
             line,
@@ -203,6 +216,9 @@ impl Page<'_> {
 
     fn titles(&self, titles: Titles, columns: &Columns, out: &mut String) {
         let mut text = format!("{:>8} {:>8} {:>9} ", "share", "±", "samples");
+        if columns.called {
+            text.push_str(&format!(" {:>CALLED_COLUMNS$}", "callees"));
+        }
         for tier in self.annotation.tiers.iter().take(columns.tiers) {
             let name = fit(tier_name(tier), TIER_COLUMNS);
             text.push_str(&format!(" {:>TIER_COLUMNS$}", name.trim_end()));
@@ -231,6 +247,11 @@ impl Page<'_> {
             _ => "",
         };
         let mut text = format!("{share:>8} {error:>8} {samples:>9} {mark:1}");
+        if columns.called {
+            let called = Some(shown.called).filter(|called| *called > 0);
+            let called = called.map_or_else(String::new, count);
+            text.push_str(&format!(" {called:>CALLED_COLUMNS$}"));
+        }
         for tier in 0..columns.tiers {
             let of_tier = shown.tally.and_then(|tally| tally.tiers.get(tier));
             let of_tier = of_tier.filter(|samples| **samples > 0);

@@ -43,7 +43,7 @@ use ratatui::layout::Rect;
 use sides::Side;
 use std::collections::VecDeque;
 use versions::Versions;
-use vmscope_symbolizer::annotate::{Calls, Candidate, Origin, Subject};
+use vmscope_symbolizer::annotate::{Annotation, Calls, Candidate, Origin, Subject};
 use vmscope_symbolizer::{EntryId, Stop};
 
 /// Maximum number of source files in memory.
@@ -67,6 +67,8 @@ pub struct Method {
     hottest: Fetched<(), Vec<Candidate>>,
     calls: Fetched<Subject, Calls>,
     sides: Fetched<(Subject, Vec<Origin>), Vec<Side>>,
+    /// The method, with its call sites where stacks were recorded.
+    annotation: Annotation,
     /// Lines of the listing, folded or not.
     items: Vec<Item>,
     table: listing::Table,
@@ -123,11 +125,22 @@ impl Method {
         }
     }
 
+    /// Calls of the method on the screen.
+    fn calls(&self) -> Option<&Calls> {
+        let of = self.calls.answered().map(|(subject, _)| subject);
+        self.calls.get().filter(|_| of == self.subject.as_ref())
+    }
+
     /// Calls of the method on the screen, where the pane is open.
     fn calls_shown(&self) -> Option<&Calls> {
-        let of = self.calls.answered().map(|(subject, _)| subject);
-        let calls = self.calls.get().filter(|_| of == self.subject.as_ref());
-        calls.filter(|_| self.shows != Shows::Nothing)
+        self.calls().filter(|_| self.shows != Shows::Nothing)
+    }
+
+    /// Calls from recorded stacks, of all versions together.
+    fn calls_of_stacks(&self, cx: &Cx<'_>) -> Option<&Calls> {
+        let is_whole = self.origin.is_none() || self.beside.on;
+        let has_stacks = !cx.profile.trace.chains.is_empty();
+        self.calls().filter(|_| is_whole && has_stacks)
     }
 
     fn page<'a>(&'a self, cx: &Cx<'a>) -> Page<'a> {
@@ -142,7 +155,7 @@ impl Method {
             items: &self.items,
             samples: found.map_or(0, |found| found.annotation.all.samples()),
             most: own.max().unwrap_or(0),
-            number: match found.is_some_and(|found| has_bytecodes(&found.annotation)) {
+            number: match has_bytecodes(&self.annotation) {
                 true => "pc",
                 false => "line",
             },
@@ -193,6 +206,7 @@ impl Method {
         let versions = self.versions(cx);
         let mut parts = vec![Part::Text(head::exported(
             found,
+            self.calls_of_stacks(cx),
             &versions,
             self.sides_shown(),
         ))];
@@ -245,10 +259,10 @@ impl View for Method {
     }
 
     fn effects(&mut self, cx: &Cx<'_>) -> Vec<Effect> {
-        let Some(found) = self.annotated() else {
+        if self.annotated().is_none() {
             return Vec::new();
-        };
-        let mut names = items::wanted(&found.annotation);
+        }
+        let mut names = items::wanted(&self.annotation);
         names.retain(|name| !self.texts.contains_key(name));
         if names.is_empty() {
             return Vec::new();
@@ -308,8 +322,7 @@ impl View for Method {
     }
 
     fn is_pending(&self) -> bool {
-        let calls = self.shows != Shows::Nothing && self.calls.is_pending();
         let sides = self.pair().is_some() && self.sides.is_pending();
-        self.found.is_pending() || sides || calls
+        self.found.is_pending() || sides || self.calls.is_pending()
     }
 }

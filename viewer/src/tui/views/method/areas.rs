@@ -31,9 +31,9 @@ impl Method {
     pub(super) fn areas(&self, cx: &Cx<'_>) -> Areas {
         let area = cx.area;
         let versions = self.versions(cx);
-        let lines = self
-            .annotated()
-            .map_or(0, |found| head::lines(found, cx).len());
+        let lines = self.annotated().map_or(0, |found| {
+            head::lines(found, self.calls_of_stacks(cx), cx).len()
+        });
         let lines = u16::try_from(lines).unwrap_or(0).min(area.height);
         let (head, mut rest) = below(area, lines);
         let (mut strip, mut pane) = (None, None);
@@ -124,7 +124,8 @@ impl Method {
             return;
         };
         let areas = self.areas(cx);
-        for (row, line) in head::lines(found, cx).into_iter().enumerate() {
+        let lines = head::lines(found, self.calls_of_stacks(cx), cx);
+        for (row, line) in lines.into_iter().enumerate() {
             pane(areas.head).line(frame, row, &[line]);
         }
         let versions = self.versions(cx);
@@ -144,7 +145,11 @@ impl Method {
         }
         self.table.draw(&page, theme, frame, areas.listing);
         if page.items.is_empty() {
-            let line = (Role::Dim, "  no place in it has samples".to_owned());
+            let text = match self.calls.is_pending() {
+                true => "  counting calls ...",
+                false => "  no place in it has samples",
+            };
+            let line = (Role::Dim, text.to_owned());
             pane(areas.listing).line(frame, 1, &[line]);
         }
         let Some(area) = areas.calls else {

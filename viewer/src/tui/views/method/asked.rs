@@ -62,15 +62,16 @@ impl Method {
         let hottest = self.hottest.ask((), cx.stamp, move |profile, stop| {
             found::hottest(profile, &filter, known, stop)
         });
-        let calls = self
-            .subject
-            .clone()
-            .filter(|_| self.shows != Shows::Nothing);
+        // Without stacks, only the pane needs the calls: what was inlined.
+        let has_stacks = !cx.profile.trace.chains.is_empty();
+        let calls = self.subject.clone();
+        let calls = calls.filter(|_| has_stacks || self.shows != Shows::Nothing);
         let calls = calls.and_then(|subject| {
             let filter = cx.filters.filter().clone();
-            let key = subject.clone();
+            let (key, mut known) = (subject.clone(), self.known(cx));
             self.calls.ask(key, cx.stamp, move |profile, stop| {
-                vmscope_symbolizer::annotate::calls(profile, &filter, &subject, stop)
+                let located = known.located(profile, &subject);
+                vmscope_symbolizer::annotate::calls(profile, &filter, &located, stop)
             })
         });
         let sides = self.asked_sides(cx);
@@ -115,6 +116,7 @@ impl Method {
             self.remember_all(methods.collect());
         }
         if self.calls.take(ended) {
+            self.lay_out(cx);
             self.with_calls(cx, |table, page, area| {
                 table.arrange(page, calls::Table::height(area));
             });

@@ -11,8 +11,9 @@ use crate::queries::method::Found;
 use crate::tui::theme::Role;
 use crate::tui::views::Cx;
 use crate::tui::widgets::pane::Bit;
+use vmscope_symbolizer::annotate::{Call, Calls};
 
-/// Maximum number of named methods into which this one was inlined.
+/// Maximum number of named methods into which this one was inlined, of callers, of callees.
 const MAX_INTO: usize = 3;
 
 /// The name, and where it begins.
@@ -28,12 +29,20 @@ pub fn name(found: &Found) -> (String, Option<String>) {
     (annotation.name.clone(), place)
 }
 
-/// Share of samples, tiers, methods into which it was inlined.
-pub fn figures(found: &Found) -> String {
+/// Share of samples, also with callees, tiers, methods into which it was inlined. `calls`: from
+/// stacks.
+pub fn figures(found: &Found, calls: Option<&Calls>) -> String {
     let annotation = &found.annotation;
     let (all, own) = (annotation.all.samples(), annotation.own.samples());
+    let inclusive = calls.map(|calls| {
+        let share = percent(ratio(calls.samples, calls.total));
+        format!("on the stack of {} ({share})", count(calls.samples))
+    });
     if all == 0 {
-        return "no sample that the filters take is in it".to_owned();
+        return match inclusive.filter(|_| calls.is_some_and(|calls| calls.samples > 0)) {
+            Some(inclusive) => format!("0 samples of its own; {inclusive}"),
+            None => "no sample that the filters take is in it".to_owned(),
+        };
     }
     let error = annotation
         .error
@@ -48,6 +57,7 @@ pub fn figures(found: &Found) -> String {
         "{share}{error} of {whole}: {}",
         some(all, "sample", "samples")
     )];
+    parts.extend(inclusive);
     if own < all {
         parts.push(format!("{} of them in what was inlined", count(all - own)));
     }
@@ -70,9 +80,28 @@ pub fn figures(found: &Found) -> String {
     parts.join("; ")
 }
 
+/// The callers and callees with most samples.
+fn around(calls: &Calls) -> String {
+    let named = |kind: &str, all: &[Call]| {
+        let most = all.iter().take(MAX_INTO);
+        let most = most.map(|call| format!("{} {}", call.name, count(call.samples)));
+        let names = most.collect::<Vec<_>>().join(", ");
+        (!names.is_empty()).then(|| format!("{kind}: {names}"))
+    };
+    let callers = named("callers", &calls.callers);
+    let callees = named("callees", &calls.callees);
+    let parts: Vec<String> = callers.into_iter().chain(callees).collect();
+    parts.join("; ")
+}
+
 /// Text for copying and exporting.
-pub fn exported(found: &Found, versions: &Versions<'_>, sides: &[Side]) -> Vec<String> {
-    let mut text = vec![figures(found)];
+pub fn exported(
+    found: &Found,
+    calls: Option<&Calls>,
+    versions: &Versions<'_>,
+    sides: &[Side],
+) -> Vec<String> {
+    let mut text = vec![figures(found, calls)];
     if sides.is_empty() {
         if let Some(version) = versions.chosen.and_then(|origin| versions.of(origin)) {
             text.push(format!("only {}", versions.label(version)));
@@ -94,7 +123,7 @@ pub fn exported(found: &Found, versions: &Versions<'_>, sides: &[Side]) -> Vec<S
 }
 
 /// The lines above the listing.
-pub fn lines(found: &Found, cx: &Cx<'_>) -> Vec<Bit> {
+pub fn lines(found: &Found, calls: Option<&Calls>, cx: &Cx<'_>) -> Vec<Bit> {
     let columns = usize::from(cx.area.width);
     let (name, place) = name(found);
     let name = Name {
@@ -104,7 +133,13 @@ pub fn lines(found: &Found, cx: &Cx<'_>) -> Vec<Bit> {
     };
     let name = name.label(columns);
     let line = |role: Role, text: &str| (role, text::line(text, columns));
-    let mut lines = vec![line(Role::Title, &name), line(Role::Text, &figures(found))];
+    let figures = figures(found, calls);
+    let mut lines = vec![line(Role::Title, &name), line(Role::Text, &figures)];
+    if found.annotation.all.samples() == 0
+        && let Some(calls) = calls.filter(|calls| calls.samples > 0)
+    {
+        lines.push(line(Role::Text, &around(calls)));
+    }
     let limits = limits(&found.annotation);
     if let Some(first) = limits
         .first()

@@ -97,6 +97,8 @@ pub struct Item {
     pub bracket: Bracket,
     /// Samples of all versions together, or of the shown version.
     pub counts: Counts,
+    /// Samples in code called from a place.
+    pub called: u64,
     pub machine: Pieces,
     /// Whether deeper lines follow as children.
     pub has_children: bool,
@@ -129,14 +131,16 @@ pub fn wanted(annotation: &Annotation) -> Vec<String> {
     names
 }
 
-pub fn lay_out(found: &Found, texts: &Texts) -> Vec<Item> {
+/// Lines of `annotation`: [`Found::annotation`], perhaps with call sites.
+pub fn lay_out(found: &Found, annotation: &Annotation, texts: &Texts) -> Vec<Item> {
     let mut out = Out {
         found,
+        annotation,
         texts,
         items: Vec::new(),
     };
     out.cases();
-    if has_bytecodes(&found.annotation) {
+    if has_bytecodes(annotation) {
         out.bytecodes();
         out.files();
     } else {
@@ -148,6 +152,7 @@ pub fn lay_out(found: &Found, texts: &Texts) -> Vec<Item> {
 
 struct Out<'a> {
     found: &'a Found,
+    annotation: &'a Annotation,
     texts: &'a Texts,
     items: Vec<Item>,
 }
@@ -167,6 +172,7 @@ impl<'a> Out<'a> {
             line: None,
             bracket: Bracket::None,
             counts: Counts::default(),
+            called: 0,
             machine,
             has_children: false,
         });
@@ -203,7 +209,7 @@ impl<'a> Out<'a> {
     }
 
     fn bytecodes(&mut self) {
-        let annotation = &self.found.annotation;
+        let annotation = self.annotation;
         let texts = self.texts;
         let source = source_of_bytecodes(annotation).and_then(|file| texts.get(&file));
         let source = match source {
@@ -230,14 +236,17 @@ impl<'a> Out<'a> {
     }
 
     fn files(&mut self) {
-        let annotation = &self.found.annotation;
+        let annotation = self.annotation;
         for (file, rows) in by_file(annotation) {
             let name = if file.is_empty() {
                 "(file not known)"
             } else {
                 file
             };
-            let samples = some(samples_of(&rows), "sample", "samples");
+            let samples = match samples_of(&rows) {
+                0 => "calls only".to_owned(),
+                samples => some(samples, "sample", "samples"),
+            };
             self.note(What::Heading, format!("{name}: {samples}"));
             match self.texts.get(file) {
                 Some(Text::None(why)) => {
@@ -343,6 +352,7 @@ impl<'a> Out<'a> {
 
 fn fill(item: &mut Item, row: &Row) {
     item.counts = Counts::of_row(row);
+    item.called = row.called;
     item.has_children = !row.inlined.is_empty();
     // Source lines have their number already.
     if !matches!(row.spot, Spot::Line { .. }) {

@@ -45,10 +45,11 @@ const GROUP_COLUMNS: usize = 8;
 
 // Columns behind the last group.
 const MOVED: usize = 0;
-const BRACKET: usize = 1;
-const NUMBER: usize = 2;
-const LINE: usize = 3;
-const PLACE: usize = 4;
+const CALLED: usize = 1;
+const BRACKET: usize = 2;
+const NUMBER: usize = 3;
+const LINE: usize = 4;
+const PLACE: usize = 5;
 
 /// Table of the listing: indices of [`Item`]s by [`Item::id`].
 pub type Table = DataTable<usize, u64>;
@@ -323,12 +324,18 @@ impl Rows for Page<'_> {
         } else {
             0
         };
+        let has_calls = self.sides.is_empty() && any(|item| item.called > 0);
+        let (called, name_of_called) = match has_calls {
+            true => (8, "samples in callees"),
+            false => (0, ""),
+        };
         let (moved, line_rank, text) = match self.sides.len() {
             0 => (0, 4, 24),
             _ => (7, 6, TEXT_BESIDE),
         };
         columns.extend([
             Column::right("moved", "", moved).rank(1),
+            Column::right("callees", name_of_called, called).rank(1),
             Column::left("", "", bracket),
             Column::right(self.number, self.number, number),
             Column::right("line", "line", line).rank(line_rank),
@@ -383,6 +390,7 @@ impl Rows for Page<'_> {
         if group == self.groups() {
             let number = |number: Option<u64>| number.map_or(Value::Empty, Value::Count);
             return match column {
+                CALLED => number(Some(item.called).filter(|called| *called > 0)),
                 NUMBER => number(item.number.parse().ok()),
                 LINE => number(item.line.map(u64::from)),
                 _ => Value::Text(item.exported()),
@@ -414,11 +422,13 @@ impl Rows for Page<'_> {
         if group == self.groups() {
             let role = match item.what {
                 What::Heading => Role::Strong,
-                What::Callee(_) | What::Place if item.counts.all > 0 => Role::Text,
+                What::Callee(_) | What::Place if item.counts.all + item.called > 0 => Role::Text,
                 _ => Role::Dim,
             };
             return match column {
                 MOVED => self.moved(item, room),
+                CALLED if item.called == 0 => Piece::cell(Role::Text, ""),
+                CALLED => Piece::cell(Role::Text, count(item.called)),
                 BRACKET => Piece::cell(
                     Role::Dim,
                     match item.bracket {

@@ -25,18 +25,27 @@ impl Method {
         let Some(found) = self.found.get() else {
             return;
         };
-        self.items = items::lay_out(found, &self.texts);
-        let is_new = found.subject != self.subject;
+        // A method without samples has no lines before its calls arrive.
+        let is_new = found.subject != self.subject || self.items.is_empty();
         self.subject.clone_from(&found.subject);
+        let mut annotation = found.annotation.clone();
+        if let Some(calls) = self.calls_of_stacks(cx) {
+            annotation.put_calls(calls);
+        }
+        self.items = items::lay_out(found, &annotation, &self.texts);
+        self.annotation = annotation;
         if !is_new {
             return self.with_table(cx, |table, page, height| table.arrange(page, height));
         }
         self.table = listing::Table::default();
         self.call_table = calls::Table::default();
         // Of equally hot lines, the first.
-        let own = |at: &usize| self.items[*at].counts.own;
-        let hottest = (0..self.items.len()).rev().max_by_key(own);
-        match hottest.filter(|at| own(at) > 0) {
+        let samples = |at: &usize| {
+            let item = &self.items[*at];
+            (item.counts.own, item.called)
+        };
+        let hottest = (0..self.items.len()).rev().max_by_key(samples);
+        match hottest.filter(|at| samples(at) > (0, 0)) {
             Some(hottest) => self.select(hottest, cx),
             None => self.with_table(cx, |table, page, height| table.arrange(page, height)),
         }

@@ -1,8 +1,11 @@
 //! The method's view, driven by keys.
 
-use crate::recordings::screens;
+use crate::recordings::{PROGRAM, PROGRAM_AT, Recording, THREAD, function, screens, stack_sample};
 use crate::tui::event::{Effect, Event};
 use crate::tui::testing::{Driven, SIZES};
+use vmscope_records::{
+    Exactness, FileOffset, NativeFrame, NativeLines, Record, SymbolOwner, Symbols,
+};
 
 /// Every size of a screen, after some keys.
 fn at_all_sizes(name: &str, bytes: &[u8], keys: &str) {
@@ -55,13 +58,50 @@ fn keys_walk_hot_lines_versions_and_calls() {
     assert!(driven.keys("b").screen().contains("callers: of "));
     assert!(driven.keys("b").screen().contains("callees: of "));
     let screen = driven.keys("b").screen();
-    assert!(!screen.contains("calle"), "{screen}");
+    assert!(!screen.contains("s: of "), "{screen}");
     // Enter on a caller goes there, and `[` back.
     let before = driven.screen();
     let name = |screen: &str| screen.lines().nth(2).unwrap().to_owned();
     let after = driven.keys("b<Enter>").screen();
     assert_ne!(name(&before), name(&after));
     assert_eq!(name(&before), name(&driven.keys("[").screen()));
+}
+
+/// The hot list's row of a function that only calls opens its call sites.
+#[test]
+fn a_function_that_only_calls() {
+    let piece = |start, line| NativeLines {
+        start: FileOffset(start),
+        end: FileOffset(start + 0x10),
+        frames: vec![NativeFrame {
+            function: "run".into(),
+            file: "/build/run.c".into(),
+            line,
+        }],
+        exactness: Exactness::Exact,
+    };
+    let mut run = function(0, 0x100, "run");
+    run.lines = vec![piece(0x10, 12), piece(0x20, 15)];
+    let mut recording = Recording::of("native");
+    recording.put(Record::Symbols(Symbols {
+        owner: SymbolOwner::Module(PROGRAM),
+        functions: vec![
+            run,
+            function(0x100, 0x100, "work"),
+            function(0x200, 0x100, "main"),
+        ],
+        note: String::new(),
+    }));
+    for time in 1..=1_000u64 {
+        let call = if time % 4 == 0 { 0x28 } else { 0x18 };
+        let stack = [0x110, call, 0x208].map(|offset| PROGRAM_AT + offset);
+        recording.put(stack_sample(time * 1_000_000, THREAD, stack));
+    }
+    recording.end(1_000_000_000);
+    let mut driven = Driven::open(recording.bytes(), SIZES[0]);
+    driven
+        .keys("2/run<Enter><Enter>")
+        .golden("method-called-80x24");
 }
 
 /// A method of the made-up Java program, chosen in the palette.
