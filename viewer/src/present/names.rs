@@ -46,8 +46,11 @@ const fn words(region: Region) -> RegionWords {
 /// A native program's own code.
 const PROGRAM: &str = "program";
 
-pub const fn region_letter(region: Region) -> char {
-    words(region).letter
+pub const fn region_letter(region: Region, is_native: bool) -> char {
+    match region {
+        Region::Vm if is_native => 'P',
+        region => words(region).letter,
+    }
 }
 
 /// Name in a column.
@@ -141,5 +144,19 @@ pub fn role_name(role: ThreadRole) -> &'static str {
         ThreadRole::Heartbeat => "heartbeat",
         ThreadRole::Vm => "vm",
         _ => "other",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn letters_are_of_one_region() {
+        for is_native in [false, true] {
+            let letters = Region::ALL.map(|region| region_letter(region, is_native));
+            let different: std::collections::BTreeSet<char> = letters.into_iter().collect();
+            assert_eq!(different.len(), letters.len(), "{letters:?}");
+        }
     }
 }

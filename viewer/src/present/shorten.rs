@@ -4,7 +4,7 @@
 //! A Java method `package.Class.method(parameters)` loses its file and line (the class locates it),
 //! then its package (`j.u.HashMap.get(Object)`), its parameters, its class. A C++ or Rust function
 //! loses its parameters, the type of its result, ` const` and ` [clone .cold]`, template arguments,
-//! then namespaces and classes from the left. Rows of one table that would become equal keep what
+//! then namespaces and classes from the left. A class goes in steps: outer classes, its middle. Rows of one table that would become equal keep what
 //! tells them apart ([`labels`]). JSON has full names.
 
 mod parts;
@@ -22,6 +22,9 @@ const DOTS: &str = "...";
 
 /// Minimum width of a useful piece of a tail.
 const SHORTEST_TAIL: usize = 8;
+
+/// Minimum width of a useful piece of a class.
+const SHORTEST_CLASS: usize = 8;
 
 /// Maximum number of equal rows for which all combinations of parts are tried.
 const MAX_COMPARED: usize = 64;
@@ -230,17 +233,39 @@ impl Named<'_> {
         }
         let shapes = self.parts.shapes();
         let texts = || shapes.iter().map(|shape| self.parts.text(*shape));
-        let with_tail = texts().map(|text| text + self.tail);
-        if let Some(text) = with_tail.into_iter().find(|text| fits(text, columns)) {
-            return text;
-        }
         let own = self.parts.own;
+        let mut with_tail = texts().map(|text| text + self.tail);
+        if let Some(text) = with_tail.find(|text| fits(text, columns)) {
+            return match text.len() == own.len() + self.tail.len() {
+                true => self.behind_class(text, columns),
+                false => text,
+            };
+        }
         let left = columns.saturating_sub(own.width());
         if left >= SHORTEST_TAIL && !self.tail.is_empty() {
             return format!("{own}{}", cut(self.tail, left));
         }
         let text = texts().find(|text| fits(text, columns));
         text.unwrap_or_else(|| fit(own, columns).trim_end().to_owned())
+    }
+
+    /// `text`, which begins with the own name, behind a piece of its class if that fits `columns`.
+    fn behind_class(&self, text: String, columns: usize) -> String {
+        let separator = self.parts.separator;
+        let room = columns.saturating_sub(separator.width() + text.width());
+        let Some(class) = self.parts.scopes.last().filter(|_| room > 0) else {
+            return text;
+        };
+        let is_letter = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$');
+        // `Worker` of `Executor$Worker`; numbers and lambdas say nothing alone.
+        let (_, inner) = class.rsplit_once('$').unwrap_or(("", class));
+        let is_name = inner.starts_with(char::is_alphabetic) && !inner.starts_with("Lambda");
+        let class = if is_name { inner } else { class };
+        let is_useful = room >= class.width().min(SHORTEST_CLASS) && class.chars().all(is_letter);
+        match is_useful {
+            true => format!("{}{separator}{text}", fit(class, room).trim_end()),
+            false => text,
+        }
     }
 
     /// The own name, and the full name from its character `from` on, in at most `columns`.
@@ -344,7 +369,19 @@ fn tell_apart(rows: &[&(Name<'_>, usize)], others: &FxHashSet<String>) -> Vec<St
                 let text = one.parts.text(shape) + tail;
                 fits(&text, *columns).then_some(text)
             });
-            texts.collect()
+            let texts: Vec<String> = texts.collect::<Option<_>>()?;
+            if shape.scopes > 0 || shape.result {
+                return Some(texts);
+            }
+            // Behind its class, if all have room for it.
+            let classed = (named.iter().zip(rows).zip(&texts))
+                .map(|((one, (_, columns)), text)| one.behind_class(text.clone(), *columns));
+            let classed: Vec<String> = classed.collect();
+            let all = classed
+                .iter()
+                .zip(&texts)
+                .all(|(classed, text)| classed != text);
+            Some(if all { classed } else { texts })
         };
         for shape in combinations() {
             let found = of_shape(shape, true).or_else(|| of_shape(shape, false));

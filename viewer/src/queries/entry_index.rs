@@ -2,7 +2,9 @@
 //! turn sorting a hundred thousand entries into an integer sort.
 
 use crate::present::entries::{hit_namesakes, namesakes_of};
-use crate::present::names::kind_name;
+use crate::present::names::{kind_name, region_name};
+use crate::present::numbers::count;
+use crate::present::text::width;
 use rustc_hash::FxHashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use vmscope_records::Exactness;
@@ -40,6 +42,7 @@ pub struct EntryIndex {
     pub modules: Vec<Arc<str>>,
     /// Known bytes of machine code by entry.
     pub sizes: Vec<Option<u64>>,
+    pub longest: Longest,
     /// By entry.
     ranges: Vec<Ranges>,
     /// Groups of entries whose names differ only in file paths.
@@ -47,6 +50,17 @@ pub struct EntryIndex {
     /// Sites grouped by entry; `site_ends` delimits groups.
     sites: Vec<SiteId>,
     site_ends: Vec<u32>,
+}
+
+/// Widths in columns of the longest texts of entries.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Longest {
+    pub region: usize,
+    pub tier: usize,
+    pub kind: usize,
+    /// Of classes and modules that are no part of their entry's name.
+    pub module: usize,
+    pub size: usize,
 }
 
 /// Ranges among an entry's sites.
@@ -90,6 +104,18 @@ impl EntryIndex {
         for ((.., entry), place) in order.into_iter().zip(0..) {
             ranks[entry as usize].place = place;
         }
+        let longest = |texts: &[Arc<str>]| texts.iter().map(|text| width(text)).max().unwrap_or(0);
+        let is_native = profile.is_native();
+        let regions = entries().map(|entry| region_name(entry.region, is_native).len());
+        let untold = entries().filter(|entry| !entry.name.contains(&entry.module));
+        let size = sizes.iter().flatten().max();
+        let longest = Longest {
+            region: regions.max().unwrap_or(0),
+            tier: longest(&tiers),
+            kind: longest(&kinds),
+            module: untold.map(|entry| width(&entry.module)).max().unwrap_or(0),
+            size: size.map_or(0, |size| count(*size).len()),
+        };
         let (sites, site_ends) = sites_by_entry(profile);
         let index = EntryIndex {
             ranges: ranges_of(profile),
@@ -101,6 +127,7 @@ impl EntryIndex {
             tiers,
             modules,
             sizes,
+            longest,
             namesakes: namesakes_of(profile),
             sites,
             site_ends,

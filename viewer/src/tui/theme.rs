@@ -161,9 +161,9 @@ impl Theme {
     }
 
     /// Fill sign of a region in charts: unique, for terminals without colours.
-    pub fn fill(&self, region: Region) -> char {
+    pub fn fill(&self, region: Region, is_native: bool) -> char {
         if !self.unicode {
-            return region_letter(region);
+            return region_letter(region, is_native);
         }
         match region {
             Region::Generated => '█',

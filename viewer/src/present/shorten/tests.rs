@@ -27,6 +27,24 @@ fn what_tells_least_goes_first() {
         assert!(at_least == wanted || wanted.len() < 8, "{at_least}");
         assert_ne!(text(wanted.len() - 1), wanted);
     }
+    // A class goes in steps, before the own name stands alone.
+    let worker = "java.util.concurrent.ThreadPoolExecutor$Worker.run()";
+    for (columns, wanted) in [
+        (43, "ThreadPoolExecutor$Worker.run (interpreter)"),
+        (42, "Worker.run (interpreter)"),
+        (24, "Worker.run (interpreter)"),
+        (23, "run (interpreter)"),
+    ] {
+        assert_eq!(label(worker, " (interpreter)", columns), wanted);
+    }
+    let state = "G1ParScanThreadState::trim_queue()";
+    for (columns, wanted) in [
+        (38, "G1ParSca...ate::trim_queue (C2: parse)"),
+        (32, "G1Pa...e::trim_queue (C2: parse)"),
+        (31, "trim_queue (C2: parse)"),
+    ] {
+        assert_eq!(label(state, " (C2: parse)", columns), wanted);
+    }
     let osr = "a.b.Churn.run() (OSR at 46)";
     assert_eq!(label(osr, " (C2)", 33), "a.b.Churn.run() (OSR at 46) (C2)");
     assert_eq!(label(osr, " (C2)", 29), "Churn.run() (OSR at 46) (C2)");
@@ -268,6 +286,20 @@ fn equal_rows_keep_what_tells_them_apart() {
     assert_eq!(
         of(&["ns::run(int)", "ns::run(long)"], 6),
         ["run #1", "run #2"]
+    );
+    // A piece of the class stays, if all rows have room for it.
+    assert_eq!(
+        of(
+            &[
+                "a.Orders$PriceComparator.compare(Object, Object)",
+                "a.Orders$PriceComparator.compare(long[], long[])"
+            ],
+            36
+        ),
+        [
+            "PriceC...tor.compare(Object, Object)",
+            "PriceC...tor.compare(long[], long[])"
+        ]
     );
     // One function in two rows is no collision.
     assert_eq!(of(&["ns::run(int)", "ns::run(int)"], 6), ["run", "run"]);

@@ -185,9 +185,10 @@ impl Method {
     ) -> Option<T> {
         let mut table = std::mem::take(&mut self.call_table);
         let area = self.areas(cx).calls.map(areas::below_title);
-        let result = area
-            .zip(self.calls_shown())
-            .map(|(area, calls)| call(&mut table, &calls::Page::of(self.shows, calls), area));
+        let result = area.zip(self.calls_shown()).map(|(area, calls)| {
+            let page = calls::Page::of(self.shows, calls, cx.profile.is_native());
+            call(&mut table, &page, area)
+        });
         self.call_table = table;
         result
     }
@@ -221,7 +222,7 @@ impl Method {
         table.title = "listing".to_owned();
         parts.push(Part::Table(table));
         if let Some(calls) = self.calls_shown() {
-            let page = calls::Page::of(self.shows, calls);
+            let page = calls::Page::of(self.shows, calls, cx.profile.is_native());
             let mut table = DataTable::export(&page, 0..page.all.len(), stop)?;
             table.title = self.shows.name().to_owned();
             parts.push(Part::Table(table));

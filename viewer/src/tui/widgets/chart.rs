@@ -125,6 +125,7 @@ impl<'a> Chart<'a> {
     }
 
     /// Draws a bar of the regions' shares from the bottom up, `share` (0 to 1) of the plot high.
+    /// `look`: a region's fill sign and style.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -137,20 +138,21 @@ impl<'a> Chart<'a> {
         column: usize,
         share: f64,
         counts: &[u64],
-        role: impl Fn(Region) -> Role,
+        look: impl Fn(Region) -> (char, Role),
     ) {
         let height = share.clamp(0.0, 1.0) * self.rows() as f64;
         let full = (height + 1e-9).floor() as usize;
         let rest = height - full as f64;
         let stack = by_region::stacked(counts, full + usize::from(rest > 0.0));
         for ((at, region), row) in stack.into_iter().enumerate().zip((0..self.rows()).rev()) {
+            let (fill, role) = look(region);
             // Terminals without colours need the region's own sign.
             let is_part = at >= full && self.theme.colors != Colors::None && rest < 0.95;
             if is_part {
                 let sign = self.theme.column(rest);
-                self.put(frame, row, column, sign, role(region));
+                self.put(frame, row, column, sign, role);
             } else if at < full || rest >= 0.5 || full == 0 {
-                self.put(frame, row, column, self.theme.fill(region), role(region));
+                self.put(frame, row, column, fill, role);
             }
         }
     }

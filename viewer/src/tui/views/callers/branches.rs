@@ -415,7 +415,9 @@ impl Rows for Page<'_> {
             SAMPLES => (Role::Text, count(samples)),
             REGION => (
                 function.map_or(Role::Dim, words::role),
-                function.map_or(' ', words::letter).to_string(),
+                function
+                    .map_or(' ', |one| words::letter(one, self.branches.is_native))
+                    .to_string(),
             ),
             _ => {
                 let role = match self.is_found(branch) {

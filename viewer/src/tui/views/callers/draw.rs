@@ -109,6 +109,7 @@ impl Callers {
         flame::Look {
             theme: cx.theme,
             tree,
+            is_native: cx.profile.is_native(),
             place: &self.flame,
             turned: self.turned,
             fits: &self.search.fits,
@@ -153,7 +154,8 @@ impl Callers {
             let newest = self.around.answered().map(|(key, _)| &key.0);
             let is_newest = newest == tree.function(function);
             let is_of = self.around.get().filter(|_| is_newest);
-            draw_around((tree, cx.theme, self.all()), function, is_of, frame, area);
+            let of = (&**tree, self.all(), cx.profile.is_native());
+            draw_around(of, cx.theme, function, is_of, frame, area);
         }
         self.draw_detail(tree, cx, frame, area);
     }
@@ -230,7 +232,7 @@ impl Callers {
                 format!("{name}{inlined}")
             }
         };
-        let letter = words::letter(function);
+        let letter = words::letter(function, native);
         Some(format!("{letter} {} - {what}", words::full(function)))
     }
 
@@ -262,7 +264,8 @@ impl Callers {
 
 /// Draws callers, the function, callees.
 fn draw_around(
-    (tree, theme, all): (&CallTree, &Theme, u64),
+    (tree, all, is_native): (&CallTree, u64, bool),
+    theme: &Theme,
     function: FunctionId,
     around: Option<&Around>,
     frame: &mut Frame<'_>,
@@ -282,7 +285,10 @@ fn draw_around(
     let name = |id: Option<FunctionId>, columns: usize| -> [Bit; 2] {
         match id.and_then(|id| tree.function(id)) {
             Some(one) => [
-                (words::role(one), format!("{} ", words::letter(one))),
+                (
+                    words::role(one),
+                    format!("{} ", words::letter(one, is_native)),
+                ),
                 (Role::Text, text::name(&words::short(one, columns), columns)),
             ],
             None => [

@@ -294,6 +294,7 @@ impl Place {
 pub struct Look<'a> {
     pub theme: &'a Theme,
     pub tree: &'a CallTree,
+    pub is_native: bool,
     pub place: &'a Place,
     /// Root at the bottom.
     pub turned: bool,
@@ -376,7 +377,7 @@ impl Look<'_> {
                     (false, true) => "*",
                     _ => "",
                 };
-                let letter = words::letter(function);
+                let letter = words::letter(function, self.is_native);
                 let folded = match cell.above {
                     0 => String::new(),
                     above => format!("+{above} "),

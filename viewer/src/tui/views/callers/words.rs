@@ -12,8 +12,10 @@ use vmscope_symbolizer::calls::{CallNode, CallTree, Function};
 const THREAD: char = 'T';
 
 /// Region letter; lower case for an inlined function.
-pub fn letter(function: &Function) -> char {
-    let letter = function.region.map_or(THREAD, region_letter);
+pub fn letter(function: &Function, is_native: bool) -> char {
+    let letter = function
+        .region
+        .map_or(THREAD, |region| region_letter(region, is_native));
     if function.inlined {
         letter.to_ascii_lowercase()
     } else {

@@ -16,8 +16,11 @@ use vmscope_symbolizer::{EntryId, Profile, Region, Site, SiteId};
 /// Minimum terminal width for region, tier, kind and class columns.
 const WIDE: u16 = 104;
 
-/// Minimum terminal width for longer bars and tiers.
+/// Minimum terminal width for longer bars.
 const WIDEST: u16 = 170;
+
+/// Text of a group's attribute that differs among its entries.
+const SEVERAL: &str = "(several)";
 
 const OF: usize = 0;
 const SHARE: usize = 1;
@@ -218,6 +221,14 @@ impl<'a> Page<'a> {
         }
     }
 
+    /// The name of the row's entry or group, without distinctions.
+    fn own_name(&self, row: Row) -> &'a str {
+        match self.entry(row) {
+            Some(entry) => &self.profile.entries[entry as usize].name,
+            None => &self.group(row).name,
+        }
+    }
+
     /// The inlined function that a range's row stands for. Groups of an innermost function show its
     /// ranges.
     fn inlined_at(&self, site: &'a Site) -> Option<&'a Frame> {
@@ -260,9 +271,8 @@ impl<'a> Page<'a> {
             parts.push(some(size, "byte", "bytes"));
         }
         if !matches!(row, Row::Range { .. }) {
-            // A Java method's name begins with its class.
-            let is_told = |class: &str| parts.first().is_some_and(|name| name.contains(class));
-            let class = self.text(row, CLASS).filter(|class| !is_told(class));
+            let name = self.own_name(row);
+            let class = self.text(row, CLASS).filter(|class| !name.contains(class));
             let known = [self.text(row, REGION), self.text(row, KIND), class];
             let known = known.into_iter().flatten().filter(|text| !text.is_empty());
             parts.extend(known.map(str::to_owned));
@@ -297,15 +307,19 @@ impl Rows for Page<'_> {
 
     fn columns(&self, width: u16) -> Vec<Column> {
         let (wide, widest) = (width >= WIDE, width >= WIDEST);
-        // Width on wide and on widest screens; narrow screens hide the column.
-        let on = |least: usize, most: usize| match (wide, widest) {
-            (_, true) => most,
-            (true, _) => least,
+        let longest = &self.entries.index.longest;
+        let several = match self.entries.by {
+            GroupBy::Entry => 0,
+            _ => SEVERAL.len(),
+        };
+        // Columns are as wide as their longest text: names get the rest. Narrow screens hide them.
+        let on = |title: &str, longest: usize, most: usize| match longest {
+            1.. if wide => longest.max(several).max(title.len()).min(most),
             _ => 0,
         };
-        let (letter, name) = if wide { (0, 36) } else { (1, 46) };
+        let (letter, name) = if wide { (0, 44) } else { (1, 46) };
         let bar = match (wide, widest) {
-            (_, true) => 20,
+            (_, true) => 12,
             (false, false) if self.has_inclusive() => 0,
             _ => 8,
         };
@@ -321,23 +335,28 @@ impl Rows for Page<'_> {
             Column::right("incl.", name_of_inclusive, inclusive).sort(Sort::Down),
             Column::left("", "", bar).sort(like_share),
             Column::right("samples", "samples", 9).sort(like_share),
-            Column::right("cumul.", "", on(7, 7))
+            Column::right("cumul.", "", on("cumul.", 7, 7))
                 .rank(2)
                 .sort(like_share),
             Column::left("", "", letter).sort(Sort::Like(REGION)),
             Column::left("name", "name", name).sort(Sort::Up),
             Column::right("", "share of parent", 0),
-            Column::left("region", "region", on(11, 11))
+            Column::left("region", "region", on("region", longest.region, 11))
                 .rank(3)
                 .sort(Sort::Up),
-            Column::left("tier", "tier", on(12, 22))
+            Column::left("tier", "tier", on("tier", longest.tier, 26))
                 .rank(4)
                 .sort(Sort::Up),
-            Column::left("kind", "kind", on(9, 9))
+            Column::left("kind", "kind", on("kind", longest.kind, 11))
                 .rank(6)
                 .sort(Sort::Up),
-            Column::left("class or module", "class or module", on(22, 34)).rank(7),
-            Column::right("size", "machine code", on(8, 8))
+            Column::left(
+                "module",
+                "class or module",
+                on("module", longest.module, 16),
+            )
+            .rank(7),
+            Column::right("size", "machine code", on("size", longest.size, 9))
                 .rank(5)
                 .sort(Sort::Down),
             Column::right("±", "error", 6).rank(1).sort(Sort::Down),
@@ -515,14 +534,16 @@ impl Rows for Page<'_> {
                 let bar = room.theme.bar(bar, room.width.saturating_sub(indent));
                 format!("{}{bar}", " ".repeat(indent))
             }
-            (LETTER, _) if !is_range => {
-                region.map_or_else(String::new, |region| region_letter(region).to_string())
-            }
+            (LETTER, _) if !is_range => region.map_or_else(String::new, |region| {
+                region_letter(region, self.profile.is_native()).to_string()
+            }),
             (NAME, _) => self.label(row, room),
+            // A Java method's name begins with its class.
+            (CLASS, Value::Text(class)) if self.own_name(row).contains(&class) => String::new(),
             (REGION | TIER | KIND | CLASS, Value::Empty) if !is_range => {
                 match self.text(row, column) {
                     Some(_) => String::new(),
-                    None => "(several)".to_owned(),
+                    None => SEVERAL.to_owned(),
                 }
             }
             (SHARE, Value::Share(share)) => format!("{:.2}%", share * 100.0),
@@ -536,13 +557,12 @@ impl Rows for Page<'_> {
     }
 
     fn fits(&self, row: Row, text: &mut Finder) -> bool {
-        match (row, self.entry(row)) {
-            (Row::Range { site, .. }, _) => {
+        match row {
+            Row::Range { site, .. } => {
                 let name = range_name(self.profile, &self.profile.sites[site as usize]);
                 name.is_some_and(|name| text.is_in(&name))
             }
-            (_, Some(entry)) => text.is_in(&self.profile.entries[entry as usize].name),
-            (_, None) => text.is_in(&self.group(row).name),
+            _ => text.is_in(self.own_name(row)),
         }
     }
 

@@ -240,7 +240,8 @@ impl Rows for Page<'_> {
                 format!("{}{bar}", " ".repeat(indent))
             }
             (LETTER, _) => {
-                region.map_or_else(String::new, |region| region_letter(region).to_string())
+                let letter = |region| region_letter(region, self.side.matrix.is_native);
+                region.map_or_else(String::new, |region| letter(region).to_string())
             }
             (NAME, _) => room.label.to_owned(),
             (SHARE, Value::Share(share)) => format!("{:.2}%", share * 100.0),

@@ -166,7 +166,7 @@ impl Method {
             Role::Strong
         };
         pane(area).line(frame, 0, &[(role, title)]);
-        let rows = calls::Page::of(self.shows, calls);
+        let rows = calls::Page::of(self.shows, calls, cx.profile.is_native());
         self.call_table.draw(&rows, theme, frame, below_title(area));
     }
 }

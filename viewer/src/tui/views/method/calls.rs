@@ -1,7 +1,7 @@
 //! The pane of the method's callers or callees.
 
 use crate::present::document::Value;
-use crate::present::names::region_letter;
+use crate::present::names::{region_key, region_letter};
 use crate::present::numbers::{count, percent, ratio, some};
 use crate::tui::theme::Role;
 use crate::tui::views::Cx;
@@ -58,11 +58,12 @@ pub struct Page<'a> {
     pub all: &'a [Call],
     /// Samples with the method on the stack, the base of shares.
     pub samples: u64,
+    pub is_native: bool,
 }
 
 impl<'a> Page<'a> {
     /// Page of callers or callees.
-    pub fn of(shows: Shows, calls: &'a Calls) -> Self {
+    pub fn of(shows: Shows, calls: &'a Calls, is_native: bool) -> Self {
         let all: &[Call] = match shows {
             Shows::Nothing => &[],
             Shows::Callers => &calls.callers,
@@ -71,6 +72,7 @@ impl<'a> Page<'a> {
         Page {
             all,
             samples: calls.samples,
+            is_native,
         }
     }
 }
@@ -117,7 +119,7 @@ impl Rows for Page<'_> {
             SHARE => Value::Share(self.share(row)),
             SAMPLES => Value::Count(call.samples),
             INLINED => Value::Count(call.inlined),
-            REGION => Value::Text(call.region.name().to_owned()),
+            REGION => Value::Text(region_key(call.region, self.is_native).to_owned()),
             NAME => Value::Text(call.name.to_string()),
             _ => Value::Empty,
         }
@@ -132,7 +134,10 @@ impl Rows for Page<'_> {
             SAMPLES => Piece::cell(Role::Text, count(call.samples)),
             INLINED if call.inlined == 0 => Piece::cell(Role::Dim, ""),
             INLINED => Piece::cell(Role::Dim, count(call.inlined)),
-            LETTER => Piece::cell(Role::Region(call.region), region_letter(call.region)),
+            LETTER => {
+                let letter = region_letter(call.region, self.is_native);
+                Piece::cell(Role::Region(call.region), letter)
+            }
             _ => Piece::cell(Role::Text, &*call.name),
         }
     }

@@ -81,10 +81,10 @@ pub fn regions(
             Row::Region(_) => {
                 let label = format!(
                     " {} {}",
-                    region_letter(*region),
+                    region_letter(*region, is_native),
                     region_name(*region, is_native)
                 );
-                (label, *samples, pane.theme.fill(*region), false)
+                (label, *samples, pane.theme.fill(*region, is_native), false)
             }
             Row::Part(_, part) => {
                 let Some((name, samples)) = parts.get(part) else {
@@ -172,7 +172,8 @@ pub fn entries(
             bits.push((Role::Dim, text::right(&count(samples), samples_columns)));
         }
         bits.push((Role::Heat(heat), format!(" {}", pane.theme.bar(heat, bar))));
-        bits.push((Role::Region(region), format!(" {} ", region_letter(region))));
+        let letter = region_letter(region, cx.profile.is_native());
+        bits.push((Role::Region(region), format!(" {letter} ")));
         bits.push((Role::Text, name));
         let is_selected = focused && index == list.selected();
         pane.marked(frame, line + 1, &bits, is_selected);

@@ -47,7 +47,8 @@ impl Overview {
             let region = region.unwrap_or(Region::Unknown);
             let sign = cx.theme.column(ratio(sum(column), most));
             chart.put(frame, 0, column, sign, Role::Region(region));
-            chart.put(frame, 1, column, region_letter(region), Role::Dim);
+            let letter = region_letter(region, cx.profile.is_native());
+            chart.put(frame, 1, column, letter, Role::Dim);
         }
         let (from, to) = strip.window;
         let ends = [from, to].map(|time| format!("{:.1} s", cx.seconds(time)));

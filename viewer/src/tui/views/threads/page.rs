@@ -122,8 +122,9 @@ impl<'a> Page<'a> {
     /// Bar of a row's samples by region.
     fn regions(&self, row: Row, room: &Room<'_>) -> Vec<Piece> {
         let cells = by_region::stacked(&self.used(row).regions, room.width);
+        let is_native = self.cx.profile.is_native();
         let pieces = cells.into_iter().map(|region| Piece {
-            text: room.theme.fill(region).to_string(),
+            text: room.theme.fill(region, is_native).to_string(),
             role: Role::Region(region),
         });
         pieces.collect()

@@ -133,15 +133,19 @@ impl Timeline {
             chart.label(frame, 1, "activity", Role::Dim);
             chart.scale(frame, chart.rows() - 1, "0", Role::Dim);
         }
+        let is_native = cx.profile.is_native();
         for column in 0..chart.columns() {
             let Some((counts, _)) = self.regions(&axis.grid, column) else {
                 continue;
             };
             let share = counts.iter().sum::<u64>() as f64 / samples;
             let is_outside = axis.window.is_some() && !is_in(axis.window, column);
-            chart.bar(frame, column, share, counts, |region| match is_outside {
-                true => Role::Dim,
-                false => Role::Region(region),
+            chart.bar(frame, column, share, counts, |region| {
+                let role = match is_outside {
+                    true => Role::Dim,
+                    false => Role::Region(region),
+                };
+                (cx.theme.fill(region, is_native), role)
             });
         }
     }
@@ -189,7 +193,7 @@ impl Timeline {
                     None if !is_there => (' ', Role::Dim),
                     None => (if theme.unicode { '·' } else { '.' }, Role::Dim),
                     Some(region) => {
-                        let c = match region_letter(region) {
+                        let c = match region_letter(region, cx.profile.is_native()) {
                             _ if self.heights => theme.column(share),
                             letter if share < 0.5 => letter.to_ascii_lowercase(),
                             letter => letter,

@@ -136,12 +136,14 @@ impl Timeline {
         if cx.profile.time_buckets.dropped() > 0 {
             note += &format!(" from {:.0} s", cx.seconds(cx.kept().0));
         }
+        let is_native = cx.profile.is_native();
         let width = |bits: &[Bit]| -> usize { bits.iter().map(|(_, bit)| text::width(bit)).sum() };
         let of_size = |(is_short, has_shares): (bool, bool)| -> Vec<Bit> {
             let regions = Region::ALL.into_iter().zip(sum);
             let regions = regions.filter(|(_, count)| *count > 0);
             let bits = regions.flat_map(|(region, n)| {
-                let sign = match (theme.fill(region), region_letter(region)) {
+                let fill = theme.fill(region, is_native);
+                let sign = match (fill, region_letter(region, is_native)) {
                     (fill, letter) if fill == letter => format!(" {letter}"),
                     (fill, letter) => format!(" {fill}{letter}"),
                 };
@@ -149,10 +151,7 @@ impl Timeline {
                     true => format!(" {:.0}%", ratio(n, total) * 100.0),
                     false => String::new(),
                 };
-                let words = format!(
-                    " {}{share} ",
-                    name(region, cx.profile.is_native(), is_short)
-                );
+                let words = format!(" {}{share} ", name(region, is_native, is_short));
                 [(Role::Region(region), sign), (Role::Text, words)]
             });
             bits.chain([(Role::Warning, note.clone())]).collect()

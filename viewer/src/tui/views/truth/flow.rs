@@ -147,7 +147,7 @@ fn exactness(all: &Accuracy, theme: &Theme, columns: usize, flow: &mut Vec<Flowi
         let mut bits = vec![
             (
                 Role::Region(row.region),
-                format!(" {} ", region_letter(row.region)),
+                format!(" {} ", region_letter(row.region, all.is_native)),
             ),
             (Role::Text, text::name(&label, name)),
             (Role::Strong, text::right(&count(total), CELL)),
