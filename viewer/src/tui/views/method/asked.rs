@@ -62,8 +62,9 @@ impl Method {
         let hottest = self.hottest.ask((), cx.stamp, move |profile, stop| {
             found::hottest(profile, &filter, known, stop)
         });
-        // Without stacks, only the pane needs the calls: what was inlined.
-        let has_stacks = !cx.profile.trace.chains.is_empty();
+        // Without stacks, only the pane needs the calls: what was inlined. Counting the stacks of
+        // a growing profile every second takes long.
+        let has_stacks = !cx.profile.trace.chains.is_empty() && cx.profile.omitted.is_none();
         let calls = self.subject.clone();
         let calls = calls.filter(|_| has_stacks || self.shows != Shows::Nothing);
         let calls = calls.and_then(|subject| {
