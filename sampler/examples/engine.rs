@@ -41,7 +41,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     } else {
         let pid = vmscope_records::Pid(first.parse()?);
         let seconds = args.next().map_or(Ok(f64::MAX), |text| text.parse())?;
-        (KernelEngine::attach(pid, &options)?, None, seconds)
+        (KernelEngine::attach(&[pid], &options)?, None, seconds)
     };
     println!(
         "opened in {:?}: {:?}",
@@ -68,7 +68,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 events.len() - before
             );
         }
-        if state == EngineState::TargetGone {
+        if state == EngineState::TargetsGone {
             break;
         }
     }

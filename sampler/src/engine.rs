@@ -35,13 +35,13 @@ pub trait Engine: Send {
     fn finish(&mut self, out: &mut Vec<EngineEvent>) -> Result<(), EngineError>;
 }
 
-/// State of the target.
+/// State of the targets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EngineState {
-    /// The target is alive.
+    /// A target is alive.
     Running,
-    /// The target has exited. Its children may live on (a daemon).
-    TargetGone,
+    /// All targets have exited. Their children may live on (a daemon).
+    TargetsGone,
 }
 
 /// Properties of an engine.

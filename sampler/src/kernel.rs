@@ -61,11 +61,10 @@ pub struct KernelOptions {
 #[derive(Debug)]
 pub struct KernelEngine {
     description: EngineDescription,
-    /// The attached or launched process.
-    target: u32,
-    /// Sample the target's children too.
+    /// The attached processes, or the launched one.
+    targets: Vec<Target>,
+    /// Sample the targets' children too.
     children: bool,
-    pidfd: OwnedFd,
     sources: Sources,
     sorter: Sorter,
     threads: FxHashMap<u32, Thread>,
@@ -92,14 +91,23 @@ pub struct KernelEngine {
     first: Vec<EngineEvent>,
 }
 
+/// An attached or launched process.
+#[derive(Debug)]
+struct Target {
+    pid: u32,
+    pidfd: OwnedFd,
+    has_exited: bool,
+}
+
 impl KernelEngine {
-    /// Attaches to a running process: its threads, present and future, are sampled; its children
-    /// are not.
+    /// Attaches to running processes: their threads, present and future, are sampled; their
+    /// children are not.
     ///
     /// # Errors
-    /// [`EngineError`].
-    pub fn attach(pid: Pid, options: &KernelOptions) -> Result<Self, EngineError> {
-        Self::open(pid.0, options, false)
+    /// [`EngineError`], of the first process that cannot be sampled.
+    pub fn attach(pids: &[Pid], options: &KernelOptions) -> Result<Self, EngineError> {
+        let pids: Vec<u32> = pids.iter().map(|pid| pid.0).collect();
+        Self::open(&pids, options, false)
     }
 
     /// Opens events on a held command and its future children; sampling begins with the exec.
@@ -109,7 +117,7 @@ impl KernelEngine {
     /// # Errors
     /// [`EngineError`]; drop the held command.
     pub fn follow(command: &HeldCommand, options: &KernelOptions) -> Result<Self, EngineError> {
-        Self::open(command.pid().0, options, true)
+        Self::open(&[command.pid().0], options, true)
     }
 
     /// Dropped duplicate samples; for tests.
@@ -126,27 +134,35 @@ impl KernelEngine {
         self.sorter.late()
     }
 
+    /// Waits for samples; whether all targets have exited.
     fn wait(&mut self, timeout: Duration) -> Result<bool, EngineError> {
         self.poll_set.clear();
-        self.poll_set.push(sys::poll_entry(self.pidfd.as_fd()));
+        let alive = self.targets.iter().filter(|target| !target.has_exited);
+        self.poll_set
+            .extend(alive.map(|target| sys::poll_entry(target.pidfd.as_fd())));
         let slots = self.sources.slots.iter().filter(|slot| !slot.hung_up);
         self.poll_set
             .extend(slots.map(|slot| sys::poll_entry(slot.owner.as_fd())));
         sys::poll(&mut self.poll_set, timeout).map_err(|source| EngineError::Syscall {
             operation: "poll",
-            object: format!("the rings of process {}", self.target),
+            object: "the rings".to_owned(),
             source,
         })?;
         let mut seen = self.poll_set.iter().map(sys::polled);
-        let gone = seen
-            .next()
-            .is_some_and(|polled| polled.readable || polled.hung_up);
+        let alive = self.targets.iter_mut().filter(|target| !target.has_exited);
+        for (target, polled) in alive.zip(&mut seen) {
+            target.has_exited = polled.readable || polled.hung_up;
+        }
         let slots = self.sources.slots.iter_mut().filter(|slot| !slot.hung_up);
         // Polling a hung-up ring never waits; its records are still read.
         for (slot, polled) in slots.zip(seen) {
             slot.hung_up = polled.hung_up;
         }
-        Ok(gone)
+        Ok(self.targets.iter().all(|target| target.has_exited))
+    }
+
+    fn is_target(&self, pid: u32) -> bool {
+        self.targets.iter().any(|target| target.pid == pid)
     }
 
     fn read_rings(&mut self, out: &mut Vec<EngineEvent>) {
@@ -230,7 +246,7 @@ impl Engine for KernelEngine {
         self.release(out);
         self.poll_if_due(out);
         Ok(if gone {
-            EngineState::TargetGone
+            EngineState::TargetsGone
         } else {
             EngineState::Running
         })

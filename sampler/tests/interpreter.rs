@@ -154,7 +154,7 @@ fn what_an_interpreter_executes_is_recorded_and_nothing_else_of_its_registers() 
     };
     let output = folder.path().join("a.vmscope");
     let options = SessionOptions {
-        pid: held.pid(),
+        pids: vec![held.pid()],
         launched: true,
         command: vec!["interpreter".to_owned()],
         engine_reason: String::new(),

@@ -147,7 +147,7 @@ fn run(engine: &mut KernelEngine, time: Duration, events: &mut Vec<EngineEvent>)
     let end = Instant::now() + time;
     while Instant::now() < end {
         let state = engine.drain(Duration::from_millis(100), events);
-        if state.expect("drains") == EngineState::TargetGone {
+        if state.expect("drains") == EngineState::TargetsGone {
             break;
         }
     }
@@ -291,7 +291,7 @@ fn a_thread_that_was_inherited_and_found_is_sampled_once() {
     // at /proc is chance: about one attempt in two has some.
     for _ in 0..24 {
         stdin.write_all(b"x").expect("is read");
-        let opened = KernelEngine::attach(Pid(waves.id()), &KernelOptions::default());
+        let opened = KernelEngine::attach(&[Pid(waves.id())], &KernelOptions::default());
         if opened.as_ref().is_err_and(forbidden) {
             break;
         }
@@ -338,7 +338,7 @@ fn a_thread_storm_is_attached_to_and_no_thread_sampled_twice() {
         let mut storm = child("storm").spawn().expect("can fork");
         // Long enough for the test harness to start.
         std::thread::sleep(Duration::from_millis(200));
-        let opened = KernelEngine::attach(Pid(storm.id()), &KernelOptions::default());
+        let opened = KernelEngine::attach(&[Pid(storm.id())], &KernelOptions::default());
         let mut events = Vec::new();
         let opened = opened.map(|mut engine| {
             run(&mut engine, Duration::from_millis(800), &mut events);
@@ -364,7 +364,7 @@ fn with_few_descriptors_each_thread_has_one_event() {
         max_descriptors: Some(64),
         ..KernelOptions::default()
     };
-    let opened = KernelEngine::attach(Pid(two.id()), &options);
+    let opened = KernelEngine::attach(&[Pid(two.id())], &options);
     if opened.as_ref().is_err_and(forbidden) {
         two.wait().expect("waits");
         return;
@@ -449,7 +449,7 @@ fn a_spinning_thread_is_sampled_at_the_rate_in_user_space() {
 
 #[test]
 fn what_is_no_target_is_told_apart() {
-    let open = |pid| KernelEngine::attach(Pid(pid), &KernelOptions::default());
+    let open = |pid| KernelEngine::attach(&[Pid(pid)], &KernelOptions::default());
     assert!(matches!(open(0), Err(EngineError::NoSuchProcess { .. })));
     assert!(matches!(
         open(u32::MAX),
@@ -533,7 +533,7 @@ fn as_another_user() {
     if paranoid.is_ok_and(|text| text.trim() == "2") {
         assert!(modes.iter().all(|mode| *mode == CpuMode::User));
     }
-    match KernelEngine::attach(Pid(1), &KernelOptions::default()) {
+    match KernelEngine::attach(&[Pid(1)], &KernelOptions::default()) {
         Err(EngineError::SomeoneElses { owner: 0, .. }) => {}
         other => panic!("{other:?}"),
     }

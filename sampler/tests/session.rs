@@ -66,7 +66,7 @@ impl Engine for Metronome {
         out: &mut Vec<EngineEvent>,
     ) -> Result<EngineState, EngineError> {
         if self.round == self.rounds {
-            return Ok(EngineState::TargetGone);
+            return Ok(EngineState::TargetsGone);
         }
         self.round += 1;
         std::thread::sleep(Duration::from_millis(10));
@@ -245,7 +245,7 @@ impl Adapter for ToyAdapter {
 
 fn options(output: &Path) -> SessionOptions {
     SessionOptions {
-        pid: Pid(std::process::id()),
+        pids: vec![Pid(std::process::id())],
         launched: false,
         command: vec!["toy".to_owned()],
         engine_reason: String::new(),
@@ -289,7 +289,7 @@ fn what_engine_and_adapter_say_is_in_the_recording() {
     let toy = Toy::default();
     let (polls, touched) = (Arc::clone(&toy.polls), Arc::clone(&toy.touched));
     let view = ProcessView::open(Pid(std::process::id())).unwrap();
-    let readers = Readers::of(view, vec![Box::new(toy)]);
+    let readers = Readers::of(vec![view], vec![Box::new(toy)]);
     assert_eq!(readers.sample_needs().registers, 0b101);
     assert_eq!(readers.sample_needs().stack_bytes, 64);
 
@@ -493,7 +493,7 @@ fn a_vm_that_can_not_be_read_is_a_limit_of_the_recording_with_what_helps() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("stranger.vmscope");
     let view = ProcessView::open(Pid(std::process::id())).unwrap();
-    let readers = Readers::of(view, vec![Box::new(Stranger)]);
+    let readers = Readers::of(vec![view], vec![Box::new(Stranger)]);
     let session = Session::start(Metronome::new(5), readers, options(&path)).unwrap();
     finish(session);
     let records = records(&path);

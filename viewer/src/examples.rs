@@ -18,6 +18,7 @@ pub const ATTACH: &str = "\
 Examples:
   vmscope attach 4711 --duration 30
   vmscope attach java                   the only process of that name
+  vmscope attach 4711 4712              both, in one recording
   vmscope attach node --call-graph -o slow.vmscope";
 
 pub const REPORT: &str = "\

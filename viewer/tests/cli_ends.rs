@@ -107,6 +107,52 @@ fn a_target_that_is_killed_ends_a_complete_recording() {
 }
 
 #[test]
+fn several_processes_are_sampled_until_the_last_has_ended() {
+    let (Some(first), Some(second)) = (target(), target()) else {
+        return;
+    };
+    let folder = Folder::new();
+    let output = folder.file("out.vmscope");
+    let pids = [first.pid(), second.pid()];
+    let words = [pids[0], pids[1], pids[0]].map(|pid| pid.to_string());
+    let mut command = command(["attach"]);
+    command.args(&words).arg("--output").arg(&output);
+    let working = Working::start(command);
+    await_samples(&output, 2000);
+    first.signal(Signal::SIGKILL);
+    drop(first);
+    let before = trace(&output).samples.times.len();
+    // Two busy threads go on.
+    await_samples(&output, before + 2000);
+    second.signal(Signal::SIGKILL);
+    let head = format!("native program, pids {}, {}, ", pids[0], pids[1]);
+    let of = |pid: u32| format!("known_shares (pid {pid}) ");
+    working
+        .end()
+        .code(0)
+        .prints(&head)
+        .prints(&of(pids[0]))
+        .prints(&of(pids[1]));
+
+    assert_eq!(reason(&trace(&output)), Some(EndReason::TargetExited));
+    let document = report(&output, &["--json"]).code(0).json();
+    assert_eq!(document["session"]["pids"], serde_json::json!(pids));
+    let threads = document["threads"].as_array().expect("threads");
+    let samples_of = |pid: u32| {
+        let own = threads.iter().filter(|thread| thread["pid"] == pid);
+        own.filter_map(|thread| thread["samples"].as_u64())
+            .sum::<u64>()
+    };
+    let (first, second) = (samples_of(pids[0]), samples_of(pids[1]));
+    assert!(first > 300 && second > first, "{first} and {second}");
+    assert_eq!(Some(first + second), document["samples"]["total"].as_u64());
+    let samples = &document["samples"];
+    let (total, promised) = (samples["total"].as_f64(), samples["promised"].as_f64());
+    let delivered = total.expect("a number") / promised.expect("a number");
+    assert!((0.8..1.2).contains(&delivered), "{samples}");
+}
+
+#[test]
 fn signals_end_a_complete_recording_and_the_target_goes_on() {
     let Some(mut target) = target() else { return };
     for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {

@@ -120,7 +120,7 @@ fn resident_kib() -> u64 {
 fn watch(pid: u32, output: Option<&Path>, time: Duration) -> Option<Both> {
     let pid = Pid(pid);
     let families: Vec<Box<dyn AdapterFamily>> = vec![Box::new(HotSpot)];
-    let readers = Readers::of(ProcessView::open(pid).unwrap(), families);
+    let readers = Readers::of(vec![ProcessView::open(pid).unwrap()], families);
     let needs = readers.sample_needs();
     let options = KernelOptions {
         rate: SamplingRate::from_hz(1400.0).unwrap(),
@@ -129,7 +129,7 @@ fn watch(pid: u32, output: Option<&Path>, time: Duration) -> Option<Both> {
         stack_bytes: u16::try_from(needs.stack_bytes).unwrap(),
         max_descriptors: None,
     };
-    let engine = match KernelEngine::attach(pid, &options) {
+    let engine = match KernelEngine::attach(&[pid], &options) {
         Err(error @ EngineError::Forbidden { .. }) => {
             skipped(&error.to_string());
             return None;
@@ -141,7 +141,7 @@ fn watch(pid: u32, output: Option<&Path>, time: Duration) -> Option<Both> {
         Box::new(engine),
         readers,
         SessionOptions {
-            pid,
+            pids: vec![pid],
             launched: false,
             command: vec!["target".to_owned()],
             engine_reason: String::new(),

@@ -50,7 +50,7 @@ impl KernelEngine {
             _ => {}
         }
         // Before Linux 5.13, child processes inherit events.
-        if !self.children && pid != self.target {
+        if !self.children && !self.is_target(pid) {
             return;
         }
         let Some(family) = self.sources.family_of(event) else {
@@ -345,7 +345,7 @@ impl KernelEngine {
         for pid in pids {
             let found = proc::threads(pid).unwrap_or_default();
             // The command is still held.
-            if found.is_empty() && pid == self.target && self.threads.is_empty() {
+            if found.is_empty() && self.threads.is_empty() && self.is_target(pid) {
                 continue;
             }
             for &tid in &found {

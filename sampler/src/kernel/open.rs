@@ -1,4 +1,4 @@
-//! Opening the events of a target.
+//! Opening the events of the targets.
 
 use std::io;
 use std::os::fd::AsFd as _;
@@ -11,7 +11,7 @@ use super::decode::SP_REGISTER;
 use super::order::Sorter;
 use super::sources::Sources;
 use super::threads::{Process, Thread};
-use super::{KernelEngine, KernelOptions, limit, period_of, proc};
+use super::{KernelEngine, KernelOptions, Target, limit, period_of, proc};
 use crate::engine::{EngineDescription, EngineError, EngineEvent};
 use crate::sys;
 
@@ -137,16 +137,8 @@ fn probe(pid: u32, recipe: &mut Recipe) -> Result<(), EngineError> {
     }
 }
 
-impl KernelEngine {
-    pub(super) fn open(
-        pid: u32,
-        options: &KernelOptions,
-        launched: bool,
-    ) -> Result<Self, EngineError> {
-        if let Some(max) = proc::kernel_setting("perf_event_max_sample_rate") {
-            let max = u64::try_from(max).unwrap_or(0);
-            options.rate.check_against_kernel(max)?;
-        }
+impl Target {
+    fn open(pid: u32) -> Result<Self, EngineError> {
         check_target(pid)?;
         let pidfd = sys::pidfd_open(pid).map_err(|error| {
             if is(&error, libc::ESRCH) {
@@ -158,6 +150,26 @@ impl KernelEngine {
                 source: error,
             }
         })?;
+        Ok(Target {
+            pid,
+            pidfd,
+            has_exited: false,
+        })
+    }
+}
+
+impl KernelEngine {
+    pub(super) fn open(
+        pids: &[u32],
+        options: &KernelOptions,
+        launched: bool,
+    ) -> Result<Self, EngineError> {
+        if let Some(max) = proc::kernel_setting("perf_event_max_sample_rate") {
+            let max = u64::try_from(max).unwrap_or(0);
+            options.rate.check_against_kernel(max)?;
+        }
+        let targets: Result<Vec<Target>, _> = pids.iter().map(|pid| Target::open(*pid)).collect();
+        let mut targets = targets?;
         let max_stack = proc::kernel_setting("perf_event_max_stack").unwrap_or(127);
         let max_stack = u16::try_from(max_stack).unwrap_or(127);
         let stack_bytes = options.stack_bytes & !7;
@@ -174,7 +186,9 @@ impl KernelEngine {
             on_exec: launched,
             wakeup_bytes: 0,
         };
-        probe(pid, &mut recipe)?;
+        for pid in pids {
+            probe(*pid, &mut recipe)?;
+        }
 
         let now = sys::monotonic_ns();
         let mut limits = Vec::new();
@@ -200,7 +214,8 @@ impl KernelEngine {
             .min(options.max_descriptors.unwrap_or(u64::MAX))
             .saturating_sub(RESERVED_DESCRIPTORS);
         let cpus = proc::online_cpus().unwrap_or_else(|| vec![0]);
-        let count = proc::threads(pid).map_or(1, |threads| threads.len());
+        let threads_of = |pid: &u32| proc::threads(*pid).map_or(1, |threads| threads.len());
+        let count: usize = pids.iter().map(threads_of).sum();
         let needed = count
             .saturating_add(1)
             .saturating_mul(cpus.len().saturating_add(1));
@@ -236,13 +251,8 @@ impl KernelEngine {
                     kernel_included: !recipe.exclude_kernel,
                     limits: limits.clone(),
                 },
-                target: pid,
+                targets,
                 children: launched,
-                pidfd: pidfd.try_clone().map_err(|source| EngineError::Syscall {
-                    operation: "dup",
-                    object: "a pidfd".into(),
-                    source,
-                })?,
                 sources,
                 sorter: Sorter::default(),
                 threads: FxHashMap::default(),
@@ -273,47 +283,45 @@ impl KernelEngine {
             }
             match engine.open_threads() {
                 Ok(()) => return Ok(engine),
-                Err(error) if too_many(&error) && !per_thread => per_thread = true,
-                Err(error) => return Err(open_error(pid, error)),
+                Err((_, error)) if too_many(&error) && !per_thread => {
+                    per_thread = true;
+                    targets = engine.targets;
+                }
+                Err((pid, error)) => return Err(open_error(pid, error)),
             }
         }
     }
 
     /// Opens events on all threads, starts them, then opens events on threads started meanwhile
-    /// without inheritance.
-    fn open_threads(&mut self) -> io::Result<()> {
-        let pid = self.target;
-        self.processes.insert(pid, Process::found(pid));
+    /// without inheritance. An error names the process.
+    fn open_threads(&mut self) -> Result<(), (u32, io::Error)> {
+        let pids: Vec<u32> = self.targets.iter().map(|target| target.pid).collect();
         let mut out = Vec::new();
         // All threads found here start before the first sample.
         let now = sys::monotonic_ns();
-        for _ in 0..SCANS {
-            if !self.open_new_threads(pid, now, false, &mut out)? {
-                break;
-            }
+        for &pid in &pids {
+            self.processes.insert(pid, Process::found(pid));
+            self.open_all_threads(pid, now, false, &mut out)?;
         }
-        let running = !self.sources.recipe.on_exec;
-        if running {
+        if !self.sources.recipe.on_exec {
             for thread in self.threads.values_mut() {
                 // Immediately before its start, for complete counts.
                 thread.note_before();
             }
             for thread in self.threads.values() {
-                if let Some(own) = thread.own {
-                    self.sources.enable(own)?;
-                }
-                if let Some(counter) = thread.counter() {
-                    sys::perf_enable(counter.as_fd())?;
-                }
+                let enabled = thread.own.map_or(Ok(()), |own| self.sources.enable(own));
+                let counter = thread.counter();
+                enabled
+                    .and_then(|()| counter.map_or(Ok(()), |one| sys::perf_enable(one.as_fd())))
+                    .map_err(|error| (thread.pid, error))?;
             }
-            for _ in 0..SCANS {
-                if !self.open_new_threads(pid, now, true, &mut out)? {
-                    break;
-                }
+            for &pid in &pids {
+                self.open_all_threads(pid, now, true, &mut out)?;
             }
         }
-        if self.threads.is_empty() {
-            return Err(io::Error::from_raw_os_error(libc::ESRCH));
+        let is_empty = |pid: &u32| !self.threads.values().any(|thread| thread.pid == *pid);
+        if let Some(pid) = pids.into_iter().find(is_empty) {
+            return Err((pid, io::Error::from_raw_os_error(libc::ESRCH)));
         }
         for event in &mut out {
             if let EngineEvent::ThreadStarted {
@@ -328,23 +336,28 @@ impl KernelEngine {
         Ok(())
     }
 
-    /// Opens events on unknown threads in /proc; whether there were any. With `start`, the events
+    /// Opens events on a process's threads in /proc until none is new. With `start`, the events
     /// start at once.
-    fn open_new_threads(
+    fn open_all_threads(
         &mut self,
         pid: u32,
         time: u64,
         start: bool,
         out: &mut Vec<EngineEvent>,
-    ) -> io::Result<bool> {
-        let mut any = false;
-        for tid in proc::threads(pid).unwrap_or_default() {
-            if self.threads.contains_key(&tid) {
-                continue;
+    ) -> Result<(), (u32, io::Error)> {
+        for _ in 0..SCANS {
+            let mut any = false;
+            for tid in proc::threads(pid).unwrap_or_default() {
+                if !self.threads.contains_key(&tid) {
+                    let opened = self.open_found(pid, tid, time, start, out);
+                    any |= opened.map_err(|error| (pid, error))?;
+                }
             }
-            any |= self.open_found(pid, tid, time, start, out)?;
+            if !any {
+                break;
+            }
         }
-        Ok(any)
+        Ok(())
     }
 
     /// Opens events on a thread found in /proc; `false` if the thread has exited.

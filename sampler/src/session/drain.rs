@@ -57,7 +57,7 @@ impl Drain {
             let mut events = overrun.take_held_back();
             match self.engine.drain(timeout, &mut events) {
                 Ok(EngineState::Running) => self.hand_over(events, &mut overrun),
-                Ok(EngineState::TargetGone) => {
+                Ok(EngineState::TargetsGone) => {
                     self.hand_over(events, &mut overrun);
                     break EndReason::TargetExited;
                 }
@@ -175,7 +175,7 @@ mod tests {
             out: &mut Vec<EngineEvent>,
         ) -> Result<EngineState, EngineError> {
             if self.round == 10 {
-                return Ok(EngineState::TargetGone);
+                return Ok(EngineState::TargetsGone);
             }
             let (pid, tid) = (Pid(1), Tid(1));
             for sample in 0..3 {

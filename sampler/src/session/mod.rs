@@ -39,7 +39,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use vmscope_process::{KeySource, Modules};
 use vmscope_records::recording::Written;
-use vmscope_records::{DurationNs, EndReason, Limit, LimitKind, Mark, Pid, ProcessKey, TimeNs};
+use vmscope_records::{DurationNs, EndReason, Limit, LimitKind, Mark, Pid, TimeNs};
 
 /// Batches in the drain's channel. At ten a second, a writer stalled for up to half a minute (slow
 /// disk, hanging file system) loses no samples.
@@ -51,11 +51,11 @@ const POLLS_IN_FLIGHT: usize = 16;
 /// Target and output of a recording.
 #[derive(Debug)]
 pub struct SessionOptions {
-    /// The target process.
-    pub pid: Pid,
+    /// The launched process, or the attached ones, each once; the recording's head names the first.
+    pub pids: Vec<Pid>,
     /// Whether vmscope started the process.
     pub launched: bool,
-    /// The process's command line.
+    /// The first process's command line.
     pub command: Vec<String>,
     /// Reason for an engine chosen by default.
     pub engine_reason: String,
@@ -86,7 +86,7 @@ pub enum SessionError {
     /// The engine failed.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// The target's mappings are unreadable.
+    /// A target's mappings are unreadable.
     #[error(transparent)]
     Maps(#[from] vmscope_process::MapsError),
     /// Starting a thread failed.
@@ -121,7 +121,7 @@ pub struct Outcome {
     pub unseen: u64,
     /// Duration.
     pub took: DurationNs,
-    /// The target's modules, with open files: symbol source of a self-contained recording.
+    /// The targets' modules, with open files: symbol source of a self-contained recording.
     pub modules: Modules,
     /// A recording in memory only.
     pub kept: Option<Kept>,
@@ -182,13 +182,13 @@ impl Session {
         let session = describe::session(
             &description,
             &options.engine_reason,
-            options.pid,
+            options.pids.first().copied().unwrap_or(Pid(0)),
             options.launched,
             options.command,
             scheduling.words,
             began,
         );
-        let process_table = (!readers.is_empty()).then(|| ProcessTable::new(options.pid));
+        let process_table = (!readers.is_empty()).then(|| ProcessTable::new(&options.pids));
         let writer = writer::WriterThread::new(
             sink,
             Arc::clone(&progress),
@@ -198,12 +198,13 @@ impl Session {
             recorder::Recorder::new(process_table.clone(), readers.sample_needs().sources),
             options.tap,
         );
-        let (pid, launched) = (options.pid, options.launched);
+        let attached = match options.launched {
+            true => Vec::new(),
+            false => options.pids,
+        };
         let writer = spawn("writer", move || {
-            writer.run(from_others, from_adapters, pid, launched)
+            writer.run(from_others, from_adapters, &attached)
         })?;
-        // The recorder numbers processes from here.
-        let key = ProcessKey(0);
         let touched = process_table
             .as_ref()
             .map(|process_table| process_table.touched().clone());
@@ -211,7 +212,7 @@ impl Session {
             .with_pace(adapters::Pace::of(options.adapters_share));
         let adapters = spawn("adapters", move || {
             if let Some(process_table) = process_table {
-                readers.start(key, began, process_table, emitter).run();
+                readers.start(began, process_table, emitter).run();
             }
         })?;
         Ok(Session {

@@ -24,7 +24,7 @@ const LONG_ENOUGH_NS: u64 = 100_000_000;
 pub(super) struct AddressSpace {
     pub key: ProcessKey,
     pub pid: Pid,
-    /// The launched or attached process, also after an exec.
+    /// The launched process or an attached one, also after an exec.
     pub main: bool,
     /// Start, or first sighting.
     pub began: TimeNs,
@@ -84,8 +84,8 @@ pub(super) struct ProcessTable(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
-    /// The launched or attached process.
-    main: Pid,
+    /// The launched process, or the attached ones.
+    main: Vec<Pid>,
     table: Mutex<State>,
     touched: TouchedAddresses,
     closed: Condvar,
@@ -112,9 +112,9 @@ struct Entry {
 }
 
 impl ProcessTable {
-    pub fn new(main: Pid) -> Self {
+    pub fn new(main: &[Pid]) -> Self {
         ProcessTable(Arc::new(Shared {
-            main,
+            main: main.to_vec(),
             table: Mutex::default(),
             touched: TouchedAddresses::default(),
             closed: Condvar::new(),
@@ -125,12 +125,12 @@ impl ProcessTable {
         &self.0.touched
     }
 
-    /// The recording's first address space, before its [`ProcessTable::add`].
-    pub fn main_space(&self, key: ProcessKey, began: TimeNs) -> AddressSpace {
+    /// The address space of an attached process, before its [`ProcessTable::add`].
+    pub fn main_space(&self, key: ProcessKey, pid: Pid, began: TimeNs) -> AddressSpace {
         let code = Arc::new(MappedCode::new(self.table().budget.clone()));
         AddressSpace {
             main: true,
-            ..AddressSpace::of(key, self.0.main, began, code)
+            ..AddressSpace::of(key, pid, began, code)
         }
     }
 
@@ -156,7 +156,7 @@ impl ProcessTable {
             |parent| (Arc::clone(&parent.space.code), parent.space.has_anonymous),
         );
         let space = AddressSpace {
-            main: pid == self.0.main,
+            main: self.0.main.contains(&pid),
             name: name.to_owned(),
             has_anonymous,
             ..AddressSpace::of(key, pid, time, code)

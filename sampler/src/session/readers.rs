@@ -1,4 +1,4 @@
-//! Readers of the target's VMs.
+//! Readers of the targets' VMs.
 
 use vmscope_process::{
     AdapterError, AdapterFamily, EnvironmentChange, Launch, ProcessView, Recognised, SampleNeeds,
@@ -9,12 +9,11 @@ use vmscope_records::{Pid, ProcessKey, TimeNs};
 use super::adapters::{AdapterThread, Emitter, Families, RunningAdapter, WatchedProcess};
 use super::process_table::ProcessTable;
 
-/// VM families to ask about each process, and the first process's adapters. Dropping it announces
-/// the recording's end to the families, also before any start.
+/// VM families to ask about each process, and the attached processes' adapters. Dropping it
+/// announces the recording's end to the families, also before any start.
 #[derive(Default)]
 pub struct Readers {
-    view: Option<ProcessView>,
-    recognised: Recognised,
+    attached: Vec<(ProcessView, Recognised)>,
     families: Families,
     /// Needs of the families of a command.
     needs_of_families: SampleNeeds,
@@ -23,22 +22,30 @@ pub struct Readers {
 impl std::fmt::Debug for Readers {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Readers")
-            .field("recognised", &self.recognised)
+            .field("recognised", &self.recognised().collect::<Vec<_>>())
             .finish_non_exhaustive()
     }
 }
 
 impl Readers {
-    /// Asks `families` about a running process.
+    /// Asks `families` about running processes, given in the order of [`SessionOptions::pids`].
+    ///
+    /// [`SessionOptions::pids`]: super::SessionOptions::pids
     #[must_use]
-    pub fn of(view: ProcessView, families: Vec<Box<dyn AdapterFamily>>) -> Self {
-        let recognised = recognise(&families, &view);
+    pub fn of(views: Vec<ProcessView>, families: Vec<Box<dyn AdapterFamily>>) -> Self {
+        let attached = views.into_iter().map(|view| {
+            let recognised = recognise(&families, &view);
+            (view, recognised)
+        });
         Readers {
-            view: Some(view),
-            recognised,
+            attached: attached.collect(),
             families: Families(families),
             needs_of_families: SampleNeeds::default(),
         }
+    }
+
+    fn recognised(&self) -> impl Iterator<Item = &Recognised> + Clone {
+        self.attached.iter().map(|(_, recognised)| recognised)
     }
 
     /// Keeps `families` for a process not yet started.
@@ -54,10 +61,10 @@ impl Readers {
     /// is not ready or with a command ([`Readers::launching`]).
     #[must_use]
     pub fn sample_needs(&self) -> SampleNeeds {
-        let adapters = self.recognised.adapters.iter();
+        let adapters = self.recognised().flat_map(|one| &one.adapters);
         let adapters = adapters.map(|(_, one)| one.sample_needs());
         let needs = adapters.fold(self.needs_of_families.clone(), |all, one| all.with(&one));
-        let not_ready = self.recognised.failures.iter();
+        let not_ready = self.recognised().flat_map(|one| &one.failures);
         let not_ready = not_ready.filter(|(_, why)| matches!(why, AdapterError::NotReady { .. }));
         let families = self.families.0.iter();
         let families =
@@ -95,24 +102,30 @@ impl Readers {
         self.families.0.is_empty()
     }
 
-    /// Builds the adapters' thread; `key` names the first process.
+    /// Builds the adapters' thread. The attached processes have the first keys, in their order.
     pub(super) fn start(
         self,
-        key: ProcessKey,
         began: TimeNs,
         process_table: ProcessTable,
         emitter: Emitter,
     ) -> AdapterThread {
-        let first = self.view.map(|view| {
-            let index = |name| self.families.0.iter().position(|f| f.name() == name);
-            let adapters = self.recognised.adapters.into_iter();
+        let index_of = |name| {
+            let mut families = self.families.0.iter();
+            families.position(|family| family.name() == name)
+        };
+        let watched = self.attached.into_iter().enumerate();
+        let watched = watched.map(|(number, (view, recognised))| {
+            let key = ProcessKey(u32::try_from(number).unwrap_or(u32::MAX));
+            let adapters = recognised.adapters.into_iter();
             let adapters = adapters
-                .filter_map(|(name, one)| Some((index(name)?, RunningAdapter::new(name, one))))
-                .collect();
-            WatchedProcess::new(process_table.main_space(key, began)).with_view(view, adapters)
+                .filter_map(|(name, one)| Some((index_of(name)?, RunningAdapter::new(name, one))));
+            let space = process_table.main_space(key, view.pid(), began);
+            (
+                key,
+                WatchedProcess::new(space).with_view(view, adapters.collect()),
+            )
         });
-        let mut thread = AdapterThread::new(self.families, process_table, emitter);
-        thread.watched.extend(first.map(|first| (key, first)));
-        thread
+        let watched = watched.collect();
+        AdapterThread::new(self.families, process_table, emitter).with_watched(watched)
     }
 }

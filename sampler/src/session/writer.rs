@@ -92,13 +92,13 @@ impl WriterThread {
         }
     }
 
-    /// Runs until engine and adapters have ended.
+    /// Runs until engine and adapters have ended. The `attached` processes get the first keys, in
+    /// their order.
     pub fn run(
         mut self,
         mut inbox: Receiver<Message>,
         mut from_adapters: Receiver<AdapterMessage>,
-        pid: Pid,
-        launched: bool,
+        attached: &[Pid],
     ) -> Finished {
         let _done = Done(Arc::clone(&self.progress), self.process_table.clone());
         self.records
@@ -116,7 +116,7 @@ impl WriterThread {
                 value: self.environment.join(" "),
             }));
         }
-        if !launched {
+        for &pid in attached {
             let name = comm(pid);
             let begun = self
                 .recorder

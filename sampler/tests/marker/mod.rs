@@ -281,7 +281,7 @@ pub fn start_with(
         engine => Box::new(engine.unwrap()),
     };
     let options = SessionOptions {
-        pid: held.pid(),
+        pids: vec![held.pid()],
         launched: true,
         command: vec!["marker".to_owned()],
         engine_reason: String::new(),

@@ -2,9 +2,12 @@
 //! of it (docs/report-json.md).
 
 use std::borrow::Cow;
-use vmscope_records::{ConstituentKind, SymbolSource, Thread, ThreadRole};
+use vmscope_records::{
+    ConstituentKind, Pid, Process, ProcessKey, SymbolSource, Thread, ThreadRole,
+};
 use vmscope_symbolizer::Region;
 use vmscope_symbolizer::profile::EntryKind;
+use vmscope_symbolizer::trace::Trace;
 
 /// Names of a region.
 struct RegionWords {
@@ -133,6 +136,51 @@ pub fn thread_label(thread: &Thread) -> String {
     } else {
         format!("{} ({})", thread.name, thread.tid)
     }
+}
+
+/// A process's name and pid.
+pub fn process_label(process: &Process) -> String {
+    format!("{} (pid {})", process.name, process.pid)
+        .trim_start()
+        .to_owned()
+}
+
+/// Pids in a recording's head.
+const MAX_PIDS: usize = 4;
+
+/// The attached processes, or the launched one: `pid 4711` or `pids 4711, 4712`.
+pub fn pids(trace: &Trace) -> String {
+    let pids = attached(trace);
+    let shown: Vec<String> = pids
+        .iter()
+        .take(MAX_PIDS)
+        .map(ToString::to_string)
+        .collect();
+    let noun = if pids.len() == 1 { "pid" } else { "pids" };
+    match pids.len().saturating_sub(MAX_PIDS) {
+        0 => format!("{noun} {}", shown.join(", ")),
+        more => format!("{noun} {} and {more} more", shown.join(", ")),
+    }
+}
+
+/// Pids of the attached processes in the order of the command line, or the launched process's.
+pub fn attached(trace: &Trace) -> Vec<Pid> {
+    let Some(session) = &trace.session else {
+        return Vec::new();
+    };
+    if session.launched {
+        return vec![session.pid];
+    }
+    let roots = trace.processes.values().filter(|one| one.parent.is_none());
+    let mut roots: Vec<(ProcessKey, Pid)> = roots.map(|one| (one.key, one.pid)).collect();
+    roots.sort_unstable();
+    let mut pids = vec![session.pid];
+    for (_, pid) in roots {
+        if !pids.contains(&pid) {
+            pids.push(pid);
+        }
+    }
+    pids
 }
 
 /// A thread's role, in reports and in the JSON schema.

@@ -1,7 +1,7 @@
 //! Threads of a window: samples by region, CPU time, groups.
 
 use super::by_region::{self, ByRegion, GROUPS};
-use crate::present::names::role_name;
+use crate::present::names::{process_label, role_name};
 use crate::present::numbers::ratio;
 use rustc_hash::FxHashMap;
 use vmscope_records::{ThreadRole, TimeNs};
@@ -135,10 +135,7 @@ impl GroupBy {
             GroupBy::Name => family(&thread.name),
             GroupBy::Process => {
                 let process = profile.trace.processes.get(&thread.process);
-                process.map_or_else(
-                    || "process not known".to_owned(),
-                    |process| format!("process {} {}", process.pid, process.name),
-                )
+                process.map_or_else(|| "process not known".to_owned(), process_label)
             }
         }
     }

@@ -16,7 +16,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 use std::io::Write;
 use std::process::Command;
-use vmscope_process::{AttachError, ProcessView, examine};
+use vmscope_process::{AttachError, ProcessFacts, ProcessView, examine};
 use vmscope_records::{EndReason, Pid};
 use vmscope_sampler::session::{Readers, Session};
 use vmscope_sampler::{EngineError, HeldCommand, KernelEngine};
@@ -51,9 +51,9 @@ pub struct RecordArgs {
 
 #[derive(Args, Clone, Debug)]
 pub struct AttachArgs {
-    /// The process to attach to: its PID, or its name if one process of yours has it
-    #[arg(value_name = "PID|NAME")]
-    process: Named,
+    /// The processes to attach to: PIDs, or a name that only one process of yours has
+    #[arg(value_name = "PID|NAME", required = true)]
+    processes: Vec<Named>,
     #[command(flatten)]
     options: RecordOptions,
 }
@@ -111,7 +111,7 @@ pub fn record(args: &RecordArgs, out: &mut dyn Write) -> Result<Ended> {
     }
     let kernel = options.sampling.kernel_options(&readers)?;
     let engine = KernelEngine::follow(&held, &kernel).map_err(explain)?;
-    let mut session_options = options.session_options(held.pid(), true, words);
+    let mut session_options = options.session_options(vec![held.pid()], true, words);
     session_options.environment = environment.told;
     let tell_earlier = tell_earlier(options);
     let session = Session::start(Box::new(engine), readers, session_options)?;
@@ -137,21 +137,21 @@ pub fn record(args: &RecordArgs, out: &mut dyn Write) -> Result<Ended> {
     }
 }
 
-/// Attaches to a running process and records until its end or Ctrl-C.
+/// Attaches to running processes and records until their end or Ctrl-C.
 ///
 /// # Errors
 /// Failure to attach, sample or record.
 pub fn attach(args: &AttachArgs, out: &mut dyn Write) -> Result<Ended> {
     let options = &args.options;
     options.sampling.check()?;
-    let pid = args.process.pid()?;
+    let pids = Named::pids(&args.processes)?;
     let signals = Signals::catch()?;
-    let target = Target::open(pid, &options.sampling)?;
+    let target = Target::open(&pids, &options.sampling)?;
     let tell_earlier = tell_earlier(options);
     let session = Session::start(
         Box::new(target.engine),
         target.readers,
-        options.session_options(pid, false, target.command),
+        options.session_options(pids, false, target.command),
     )?;
     tell_earlier();
     let ended = follow(session, options, &signals, out)?;
@@ -162,31 +162,32 @@ pub fn attach(args: &AttachArgs, out: &mut dyn Write) -> Result<Ended> {
     })
 }
 
-/// A running process, ready for sampling.
+/// Running processes, ready for sampling.
 #[derive(Debug)]
 pub struct Target {
-    /// Command line, or name.
+    /// Command line of the first, or name.
     pub command: Vec<String>,
     pub readers: Readers,
     pub engine: KernelEngine,
 }
 
 impl Target {
-    /// Opens a process.
+    /// Opens processes.
     ///
     /// # Errors
     /// Failure to attach or sample, with a remedy.
-    pub fn open(pid: Pid, options: &SamplingOptions) -> Result<Self> {
-        let facts = examine(pid)?;
-        let readers = Readers::of(ProcessView::open(pid)?, families::attaching());
-        let engine = KernelEngine::attach(pid, &options.kernel_options(&readers)?);
-        let command = if facts.command.is_empty() {
-            vec![facts.name]
-        } else {
-            facts.command
-        };
+    pub fn open(pids: &[Pid], options: &SamplingOptions) -> Result<Self> {
+        let facts: Result<Vec<ProcessFacts>, _> = pids.iter().map(|pid| examine(*pid)).collect();
+        let first = facts?.into_iter().next();
+        let views: Result<_, _> = pids.iter().map(|pid| ProcessView::open(*pid)).collect();
+        let readers = Readers::of(views?, families::attaching());
+        let engine = KernelEngine::attach(pids, &options.kernel_options(&readers)?);
+        let command = first.map(|first| match first.command.is_empty() {
+            true => vec![first.name],
+            false => first.command,
+        });
         Ok(Target {
-            command,
+            command: command.unwrap_or_default(),
             readers,
             engine: engine.map_err(explain)?,
         })

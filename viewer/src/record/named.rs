@@ -39,11 +39,26 @@ impl FromStr for Named {
 }
 
 impl Named {
+    /// The processes' ids, each once.
+    ///
+    /// # Errors
+    /// A name that no process has, or several.
+    pub fn pids(all: &[Named]) -> Result<Vec<Pid>> {
+        let mut pids = Vec::new();
+        for named in all {
+            let pid = named.pid()?;
+            if !pids.contains(&pid) {
+                pids.push(pid);
+            }
+        }
+        Ok(pids)
+    }
+
     /// The process's id.
     ///
     /// # Errors
     /// A name that no process has, or several.
-    pub fn pid(&self) -> Result<Pid> {
+    fn pid(&self) -> Result<Pid> {
         let name = match self {
             Named::Pid(pid) => return Ok(*pid),
             Named::Name(name) => name,
@@ -52,7 +67,7 @@ impl Named {
             [] => Err(NoneNamed(name.clone()).into()),
             [one] => Ok(one.pid),
             several => bail!(
-                "{} processes are named `{name}`: attach to one by its PID\n{}",
+                "{} processes are named `{name}`: attach to one or several of them by PID\n{}",
                 several.len(),
                 list(several)
             ),

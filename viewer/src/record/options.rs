@@ -90,12 +90,12 @@ impl SamplingOptions {
     /// Options of a session in memory.
     pub fn session_options(
         &self,
-        pid: Pid,
+        pids: Vec<Pid>,
         launched: bool,
         command: Vec<String>,
     ) -> SessionOptions {
         SessionOptions {
-            pid,
+            pids,
             launched,
             command,
             engine_reason: match self.engine {
@@ -115,14 +115,14 @@ impl SamplingOptions {
 impl RecordOptions {
     pub(super) fn session_options(
         &self,
-        pid: Pid,
+        pids: Vec<Pid>,
         launched: bool,
         command: Vec<String>,
     ) -> SessionOptions {
         SessionOptions {
             output: Some(self.output.clone()),
             keep_last: self.keep_last.map(DurationNs::from),
-            ..self.sampling.session_options(pid, launched, command)
+            ..self.sampling.session_options(pids, launched, command)
         }
     }
 }

@@ -4,10 +4,10 @@
 use super::page::{Page, narrowed_to};
 use crate::present::collections::collector_lines;
 use crate::present::entries::labels_of;
-use crate::present::names::region_name;
+use crate::present::names::{pids, region_name};
 use crate::present::numbers::{count, percent, points, ratio, session_time, some};
 use crate::present::shorten::label;
-use crate::present::text::{cut, fit, width as text_width, wrap};
+use crate::present::text::{cut, fit, harmless, width as text_width, wrap};
 use crate::queries::overview::{Overview, overview};
 use crate::queries::threads::{Group, GroupBy, Threads, knows_kernel};
 use crate::queries::truth::{About, TruthLine};
@@ -89,9 +89,9 @@ fn head(page: &Page<'_>, out: &mut String) {
     });
     let used = used.unwrap_or_default();
     let line = format!(
-        "{}, pid {}, {}: {seconds:.1} s{used}",
+        "{}, {}, {}: {seconds:.1} s{used}",
         vm.trim_end(),
-        session.pid,
+        pids(&page.profile.trace),
         session_time(session.wall_clock_unix_ns),
     );
     page.paragraph(out, &line);
@@ -294,14 +294,23 @@ fn kernel(page: &Page<'_>, answer: &Overview, out: &mut String) {
     titled(page, STRONG, "Kernel:", &line, out);
 }
 
-/// Busiest threads; threads whose names differ only in numbers are one group.
+/// Busiest processes where there are several, and busiest threads; threads whose names differ only
+/// in numbers are one group.
 fn threads(page: &Page<'_>, out: &mut String) {
     let Some(all) = Threads::of(page.profile, page.filter, &Stop::new()) else {
         return;
     };
-    let mut groups = GroupBy::Name.groups(page.profile, &all);
-    groups.retain(|group| group.used.samples > 0);
-    groups.sort_by_key(|group| std::cmp::Reverse(group.used.samples));
+    let busiest = |by: GroupBy| {
+        let mut groups = by.groups(page.profile, &all);
+        groups.retain(|group| group.used.samples > 0);
+        groups.sort_by_key(|group| std::cmp::Reverse(group.used.samples));
+        groups
+    };
+    let processes = busiest(GroupBy::Process);
+    if processes.len() > 1 {
+        let name = |group: &Group| group.name.clone();
+        groups(page, "Processes:", &processes, name, |_| 1, out);
+    }
     let name = |group: &Group| match group.threads.as_slice() {
         [one] => {
             let thread = page.profile.trace.threads.get(*one as usize);
@@ -309,20 +318,36 @@ fn threads(page: &Page<'_>, out: &mut String) {
         }
         several => format!("{} ({} threads)", group.name, several.len()),
     };
+    let threads = busiest(GroupBy::Name);
+    groups(
+        page,
+        "Threads:",
+        &threads,
+        name,
+        |group| group.threads.len(),
+        out,
+    );
+}
+
+/// A line of the busiest groups, with the number of members of the others.
+fn groups(
+    page: &Page<'_>,
+    title: &str,
+    groups: &[Group],
+    name: impl Fn(&Group) -> String,
+    members: impl Fn(&Group) -> usize,
+    out: &mut String,
+) {
     let busiest = groups.iter().take(MAX_THREADS).map(|group| {
         let share = percent(page.summary.share(group.used.samples));
-        format!("{} {share}", cut(&name(group), page.width / 3))
+        format!("{} {share}", cut(&harmless(&name(group)), page.width / 3))
     });
     let mut busiest: Vec<String> = busiest.collect();
-    let rest = groups
-        .iter()
-        .skip(MAX_THREADS)
-        .map(|group| group.threads.len());
-    let rest = rest.sum::<usize>() as u64;
+    let rest: usize = groups.iter().skip(MAX_THREADS).map(members).sum();
     if rest > 0 {
-        busiest.push(some(rest, "more", "more"));
+        busiest.push(some(rest as u64, "more", "more"));
     }
-    titled(page, STRONG, "Threads:", &busiest.join(", "), out);
+    titled(page, STRONG, title, &busiest.join(", "), out);
 }
 
 /// Commands that lead on.

@@ -1,6 +1,7 @@
 //! The recorded program: command, machine, facts, filter, marks.
 
 use super::page::{Page, narrowed_to};
+use crate::present::names::{attached, pids};
 use crate::present::numbers::{session_time, some};
 use crate::present::text::harmless;
 use crate::queries::truth::truth_of;
@@ -37,8 +38,13 @@ pub(super) fn text(page: &Page<'_>, out: &mut String) {
         false => "user only",
     };
     let line = format!(
-        "{kind}, pid {}, on {} ({}, {} CPUs); {} engine, {}, {modes}; clock: {clock}",
-        session.pid, session.host, session.kernel, session.cpus, session.engine, session.scheduling,
+        "{kind}, {}, on {} ({}, {} CPUs); {} engine, {}, {modes}; clock: {clock}",
+        pids(trace),
+        session.host,
+        session.kernel,
+        session.cpus,
+        session.engine,
+        session.scheduling,
     );
     page.paragraph(out, &line);
     for facts in facts_by_process(&told(page.profile)) {
@@ -146,6 +152,7 @@ pub(super) fn json(page: &Page<'_>) -> Result<Value> {
         "vm": { "kind": session.vm.kind, "version": session.vm.version },
         "command": session.command,
         "pid": session.pid.0,
+        "pids": attached(trace).iter().map(|pid| pid.0).collect::<Vec<_>>(),
         "seconds": page.seconds(),
         "clock": match session.clock {
             SampleClock::Wall => "wall",

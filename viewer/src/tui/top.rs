@@ -41,9 +41,9 @@ const ADAPTERS_SHARE: u32 = 100;
 /// `vmscope top`.
 #[derive(Args, Clone, Debug)]
 pub struct TopArgs {
-    /// The process to attach to: its PID, or its name if one process of yours has it
-    #[arg(value_name = "PID|NAME")]
-    process: Named,
+    /// The processes to attach to: PIDs, or a name that only one process of yours has
+    #[arg(value_name = "PID|NAME", required = true)]
+    processes: Vec<Named>,
     #[command(flatten)]
     sampling: SamplingOptions,
     /// Write a recording of it, too. Without, the newest ten minutes are kept in memory,
@@ -67,27 +67,29 @@ enum Recording {
 
 type Shared = Arc<Mutex<Recording>>;
 
-/// Attaches to a process and shows it until the user quits.
+/// Attaches to processes and shows them until the user quits.
 ///
 /// # Errors
 /// Without a terminal, or when attaching or sampling fails.
 pub fn top(args: &TopArgs) -> Result<Ended> {
-    let pid = args.process.pid()?;
-    let instead = format!("`vmscope attach {pid}` records and prints a report");
+    let pids = Named::pids(&args.processes)?;
+    let words: Vec<String> = pids.iter().map(ToString::to_string).collect();
+    let words = words.join(" ");
+    let instead = format!("`vmscope attach {words}` records and prints a report");
     terminal::check("top", &instead)?;
     args.sampling.check()?;
     let signals = Signals::catch_for_screen(terminal::leave)?;
     if let Some(output) = args.output.as_deref().filter(|output| output.exists()) {
         bail!("{} is there already: give another name", output.display());
     }
-    let target = Target::open(pid, &args.sampling)?;
-    let name = format!("{} {pid}", short_name(&target.command));
+    let target = Target::open(&pids, &args.sampling)?;
+    let name = format!("{} {words}", short_name(&target.command));
     let (source, tapped) = tap(BATCHES);
     let options = SessionOptions {
         output: args.output.clone(),
         tap: Some(source),
         adapters_share: Some(ADAPTERS_SHARE),
-        ..args.sampling.session_options(pid, false, target.command)
+        ..args.sampling.session_options(pids, false, target.command)
     };
     let session = Session::start(Box::new(target.engine), target.readers, options)?;
     let theme = Theme::of(|name| std::env::var(name).ok());

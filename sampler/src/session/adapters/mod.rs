@@ -12,7 +12,7 @@ pub(super) use pace::Pace;
 pub(super) use running_adapter::{Emitter, RunningAdapter};
 pub(super) use watched_process::WatchedProcess;
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use vmscope_process::AdapterFamily;
@@ -53,7 +53,7 @@ pub(super) struct AdapterThread {
     pub process_table: ProcessTable,
     pub emitter: Emitter,
     /// Live address spaces.
-    pub watched: HashMap<ProcessKey, WatchedProcess>,
+    pub watched: BTreeMap<ProcessKey, WatchedProcess>,
     pub identified: Option<IdentifiedVm>,
     pub last_polls: Instant,
     /// Last emitted [`Emitter::emit_complete_until`].
@@ -68,12 +68,17 @@ impl AdapterThread {
             families,
             process_table,
             emitter,
-            watched: HashMap::new(),
+            watched: BTreeMap::new(),
             identified: None,
             last_polls: Instant::now(),
             complete_until: TimeNs(0),
             not_examined: 0,
         }
+    }
+
+    /// Adds the attached processes.
+    pub fn with_watched(self, watched: BTreeMap<ProcessKey, WatchedProcess>) -> Self {
+        AdapterThread { watched, ..self }
     }
 
     /// Runs until the process table closes.
@@ -203,8 +208,8 @@ impl AdapterThread {
     }
 }
 
-/// Names the recording's VM: the main process's first adapter, else the first adapter of any
-/// process.
+/// Names the recording's VM: the first adapter of a launched or attached process, else the first
+/// adapter of any process.
 fn identify_vm(identified: &mut Option<IdentifiedVm>, watched: &WatchedProcess, emitter: &Emitter) {
     let (space, main) = (watched.space.key, watched.space.main);
     let told = identified.as_ref();

@@ -29,7 +29,7 @@ fn names(space: &AddressSpace) -> Vec<String> {
 
 #[test]
 fn a_fork_has_its_parents_code_and_an_exec_nothing() {
-    let table = ProcessTable::new(MAIN);
+    let table = ProcessTable::new(&[MAIN]);
     table.add(ProcessKey(0), MAIN, None, "vm", TimeNs(1));
     table.add_mapping(ProcessKey(0), code(0x1000, 1, "/bin/vm"), None);
     table.add(ProcessKey(1), Pid(7), Some(ProcessKey(0)), "", TimeNs(2));
@@ -52,7 +52,7 @@ fn a_fork_has_its_parents_code_and_an_exec_nothing() {
 
 #[test]
 fn what_is_only_between_a_fork_and_an_exec_is_not_told() {
-    let table = ProcessTable::new(MAIN);
+    let table = ProcessTable::new(&[MAIN]);
     table.add(ProcessKey(0), MAIN, None, "sh", TimeNs(1));
     table.add_mapping(ProcessKey(0), code(0x1000, 1, "/bin/sh"), None);
     assert_eq!(keys(&table), [0]);
@@ -117,7 +117,7 @@ fn what_is_only_between_a_fork_and_an_exec_is_not_told() {
 
 #[test]
 fn mapping_for_ever_is_told_once_and_more_processes_than_fit_are_counted() {
-    let table = ProcessTable::new(MAIN);
+    let table = ProcessTable::new(&[MAIN]);
     table.add(ProcessKey(0), MAIN, None, "vm", TimeNs(1));
     table.add_mapping(ProcessKey(0), code(0x1000, 1, "/bin/vm"), None);
     table.add_mapping(ProcessKey(0), code(0x7000, 0, "[vdso]"), None);

@@ -1,5 +1,6 @@
 //! Subject, conditions, delivery, resolution, limits on the accuracy.
 
+use crate::present::names::pids;
 use crate::present::numbers::session_time;
 use crate::present::numbers::{count, percent, ratio, some};
 use crate::present::text;
@@ -45,7 +46,7 @@ pub fn conditions(cx: &Cx<'_>) -> Vec<String> {
     let mut all = vec![
         format!("{:.3} s", cx.end.since(cx.begin).as_secs_f64()),
         format!("{rate:.1} Hz of {clock}"),
-        format!("pid {}", session.pid),
+        pids(&cx.profile.trace),
         session_time(session.wall_clock_unix_ns),
         format!("on {}", session.host),
         format!("{} CPUs", session.cpus),
