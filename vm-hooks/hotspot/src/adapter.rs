@@ -121,8 +121,8 @@ impl HotSpotAdapter {
         if !jvm.is_tested() {
             poll.limit(
                 format!(
-                    "this JVM's version ({}) is none that was tested ({} to {}): what its own \
-                     tables do not say is assumed to be as in the nearest one",
+                    "vmscope was not tested with this JVM version ({}, tested: {} to {}): JIT code \
+                     may be misread",
                     jvm.version.release, TESTED.0, TESTED.1
                 ),
                 "",
@@ -149,8 +149,7 @@ impl HotSpotAdapter {
                 }
             }
             Err(error) => {
-                let text = "there are no listings of bytecodes, and those of compiled code \
-                            are less certain";
+                let text = "no bytecode listings; bytecodes of JIT code are less certain";
                 poll.limit(format!("{text}: {error}"), "");
             }
         }
@@ -282,24 +281,24 @@ fn tell_precision(jvm: &Jvm, data: &VmData, poll: &mut Poll) {
     };
     match (flags.is_on(FLAG), jvm.version.has_wrong_positions()) {
         (false, false) => poll.limit(
-            "this JVM records few positions of optimised code: the bytecode being executed \
-             there is often inferred from the machine code, and approximate"
+            "this JVM records few positions of optimised code: its bytecodes and lines are often \
+             inferred from the machine code, and approximate"
                 .to_owned(),
-            "start it with -XX:+UnlockDiagnosticVMOptions -XX:+DebugNonSafepoints, or \
-             with vmscope record --precise",
+            "start it with -XX:+UnlockDiagnosticVMOptions -XX:+DebugNonSafepoints, or through \
+             vmscope record --precise",
         ),
         (is_on, true) => poll.limit(
             format!(
-                "JVM {} records {} of C2's code (JDK-8201516): the bytecode being executed \
-                 there is often inferred from the machine code, and approximate",
+                "JVM {} records {} for C2 code (JDK-8201516): its bytecodes and lines are often \
+                 inferred from the machine code, and approximate",
                 jvm.version.release,
                 if is_on {
-                    "wrong positions, which are not used,"
+                    "wrong positions (ignored)"
                 } else {
                     "few positions"
                 }
             ),
-            "a newer update: 11.0.21, 17.0.8, 21 and later record right ones with \
+            "update the JVM: 11.0.21, 17.0.8, 21 and later record correct positions with \
              -XX:+UnlockDiagnosticVMOptions -XX:+DebugNonSafepoints",
         ),
         (true, false) => {}
@@ -313,8 +312,7 @@ fn tell_callers(data: &VmData, poll: &mut Poll) {
     if data.flags().is_some_and(is_off) {
         poll.limit_of(
             LimitKind::Callers,
-            "callers are found by frame pointers, which this JVM's compiled code does not keep: \
-             its callers are missing or wrong"
+            "this JVM's JIT code has no frame pointers: its callers are missing or wrong"
                 .to_owned(),
             "start it with -XX:+PreserveFramePointer",
         );
@@ -434,8 +432,8 @@ impl Opened {
         let left = self.tell_hits(touched, pages, LAST_MAPS_TIME, poll);
         if !left.is_empty() {
             poll.lost(Stream::Adapter, left.len() as u64, poll.began());
-            let text = "there was no time to find the bytecodes of some compiled methods that \
-                        were hit last";
+            let text = "some samples of JIT code lack bytecode and line: the recording ended \
+                        before vmscope read them";
             poll.limit(text.to_owned(), "");
         }
     }
@@ -448,12 +446,11 @@ impl Opened {
         }
         let since = *self.behind.get_or_insert(poll.began());
         if Duration::from_nanos(poll.began().since(since).0) >= BEHIND {
-            let text = "this JVM compiles faster than its code is mapped to bytecodes in the time \
-                        that this session takes for that: where few samples fall, only methods \
-                        are known";
+            let text = "this JVM compiles faster than vmscope reads bytecodes (limited CPU time): \
+                        code with few samples has no bytecode or line";
             poll.limit(
                 text.to_owned(),
-                "`vmscope attach` maps all code that samples fall on",
+                "`vmscope attach` reads the bytecodes of all sampled code",
             );
         }
     }

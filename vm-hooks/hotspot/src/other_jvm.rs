@@ -17,8 +17,9 @@ pub(crate) fn recognise(process: &ProcessView) -> Option<AdapterError> {
     {
         return Some(AdapterError::OtherVm {
             vm: "Eclipse OpenJ9".to_owned(),
-            why: "its structures are not HotSpot's",
-            remedy: "run the program on a HotSpot JVM, or let OpenJ9 write a perf map (-Xjit:perfTool)",
+            why: "vmscope reads HotSpot JVMs only",
+            remedy: "run the program on a HotSpot JVM, or start OpenJ9 with -Xjit:perfTool (it \
+                     writes a perf map)",
         });
     }
     let program = modules.into_iter().find(|module| module.has_code())?;
@@ -31,8 +32,8 @@ pub(crate) fn recognise(process: &ProcessView) -> Option<AdapterError> {
         .is_ok_and(|is_image| is_image)
         .then(|| AdapterError::OtherVm {
             vm: format!("a GraalVM native image ({})", program.file_name()),
-            why: "its code was compiled ahead of time: it is shown as native functions, and its \
-                  collector is not told apart",
+            why: "its ahead-of-time code is shown as native functions, and its collector is not \
+                  separated",
             remedy: "build it with -g -H:-DeleteLocalSymbols for names",
         })
 }

@@ -113,12 +113,12 @@ impl VmData {
         let pages = Pages::new(process.memory());
         match Flags::read(&pages, structs) {
             Ok(flags) => self.flags = Some(flags),
-            Err(error) => self.problem(format!("its flags are not known: {error}"), ""),
+            Err(error) => self.problem(format!("the JVM's flags are unknown: {error}"), ""),
         }
         match JavaThreads::find(structs) {
             Ok(list) => self.java_threads = Some(list),
             Err(error) => self.problem(
-                format!("threads are told apart by their names alone: {error}"),
+                format!("roles of threads are guessed from their names: {error}"),
                 "",
             ),
         }
@@ -126,7 +126,7 @@ impl VmData {
             match Compiling::find(structs, list, methods.clone()) {
                 Ok(compiling) => self.compiling = Some(compiling),
                 Err(error) => {
-                    self.problem(format!("what is being compiled is not known: {error}"), "");
+                    self.problem(format!("compilations cannot be observed: {error}"), "");
                 }
             }
         }
@@ -152,11 +152,11 @@ impl VmData {
             Err(error) => {
                 self.without_data = true;
                 let remedy = if off {
-                    "run it with -XX:+UsePerfData"
+                    "start the JVM with -XX:+UsePerfData"
                 } else {
                     ""
                 };
-                let text = format!("collections and the heap are not told: {error}");
+                let text = format!("no data on collections and the heap: {error}");
                 self.problem(text, remedy);
             }
         }
@@ -257,7 +257,8 @@ impl VmData {
         if !self.told_facts && self.has_started() {
             self.told_facts = true;
             if self.data.is_some() && !self.collections.are_told() {
-                let text = "single collections are not told: this JVM counts none in its perf data";
+                let text = "this JVM does not report individual collections (its perf data counts \
+                            none)";
                 self.problem(text.to_owned(), "");
             }
             facts::tell(self.flags.as_ref(), self.data.as_ref(), poll);
@@ -285,7 +286,7 @@ impl VmData {
             Err(error) => {
                 self.data = None;
                 self.without_data = true;
-                self.problem(format!("collections are not told any more: {error}"), "");
+                self.problem(format!("collections are no longer reported: {error}"), "");
                 return Ok(());
             }
         }
@@ -312,11 +313,11 @@ impl VmData {
             return;
         }
         let how = match uncertainty {
-            Some(by) => format!("known to {:.1} ms at first", by.as_secs_f64() * 1e3),
-            None => "not known at first".to_owned(),
+            Some(by) => format!("accurate to {:.1} ms at first", by.as_secs_f64() * 1e3),
+            None => "unknown at first".to_owned(),
         };
-        let text = format!("{BEGIN}{how}: the VM's library has no symbol initial_time_count");
-        self.problem(text, "use a build of the VM that is not stripped");
+        let text = format!("{BEGIN}{how}: libjvm has no symbol initial_time_count");
+        self.problem(text, "use a JVM with an unstripped libjvm");
     }
 }
 

@@ -163,7 +163,7 @@ impl FileAdapter {
         if generates || self.vm.kind == VmKind::CPython {
             let kind = &self.vm.identity.kind;
             // Without the pid, so equal processes share one limit.
-            let text = format!("{kind} tells nothing of its code");
+            let text = format!("{kind} reports no names of its code");
             self.limit(text, self.vm.hint(), poll);
         }
     }
@@ -175,8 +175,8 @@ impl FileAdapter {
             return;
         }
         self.count_lost(1, poll);
-        let text = "so much was left to be read of a VM's file when the VM or the recording ended \
-                    that its last part was not read: code that is told of there has no name";
+        let text = "the end of a VM's jitdump or perf map was not read (too much at once): code \
+                    reported there has no name";
         self.limit(text.to_owned(), "", poll);
     }
 
@@ -244,8 +244,8 @@ impl Adapter for FileAdapter {
         self.emit_rest(poll);
         self.report_missing(process, poll);
         if process.is_alive() && (self.map.is_some() || !self.dumps.is_empty()) {
-            let text = "the VM goes on, and writes what it tells of its code through a buffer: code \
-                        that it made last may have no name, or that of the code before it";
+            let text = "the VM still runs and buffers its reports: its newest code may have no \
+                        name or an old one";
             self.limit(text.to_owned(), "", poll);
         }
         self.report_flaws(process, poll);

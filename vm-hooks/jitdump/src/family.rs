@@ -102,16 +102,16 @@ impl AdapterFamily for Family {
             FileRequests::new(&changes, |name| std::env::var_os(name), &launch.command);
         if !launch.folder_is_writable && state.requests.kinds().any(|kind| kind == VmKind::V8) {
             let text = format!(
-                "V8 can't write its dump into {}, so it writes a perf map: there are no source \
-                 lines, and code is known from when it was first seen on",
+                "V8 cannot write a jitdump into {} and writes a perf map instead: no lines; code \
+                 is known from its first observation",
                 launch.folder.display()
             );
             state
                 .limits
-                .push((text, "a working folder that can be written to"));
+                .push((text, "start the command in a writable folder"));
         }
         if let Some(hint) = launch_hint(&launch.command) {
-            let text = "the VM can't be told through the environment to name its code";
+            let text = "this VM has no environment variable that makes it write names of JIT code";
             state.limits.push((text.to_owned(), hint));
         }
         changes

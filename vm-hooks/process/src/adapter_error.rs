@@ -9,13 +9,13 @@ use crate::{MemoryError, SymbolError};
 #[non_exhaustive]
 pub enum AdapterError {
     /// The target process exited.
-    #[error("process {pid} is gone")]
+    #[error("process {pid} has ended")]
     Gone {
         /// The process.
         pid: Pid,
     },
     /// A memory read failed.
-    #[error("the VM's {what} can't be read")]
+    #[error("cannot read the VM's {what}")]
     Memory {
         /// The structure.
         what: &'static str,
@@ -24,7 +24,7 @@ pub enum AdapterError {
         source: MemoryError,
     },
     /// Symbol lookup in a module failed.
-    #[error("the VM's symbols can't be looked up")]
+    #[error("cannot read the VM's symbols")]
     Symbols(#[from] SymbolError),
     /// A required symbol is missing (stripped binary or another version).
     #[error("the VM has no symbol {name}")]
@@ -39,7 +39,7 @@ pub enum AdapterError {
         name: String,
     },
     /// The adapter does not support this VM version.
-    #[error("{vm} {version} is not supported ({supported} is)")]
+    #[error("{vm} {version} is not supported (vmscope reads {supported})")]
     UnsupportedVersion {
         /// The VM.
         vm: &'static str,
@@ -49,7 +49,7 @@ pub enum AdapterError {
         supported: &'static str,
     },
     /// A VM for the same programs with another implementation (a JVM other than HotSpot).
-    #[error("this is {vm}, which can't be read: {why}")]
+    #[error("cannot read {vm}: {why}")]
     OtherVm {
         /// VM name, with version if known.
         vm: String,
@@ -79,7 +79,7 @@ pub enum AdapterError {
         attempts: u32,
     },
     /// An impossible value.
-    #[error("the VM's {what} can't be {value:#x} (at {at})")]
+    #[error("the VM's {what} has the impossible value {value:#x} (at {at})")]
     Implausible {
         /// The structure.
         what: &'static str,
@@ -89,7 +89,7 @@ pub enum AdapterError {
         at: Avma,
     },
     /// Too many entries, or a circular list.
-    #[error("more than {cap} of the VM's {what}")]
+    #[error("the VM's {what}: more than {cap} entries")]
     TooMany {
         /// The entries.
         what: &'static str,
@@ -97,7 +97,7 @@ pub enum AdapterError {
         cap: u64,
     },
     /// Reading a VM's file failed.
-    #[error("{path} can't be read")]
+    #[error("cannot read {path}")]
     File {
         /// Its path.
         path: String,
@@ -153,7 +153,7 @@ impl AdapterError {
         match self {
             AdapterError::Memory { source, .. } => source.remedy(),
             AdapterError::OtherVm { remedy, .. } => remedy,
-            AdapterError::MissingSymbol { .. } => "use a build of the VM that is not stripped",
+            AdapterError::MissingSymbol { .. } => "use an unstripped build of the VM",
             _ => "",
         }
     }
@@ -169,7 +169,7 @@ mod tests {
         let denied = AdapterError::reading("code cache")(MemoryError::Denied { pid });
         assert_eq!(
             denied.in_full(),
-            "the VM's code cache can't be read: reading the memory of process 7 is not permitted"
+            "cannot read the VM's code cache: no permission to read the memory of process 7"
         );
         assert!(denied.remedy().contains("ptrace_scope") && denied.is_final());
         let other = AdapterError::OtherVm {
@@ -179,7 +179,7 @@ mod tests {
         };
         assert_eq!(
             other.in_full(),
-            "this is Eclipse OpenJ9 0.48, which can't be read: its structures are not HotSpot's"
+            "cannot read Eclipse OpenJ9 0.48: its structures are not HotSpot's"
         );
         assert_eq!(other.remedy(), "run the program on a HotSpot JVM");
         assert!(other.is_final());

@@ -23,7 +23,7 @@ const MAX_THREADS: usize = 1 << 20;
 #[non_exhaustive]
 pub enum AttachError {
     /// No such process.
-    #[error("there is no process {pid}; `ps -e` lists those there are")]
+    #[error("there is no process {pid}; `ps -e` lists all processes")]
     NoSuchProcess {
         /// The requested number.
         pid: Pid,
@@ -40,8 +40,7 @@ pub enum AttachError {
     },
     /// A kernel thread, without a program.
     #[error(
-        "process {pid} ({name}) is a thread of the kernel: it runs no program; \
-         use `perf record -a` to profile the kernel"
+        "process {pid} ({name}) is a kernel thread; use `perf record -a` to profile the kernel"
     )]
     KernelThread {
         /// Process id.
@@ -51,8 +50,8 @@ pub enum AttachError {
     },
     /// A zombie.
     #[error(
-        "process {pid} ({name}) has ended and only waits to be collected by process {parent} \
-         (a zombie), or its main thread has; there is nothing left to attach to"
+        "process {pid} ({name}) or its main thread has ended (a zombie of process {parent}): \
+         nothing to attach to"
     )]
     Zombie {
         /// Process id.
@@ -64,8 +63,8 @@ pub enum AttachError {
     },
     /// A process of another user.
     #[error(
-        "process {pid} ({name}) belongs to user {owner}, and you are user {own}; \
-         run vmscope as that user, or with CAP_SYS_PTRACE and CAP_PERFMON (as root, say)"
+        "process {pid} ({name}) belongs to user {owner}, and you are user {own}; run vmscope as \
+         that user, as root, or with CAP_SYS_PTRACE and CAP_PERFMON"
     )]
     NotYours {
         /// Process id.
@@ -79,9 +78,8 @@ pub enum AttachError {
     },
     /// An undumpable process of the same user.
     #[error(
-        "process {pid} ({name}) is yours, but does not let itself be looked at (it changed its \
-         user or capabilities, or asked for it with PR_SET_DUMPABLE); run vmscope with \
-         CAP_SYS_PTRACE and CAP_PERFMON (as root, say)"
+        "process {pid} ({name}) is yours, but protected (setuid, capabilities or PR_SET_DUMPABLE); \
+         run vmscope as root, or with CAP_SYS_PTRACE and CAP_PERFMON"
     )]
     Protected {
         /// Process id.
@@ -90,13 +88,13 @@ pub enum AttachError {
         name: String,
     },
     /// The process exited during attaching.
-    #[error("process {pid} ended while vmscope was attaching to it; start it again")]
+    #[error("process {pid} ended while vmscope was attaching to it; start the program again")]
     Ended {
         /// Process id.
         pid: Pid,
     },
     /// A file in `/proc` is unreadable.
-    #[error("can't read /proc/{pid}/{file}; is /proc mounted, and not with hidepid?")]
+    #[error("cannot read /proc/{pid}/{file}: is /proc mounted, without hidepid?")]
     Proc {
         /// Process id.
         pid: Pid,

@@ -124,7 +124,7 @@ pub(crate) fn open_same(
         header_of(entry, mappings).and_then(|at| build_id_in_memory(memory, at).ok().flatten());
     if own.is_none() || own != dumped {
         return Err(not_opened(
-            "its build-id is not that in the core file".to_owned(),
+            "its build-id differs from the core file's".to_owned(),
         ));
     }
     Ok(file)

@@ -327,7 +327,7 @@ pub fn parse_build_id(bytes: &[u8], align: u64, header: &ElfHeader) -> Option<Bu
 #[non_exhaustive]
 pub enum ElfError {
     /// A malformed structure.
-    #[error("the ELF {what} can't be read")]
+    #[error("cannot read the ELF {what}")]
     Malformed {
         /// The structure.
         what: &'static str,
@@ -336,7 +336,7 @@ pub enum ElfError {
         source: goblin::error::Error,
     },
     /// Table entries have an impossible size.
-    #[error("ELF {what} of {size} bytes each, where there are only ones of {expected}")]
+    #[error("ELF {what} have {size} bytes each instead of {expected}")]
     EntrySize {
         /// The table.
         what: &'static str,
@@ -346,7 +346,7 @@ pub enum ElfError {
         expected: usize,
     },
     /// A table is too long.
-    #[error("{count} (bytes of) ELF {what}, where at most {cap} are believed")]
+    #[error("too many ELF {what}: {count} (at most {cap} are read)")]
     TooMany {
         /// The table.
         what: &'static str,
@@ -356,7 +356,7 @@ pub enum ElfError {
         cap: u64,
     },
     /// A table lies outside its file, or reading failed.
-    #[error("the ELF {what} ({length} bytes at {offset:#x}) can't be read from the file")]
+    #[error("cannot read the ELF {what} ({length} bytes at {offset:#x}) from the file")]
     Io {
         /// The table.
         what: &'static str,
@@ -369,7 +369,7 @@ pub enum ElfError {
         source: std::io::Error,
     },
     /// The image in memory is unreadable.
-    #[error("the ELF image can't be read from memory")]
+    #[error("cannot read the ELF image from memory")]
     Memory(#[from] MemoryError),
     /// ELF, but no core file.
     #[error("this ELF file is not a core file (e_type is {kind})")]

@@ -39,7 +39,7 @@ impl LoadedModule {
 #[non_exhaustive]
 pub enum SymbolError {
     /// Opening the mapped file failed.
-    #[error("the file of {path} can't be opened: {}", words(.state))]
+    #[error("cannot open {path}: {}", words(.state))]
     NotOpened {
         /// Path in the target.
         path: String,
@@ -47,19 +47,19 @@ pub enum SymbolError {
         state: ModuleState,
     },
     /// The view has no files.
-    #[error("the symbols of {path} are not known here: give the directory its binaries are below")]
+    #[error("the symbols of {path} are unknown on this machine: give the folder of its binaries")]
     NoFiles {
         /// Path in the target.
         path: String,
     },
     /// No segment fits the mappings.
-    #[error("{path} is not mapped as its program headers say")]
+    #[error("the mapping of {path} contradicts its program headers")]
     NoBias {
         /// Path in the target.
         path: String,
     },
     /// Malformed ELF.
-    #[error("the symbols of {path} can't be read")]
+    #[error("cannot read the symbols of {path}")]
     Elf {
         /// Path in the target.
         path: String,
@@ -71,8 +71,8 @@ pub enum SymbolError {
 
 fn words(state: &ModuleState) -> String {
     match state {
-        ModuleState::Deleted => "it was deleted".to_owned(),
-        ModuleState::Replaced => "another file has its name now".to_owned(),
+        ModuleState::Deleted => "the file was deleted".to_owned(),
+        ModuleState::Replaced => "the file was replaced".to_owned(),
         ModuleState::Unreadable(why) => why.clone(),
         other => format!("{other:?}"),
     }

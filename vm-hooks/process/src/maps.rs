@@ -116,7 +116,7 @@ pub fn read_maps(pid: Pid) -> Result<Maps, MapsError> {
 
 /// A process with unreadable mappings.
 #[derive(Debug, thiserror::Error)]
-#[error("can't read the mappings of process {pid} (/proc/{pid}/maps)")]
+#[error("cannot read the memory map of process {pid} (/proc/{pid}/maps)")]
 pub struct MapsError {
     /// The process.
     pub pid: Pid,

@@ -177,7 +177,7 @@ fn read_items<M: Memory + ?Sized>(
 #[non_exhaustive]
 pub enum MemoryError {
     /// Part of the range is not mapped readable (or missing in the core file).
-    #[error("read of {wanted} bytes at {at}: only the first {got} are readable memory")]
+    #[error("cannot read {wanted} bytes at {at}: only the first {got} are readable")]
     Unmapped {
         /// First address.
         at: Avma,
@@ -187,7 +187,7 @@ pub enum MemoryError {
         got: usize,
     },
     /// The range exceeds the address space.
-    #[error("read of {length} bytes at {at} goes past the end of the address space")]
+    #[error("cannot read {length} bytes at {at}: beyond the end of the address space")]
     AddressOverflow {
         /// First address.
         at: Avma,
@@ -195,7 +195,7 @@ pub enum MemoryError {
         length: usize,
     },
     /// The length exceeds the caller's cap.
-    #[error("{length} items or bytes where at most {cap} are believed")]
+    #[error("implausible length {length} (at most {cap} expected)")]
     TooLong {
         /// Length in the target's memory.
         length: u64,
@@ -203,19 +203,19 @@ pub enum MemoryError {
         cap: usize,
     },
     /// The kernel denies access (`EPERM`).
-    #[error("reading the memory of process {pid} is not permitted")]
+    #[error("no permission to read the memory of process {pid}")]
     Denied {
         /// The process.
         pid: Pid,
     },
     /// The process exited (`ESRCH`).
-    #[error("process {pid} is gone")]
+    #[error("process {pid} has ended")]
     Gone {
         /// The process.
         pid: Pid,
     },
     /// The system failed.
-    #[error("read of {wanted} bytes at {at} failed")]
+    #[error("cannot read {wanted} bytes at {at}")]
     Io {
         /// First address.
         at: Avma,
@@ -233,9 +233,9 @@ impl MemoryError {
     pub fn remedy(&self) -> &'static str {
         match self {
             MemoryError::Denied { .. } => {
-                "run vmscope as the user whose process it is; if kernel.yama.ptrace_scope is 1 \
-                 or more, start the program under vmscope (vmscope record -- CMD), or run \
-                 vmscope with CAP_SYS_PTRACE, or set kernel.yama.ptrace_scope to 0"
+                "run vmscope as the process's user; if kernel.yama.ptrace_scope is 1 or more, \
+                 start the program with `vmscope record -- CMD`, run vmscope with CAP_SYS_PTRACE, \
+                 or set kernel.yama.ptrace_scope to 0"
             }
             _ => "",
         }

@@ -172,8 +172,8 @@ impl Modules {
         if not_kept_open > self.told.0 {
             say(
                 format!(
-                    "{not_kept_open} files with code could not be kept open; where they \
-                     are gone at the end, their functions have no names"
+                    "{not_kept_open} binaries could not be kept open: if deleted before the end, \
+                     their functions have no names"
                 ),
                 "raise the limit on open files (ulimit -n)",
             );
@@ -181,8 +181,8 @@ impl Modules {
         if not_registered > self.told.1 {
             say(
                 format!(
-                    "{not_registered} mappings came from more than {MAX_MODULES} files; \
-                     their functions have no names"
+                    "more than {MAX_MODULES} binaries: functions in {not_registered} further \
+                     mappings have no names"
                 ),
                 "",
             );

@@ -170,7 +170,7 @@ fn assert_ends_by_failure(bytes: &[u8], at_least: u64) {
     let count = read.samples().count() as u64;
     assert_eq!(count, end.samples);
     assert!(count >= at_least, "{count}");
-    // From the first one on, none missing in between.
+    // The recording has the first `count` samples, without gaps.
     for (index, (got, put)) in read.samples().zip(noise(count)).enumerate() {
         assert_eq!(Record::Sample(got.clone()), put, "sample {index}");
     }

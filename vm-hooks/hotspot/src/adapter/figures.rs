@@ -80,8 +80,8 @@ impl Figures {
         let mut total = |name: &str, value: u64| {
             poll.counter(SECTION, name, "", CounterMeaning::Total, number(value));
         };
-        total("compiled methods that came", self.came);
-        total("compiled methods that went", self.went);
+        total("compiled methods added", self.came);
+        total("compiled methods removed", self.went);
     }
 }
 

@@ -83,7 +83,7 @@ impl Interpreted {
     pub fn new(jvm: &Jvm, poll: &mut Poll) -> Self {
         let layout = ClassesLayout::of(&jvm.structs);
         if let Err(error) = &layout {
-            let text = format!("which methods are interpreted can't be told: {error}");
+            let text = format!("no names for interpreted methods: {error}");
             poll.limit(text, "");
         }
         Interpreted {
@@ -120,8 +120,8 @@ impl Interpreted {
             values.truncate(room);
             poll.limit(
                 format!(
-                    "samples in interpreted Java code showed more than {MAX_PENDING} values \
-                     while classes came and went: the methods of some have no names"
+                    "more than {MAX_PENDING} candidates for interpreted methods while classes were \
+                     loaded and unloaded: some interpreted methods have no names"
                 ),
                 "",
             );
@@ -221,8 +221,8 @@ impl Interpreted {
             poll.lost(Stream::Adapter, forgotten, began_at);
             poll.limit(
                 format!(
-                    "more than {MAX_REMEMBERED} interpreted methods were unloaded at a time: \
-                     some have no names"
+                    "more than {MAX_REMEMBERED} interpreted methods were unloaded at once: some \
+                     have no names"
                 ),
                 "",
             );

@@ -194,8 +194,8 @@ impl Methods {
         if !std::mem::replace(&mut self.has_told_full, true) {
             poll.limit(
                 format!(
-                    "there are more methods than vmscope keeps in mind ({MAX_METHODS}, or {} MiB \
-                     of their names, lines and bytecodes): some have no names",
+                    "too many methods (vmscope keeps {MAX_METHODS}, or {} MiB of names, lines and \
+                     bytecodes): some have no names",
                     MAX_BYTES >> 20
                 ),
                 "",

@@ -10,7 +10,7 @@ use crate::vm_data::{Known, VmData};
 pub(super) fn begin(process: &ProcessView, error: &AdapterError, poll: &mut Poll) -> VmData {
     poll.limit(
         format!(
-            "generated and interpreted Java code has no names: {}",
+            "JIT code and interpreted methods have no names: {}",
             error.in_full()
         ),
         error.remedy(),
@@ -27,7 +27,7 @@ pub(super) fn begin(process: &ProcessView, error: &AdapterError, poll: &mut Poll
 /// Reports that the JVM ended before the first successful read.
 pub(super) fn missed(poll: &mut Poll) {
     poll.limit(
-        "a JVM was over before it could be read: the Java code that it ran has no names".to_owned(),
+        "a JVM ended before vmscope could read it: its Java code has no names".to_owned(),
         "",
     );
 }

@@ -29,8 +29,8 @@ impl Touched {
         poll.lost(Stream::Adapter, too_many as u64, poll.began());
         if !std::mem::replace(&mut self.has_told, true) {
             let text = format!(
-                "samples fell on more than {MAX_WAITING} addresses while the JVM's code could \
-                 not be read: what is at some of them may be resolved to its method only"
+                "more than {MAX_WAITING} addresses were sampled while the code cache was \
+                 unreadable: some samples may lack bytecode and line"
             );
             poll.limit(text, "");
         }

@@ -115,7 +115,7 @@ impl Zone {
             Ok(codelets) => codelets,
             Err(error @ AdapterError::NotReady { .. }) => return Err(error),
             Err(error) => {
-                let text = format!("the parts of the interpreter are not told apart: {error}");
+                let text = format!("parts of the interpreter have no names: {error}");
                 poll.limit(text, "");
                 Vec::new()
             }
@@ -470,8 +470,8 @@ impl Zone {
             self.has_told_refused = true;
             poll.limit(
                 format!(
-                    "there is more compiled code than vmscope keeps in mind ({} MiB): some of \
-                     it has no bytecodes",
+                    "too much JIT code (vmscope keeps {} MiB): some JIT code has no bytecodes or \
+                     lines",
                     MAX_BYTES >> 20
                 ),
                 "",

@@ -70,7 +70,7 @@ pub enum Operands {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BytecodeError {
     /// Unknown opcode.
-    #[error("no instruction has the number {opcode} (at bytecode {bci})")]
+    #[error("unknown bytecode instruction {opcode} at bytecode {bci}")]
     Unknown {
         /// Bytecode index.
         bci: u32,
@@ -78,7 +78,7 @@ pub enum BytecodeError {
         opcode: u8,
     },
     /// A debugger's breakpoint hides the instruction and its length.
-    #[error("a breakpoint hides the instruction at bytecode {bci}")]
+    #[error("a debugger's breakpoint hides the instruction at bytecode {bci}")]
     Breakpoint {
         /// Bytecode index.
         bci: u32,

@@ -18,7 +18,7 @@ const MAX_NAME: usize = 4096;
 const MAX_TEXT: usize = 1024;
 
 /// Consequence of missing classes.
-const LESS_CERTAIN: &str = "bytecodes of compiled code are less certain";
+const LESS_CERTAIN: &str = "bytecodes of JIT code are less certain";
 
 /// Field offsets of a constant pool and its cache.
 #[derive(Clone, Debug)]

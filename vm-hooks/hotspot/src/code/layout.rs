@@ -20,19 +20,18 @@ pub struct CodeLayout {
 
 /// Consequences of missing fields.
 mod cost {
-    pub const RECORDS: &str = "compiled code has no bytecodes";
-    pub const FRAMES: &str = "how large compiled code's frames are is not known";
+    pub const RECORDS: &str = "JIT code has no bytecodes";
+    pub const FRAMES: &str = "frame sizes of JIT code are unknown";
     pub const CONSTANTS: &str =
-        "bytecodes of compiled code are less certain: its constants are not known";
+        "bytecodes of JIT code are less certain (its constants are unknown)";
     pub const FAULTS: &str =
-        "bytecodes of compiled code are less certain: where it may fault is not known";
-    pub const TIERS: &str = "which compiler made what is not known";
-    pub const LIVES: &str =
-        "compiled code that replaces other code at its address may be taken for it";
-    pub const OSR: &str = "code of on-stack replacement is not told apart";
-    pub const STATES: &str = "code that is just being made may be told too early";
-    pub const NAMES: &str = "compiled code has no names";
-    pub const STUBS: &str = "out-of-line code is not told apart";
+        "bytecodes of JIT code are less certain (its implicit exceptions are unknown)";
+    pub const TIERS: &str = "the compiler (C1, C2) of JIT code is unknown";
+    pub const LIVES: &str = "JIT code may get the name of older code at the same address";
+    pub const OSR: &str = "on-stack replacement code is not marked";
+    pub const STATES: &str = "unfinished JIT code may be reported too early";
+    pub const NAMES: &str = "JIT code has no names";
+    pub const STUBS: &str = "out-of-line parts of JIT code are not marked";
 }
 
 #[derive(Clone, Debug)]

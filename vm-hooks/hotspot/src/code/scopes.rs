@@ -23,13 +23,13 @@ pub struct Frame {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ScopeError {
     /// The record is cut off.
-    #[error("debug record at {at} ends too early")]
+    #[error("the debug record at {at} ends too early")]
     Short {
         /// Offset in the scopes data.
         at: u32,
     },
     /// The method's index exceeds the metadata.
-    #[error("debug record at {at} names method {method} of {methods}")]
+    #[error("the debug record at {at} names method {method} of only {methods}")]
     Method {
         /// Offset in the scopes data.
         at: u32,
@@ -39,7 +39,7 @@ pub enum ScopeError {
         methods: usize,
     },
     /// The caller's record comes later, or the chain is too deep.
-    #[error("debug record at {at} runs in a circle")]
+    #[error("the debug record at {at} is circular")]
     Circle {
         /// Offset in the scopes data.
         at: u32,

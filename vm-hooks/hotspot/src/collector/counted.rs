@@ -170,7 +170,7 @@ impl Counted {
         };
         poll.collector_totals(&self.name, self.kind.name(), (count, unit), Some(time));
         if self.missed() > 0 {
-            let name = format!("{}, not seen singly", self.name);
+            let name = format!("{}, not individually observed", self.name);
             let missed = self.missed() as f64;
             // Since the first poll only: a counter's first value would count as its initial
             // value.

@@ -32,7 +32,7 @@ impl Missing {
         let sentence = |cost: &&str| {
             let same = all.iter().filter(|one| one.cost == *cost);
             let fields: Vec<&str> = same.map(|one| one.field.as_str()).collect();
-            format!("this JVM does not tell {}: {cost}", fields.join(", "))
+            format!("this JVM does not describe {}: {cost}", fields.join(", "))
         };
         let mut told: Vec<String> = costs.iter().map(sentence).collect();
         told.sort();
@@ -94,8 +94,8 @@ mod tests {
         assert_eq!(
             Missing::told(&all),
             [
-                "this JVM does not tell A._b, D._e: no lines",
-                "this JVM does not tell A._c: no names"
+                "this JVM does not describe A._b, D._e: no lines",
+                "this JVM does not describe A._c: no names"
             ]
         );
     }

@@ -282,7 +282,7 @@ impl VmStructs {
 type Values = FxHashMap<&'static str, u64>;
 
 fn reading() -> impl Fn(vmscope_process::MemoryError) -> AdapterError {
-    AdapterError::reading("description of itself")
+    AdapterError::reading("self-description")
 }
 
 fn missing(structure: &str, name: &str) -> AdapterError {
@@ -310,7 +310,7 @@ impl Entry<'_> {
     /// Offsets of its parts.
     fn parts<const N: usize>(&self) -> Result<[usize; N], AdapterError> {
         <[usize; N]>::try_from(self.parts).map_err(|_| AdapterError::NotReady {
-            what: "description of itself",
+            what: "self-description",
         })
     }
 
@@ -343,11 +343,11 @@ fn for_each(
     let (first, stride) = (value(table.first), value(table.stride));
     if first == 0 || stride == 0 {
         return Err(AdapterError::NotReady {
-            what: "description of itself",
+            what: "self-description",
         });
     }
     let implausible = |value| AdapterError::Implausible {
-        what: "entries' size in its description of itself",
+        what: "entry size in its self-description",
         value,
         at: Avma(first),
     };
@@ -377,7 +377,7 @@ fn for_each(
         }
     }
     Err(AdapterError::TooMany {
-        what: "entries in its description of itself",
+        what: "entries of its self-description",
         cap: MAX_ENTRIES,
     })
 }

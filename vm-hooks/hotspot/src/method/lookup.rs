@@ -49,7 +49,7 @@ impl ClassMethods {
         let count = self.length.read(memory, array, WHAT)?.cast_unsigned();
         if count > u64::from(u16::MAX) {
             return Err(AdapterError::Implausible {
-                what: "number of a class's methods",
+                what: "number of methods of a class",
                 value: count,
                 at: array,
             });

@@ -51,12 +51,12 @@ pub struct MethodLayout {
 
 /// Consequences of missing fields.
 mod cost {
-    pub const BYTECODES: &str = "bytecodes and lines of methods are not known";
-    pub const LINES: &str = "lines of methods are not known";
-    pub const SIGNATURES: &str = "methods have no parameters: overloaded ones look alike";
-    pub const FILES: &str = "source files are not known";
+    pub const BYTECODES: &str = "methods have no bytecodes or lines";
+    pub const LINES: &str = "methods have no lines";
+    pub const SIGNATURES: &str = "method names lack parameters: overloads look alike";
+    pub const FILES: &str = "methods have no source files";
     pub const NAMES: &str = "methods have no names";
-    pub const INTERPRETED: &str = "which methods are interpreted is not known";
+    pub const INTERPRETED: &str = "no names for interpreted methods";
 }
 
 #[derive(Clone, Copy, Debug)]

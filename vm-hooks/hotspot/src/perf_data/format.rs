@@ -31,13 +31,16 @@ pub enum FormatError {
         length: usize,
     },
     /// Wrong first bytes.
-    #[error("the JVM's perf data begins with {found:02x?}, not with ca fe c0 c0")]
+    #[error("the JVM's perf data begins with {found:02x?} instead of ca fe c0 c0")]
     Magic {
         /// The first bytes.
         found: [u8; 4],
     },
     /// Unknown version or byte order.
-    #[error("the JVM's perf data has version {major} and byte order {order}; 2 and 1 are known")]
+    #[error(
+        "the JVM's perf data has version {major} and byte order {order} (vmscope reads version \
+             2, byte order 1)"
+    )]
     Version {
         /// Major version.
         major: u8,
@@ -48,7 +51,7 @@ pub enum FormatError {
     #[error("the JVM's perf data is not set up yet")]
     NotReady,
     /// An entry outside the data.
-    #[error("entry {number} of the JVM's perf data, at {at}, does not lie in its {length} bytes")]
+    #[error("entry {number} of the JVM's perf data (at byte {at}) is outside its {length} bytes")]
     Entry {
         /// Number of the entry, from 0.
         number: u32,

@@ -16,13 +16,13 @@ pub enum PerfDataError {
     #[error("the JVM keeps no perf data (-XX:-UsePerfData)")]
     Off,
     /// The process maps no file of perf data, and their address is unknown.
-    #[error("the JVM's perf data is not to be found: no file of it is mapped")]
+    #[error("the JVM's perf data was not found: its file is not mapped")]
     NotFound,
     /// Unreadable memory.
-    #[error("the JVM's perf data can't be read from its memory")]
+    #[error("cannot read the JVM's perf data from its memory")]
     Memory(#[from] MemoryError),
     /// Unreadable file.
-    #[error("the JVM's perf data can't be read from its file")]
+    #[error("cannot read the JVM's perf data from its file")]
     File(#[from] std::io::Error),
     /// Invalid perf data.
     #[error(transparent)]

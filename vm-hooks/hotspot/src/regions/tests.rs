@@ -30,7 +30,7 @@ C2: parse | Parse::do_one_bytecode()
 C2: nodes | AddPNode::Ideal(PhaseGVN*, bool)
 C1: register allocation | LinearScan::build_intervals()
 C1: code emission | LIR_Assembler::emit_op1(LIR_Op1*)
-what is known of the program | ciObjectFactory::get_metadata(Metadata*)
+class and method data | ciObjectFactory::get_metadata(Metadata*)
 "),
     (Region::Interpreter, "
 runtime | InterpreterRuntime::resolve_invoke(JavaThread*, Bytecodes::Code)

@@ -23,7 +23,7 @@ pub(super) fn tell(flags: Option<&Flags>, data: Option<&PerfData>, poll: &mut Po
     }
     let maximum = flags.and_then(|flags| flags.unsigned("MaxHeapSize"));
     if let Some(bytes) = maximum {
-        poll.fact("heap, at most", readable_bytes(bytes));
+        poll.fact("maximum heap", readable_bytes(bytes));
     }
     let arguments = text("java.rt.vmArgs");
     if let Some(arguments) = &arguments {
@@ -42,9 +42,9 @@ pub(super) fn tell(flags: Option<&Flags>, data: Option<&PerfData>, poll: &mut Po
         }
         poll.fact(
             if arguments.is_empty() {
-                "flags that were set"
+                "flags"
             } else {
-                "flags set otherwise"
+                "flags from environment or files"
             },
             listed.join(" "),
         );

@@ -19,18 +19,18 @@ const FIGURES: &[(&str, &str, CounterMeaning, &str)] = &[
     (HEAP, "class space committed", Gauge, "sun.gc.compressedclassspace.capacity"),
     ("Safepoints", "safepoints", Total, "sun.rt.safepoints"),
     ("Safepoints", "time at safepoints", Total, "sun.rt.safepointTime"),
-    ("Safepoints", "time to reach them", Total, "sun.rt.safepointSyncTime"),
+    ("Safepoints", "time to reach safepoints", Total, "sun.rt.safepointSyncTime"),
     (COMPILATIONS, "compilations", Total, "sun.ci.totalCompiles"),
     (COMPILATIONS, "time", Total, "java.ci.totalTime"),
-    (COMPILATIONS, "of whole methods", Total, "sun.ci.standardCompiles"),
-    (COMPILATIONS, "for on-stack replacement", Total, "sun.ci.osrCompiles"),
-    (COMPILATIONS, "given up", Total, "sun.ci.totalBailouts"),
+    (COMPILATIONS, "standard compilations", Total, "sun.ci.standardCompiles"),
+    (COMPILATIONS, "on-stack replacements", Total, "sun.ci.osrCompiles"),
+    (COMPILATIONS, "bailouts", Total, "sun.ci.totalBailouts"),
     (COMPILATIONS, "invalidated", Total, "sun.ci.totalInvalidates"),
-    (COMPILATIONS, "code made", Total, "sun.ci.nmethodCodeSize"),
+    (COMPILATIONS, "code generated", Total, "sun.ci.nmethodCodeSize"),
     ("Classes", "loaded", Total, "java.cls.loadedClasses+java.cls.sharedLoadedClasses"),
     ("Classes", "unloaded", Total, "java.cls.unloadedClasses+java.cls.sharedUnloadedClasses"),
     ("Java threads", "running", Gauge, "java.threads.live"),
-    ("Java threads", "daemons among them", Gauge, "java.threads.daemon"),
+    ("Java threads", "daemons running", Gauge, "java.threads.daemon"),
     ("Java threads", "started", Total, "java.threads.started"),
 ];
 
@@ -69,7 +69,7 @@ pub(super) fn tell(data: &PerfData, collections: &Collections, all: Option<u32>,
 /// Reports the number of unreadable compilations, which were just changing.
 #[expect(clippy::cast_precision_loss, reason = "figures for a report")]
 pub(super) fn tell_unreadable(times: u64, poll: &mut Poll) {
-    let name = "looks at compilers that were just changing";
+    let name = "failed observations (compiler state was changing)";
     poll.counter(COMPILATIONS, name, "", Total, times as f64);
 }
 
@@ -92,7 +92,7 @@ fn tell_spaces(data: &PerfData, collections: &Collections, poll: &mut Poll) {
         for (what, value) in [
             ("used", now.after),
             ("committed", now.capacity),
-            ("at most", space.maximum(data)),
+            ("maximum", space.maximum(data)),
         ] {
             if let Some(value) = value {
                 gauge(&format!("{} {what}", now.name), value);

@@ -35,7 +35,7 @@ const CALLED_OTHERWISE: [&str; 6] = [
 ];
 
 /// Limits of JVMs without method names.
-const NO_NAMES: [&str; 2] = ["methods have no names", "compiled code has no names"];
+const NO_NAMES: [&str; 2] = ["methods have no names", "JIT code has no names"];
 
 fn each_field(name: &str) {
     let whole = snapshot(name);

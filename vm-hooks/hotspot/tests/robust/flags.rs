@@ -92,7 +92,7 @@ fn jvms_of_all_kinds_are_read() {
             assert_eq!(remarks, !flags.contains(&FRAME_POINTERS), "{text}");
             assert_eq!(compiled >= 5, compiles, "{text}");
             assert!(
-                !limits.iter().any(|text| text.contains("does not tell")),
+                !limits.iter().any(|text| text.contains("does not describe")),
                 "{text}"
             );
             jvm.end();

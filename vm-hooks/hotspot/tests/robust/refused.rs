@@ -28,7 +28,7 @@ fn what_may_not_be_read_is_told_once_with_what_helps() {
         .records
         .iter()
         .filter_map(|record| match record {
-            Record::Limit(limit) if limit.text.contains("not permitted") => Some(limit),
+            Record::Limit(limit) if limit.text.contains("no permission") => Some(limit),
             _ => None,
         })
         .collect();
@@ -85,7 +85,7 @@ fn one_that_is_over_is_told_to_be() {
     }
     assert_eq!(rules, 1);
     assert!(
-        limits.len() == 1 && limits[0].contains("was over before"),
+        limits.len() == 1 && limits[0].contains("ended before"),
         "{limits:?}"
     );
 }

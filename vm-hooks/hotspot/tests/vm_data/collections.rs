@@ -309,7 +309,7 @@ fn perf_data_is_found_in_memory_and_missed_where_it_is_off() {
         let options = ["-XX:+UseSerialGC", "-XX:-UsePerfData"];
         let seen = run(&java, classes.path(), &options, 0).unwrap();
         assert!(seen.vm.perf_data().is_none(), "{version}");
-        let limit = "collections and the heap are not told: the JVM keeps no perf data";
+        let limit = "no data on collections and the heap: the JVM keeps no perf data";
         let said = seen.told.limits.iter().any(|text| text.starts_with(limit));
         assert!(said, "{version}: {:?}", seen.told.limits);
         assert_eq!(seen.told.facts["collector"], "Serial");

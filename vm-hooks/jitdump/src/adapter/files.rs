@@ -67,7 +67,7 @@ impl FileAdapter {
             Ok(file) => file,
             Err(error) => {
                 self.limit(
-                    format!("the VM's dump is not read: {}", error_chain(&error)),
+                    format!("cannot read the VM's jitdump: {}", error_chain(&error)),
                     "",
                     poll,
                 );
@@ -99,8 +99,8 @@ impl FileAdapter {
     pub(super) fn report_kept_files(&mut self, poll: &mut Poll) {
         if self.origin.attribution.in_doubt {
             let text = format!(
-                "the files by which {} describes its code are left where they are: its \
-                 environment or a command line was changed, so they may be somebody's own",
+                "the jitdump or perf map of {} was not removed: its environment or command line \
+                 was changed, so the file may be yours",
                 self.vm.identity.kind
             );
             self.limit(text, "", poll);

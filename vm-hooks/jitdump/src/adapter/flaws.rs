@@ -42,22 +42,21 @@ impl FileAdapter {
         for (flaw, _) in self.dumps.iter().flat_map(|dump| dump.file.flaws().iter()) {
             let effect = match flaw {
                 _ if loses_lines(flaw) => ": some source lines are missing",
-                _ if loses_code(flaw) => ": it is not known of",
+                _ if loses_code(flaw) => ": some JIT code has no names",
                 _ => "",
             };
-            texts.push(format!("a VM's dump has {flaw}{effect}"));
+            texts.push(format!("a VM's jitdump has {flaw}{effect}"));
         }
         for (flaw, _) in self.map.iter().flat_map(|map| map.file.flaws().iter()) {
             texts.push(format!("a VM's perf map has {flaw}"));
         }
         if self.live.disordered > 0 {
-            let text = "the times at which a VM says that code came run backwards: that code counts \
-                        as later than what it took the place of";
+            let text = "a VM's reports of new code are out of time order: vmscope keeps their \
+                        written order";
             texts.push(text.to_owned());
         }
         if self.live.without_method > 0 {
-            let text = "a VM has more functions than are kept apart: those beyond them have names, \
-                        and no source lines";
+            let text = "too many functions in a VM: further functions have names, but no lines";
             texts.push(text.to_owned());
         }
         // Those that are read are mapped, too.
@@ -68,7 +67,7 @@ impl FileAdapter {
             .count();
         if own > MAX_DUMPS {
             texts.push(format!(
-                "a process writes more than {MAX_DUMPS} dumps: those beyond them are not read"
+                "a process writes more than {MAX_DUMPS} jitdumps: further jitdumps are not read"
             ));
         }
         for text in texts {

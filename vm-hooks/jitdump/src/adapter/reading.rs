@@ -66,7 +66,7 @@ impl FileAdapter {
             return true;
         };
         let text = format!(
-            "the dump {} is not read: it is of code for ELF machine {}, and this is {}",
+            "jitdump {} is not read: its code is for ELF machine {}, this machine is {}",
             dump.file.path(),
             header.arch.elf_machine(),
             here.elf_machine()
@@ -101,9 +101,8 @@ impl FileAdapter {
             }
         };
         if clock == DumpClock::Unknown {
-            let text = "the times in the VM's dump follow a clock of their own: its code is known \
-                        from when it was first seen on, and what took the place of other code \
-                        meanwhile is doubtful";
+            let text = "the VM's jitdump uses an unknown clock: code is known from its first \
+                        observation; samples where code was replaced may be doubtful";
             self.limit(text.to_owned(), "", poll);
         }
         let (since, absent_at) = match clock.time(raw, poll.now()) {

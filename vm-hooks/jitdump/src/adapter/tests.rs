@@ -100,7 +100,11 @@ fn the_end_does_not_wait_for_a_file_without_an_end() {
     let (code, limits, lost) = told(poll);
     // The zeros are a line that is none.
     assert_eq!((code, lost), (vec!["+f".to_owned()], 2));
-    assert!(limits.iter().any(|text| text.contains("last part")));
+    assert!(
+        limits
+            .iter()
+            .any(|text| text.contains("the end of a VM's jitdump"))
+    );
 }
 
 #[test]
@@ -165,7 +169,7 @@ fn what_is_wrong_is_said_in_words_once() {
     adapter.finish(&view(), &mut first).unwrap();
     let (_, limits, lost) = told(first);
     assert_eq!(lost, 1, "what was torn off");
-    for word in ["of a kind that is not known", "that is not whole"] {
+    for word in ["of unknown kinds", "an incomplete last record"] {
         let said = limits.iter().filter(|text| text.contains(word)).count();
         assert_eq!(said, 1, "{word}: {limits:?}");
     }

@@ -6,40 +6,40 @@
 pub enum DumpError {
     /// Magic number missing.
     #[error(
-        "it is no jitdump: it begins with {found:02x?}, not with \"JiTD\" in either byte order"
+        "not a jitdump: the file begins with {found:02x?} instead of \"JiTD\" in either byte order"
     )]
     NotADump {
         /// First four bytes.
         found: [u8; 4],
     },
     /// Unsupported format version.
-    #[error("it is of version {version} of the jitdump format; version 1 is the one that is known")]
+    #[error("jitdump format version {version} is not supported (1 is)")]
     Version {
         /// Claimed version.
         version: u32,
     },
     /// Header size out of range.
-    #[error("its header says it is {size} bytes long; 40 to {MAX_HEADER_BYTES} are believed")]
+    #[error("the header has {size} bytes (40 to {MAX_HEADER_BYTES} are accepted)")]
     HeaderSize {
         /// Claimed size in bytes.
         size: u32,
     },
     /// Machine number exceeds ELF's `e_machine`.
-    #[error("its header names machine {machine:#x}, which no ELF file can be for")]
+    #[error("the header has an invalid ELF machine, {machine:#x}")]
     Machine {
         /// Machine number.
         machine: u32,
     },
     /// Unknown flags, possibly changing the meaning of records.
-    #[error("its header has the flags {flags:#x}; only 1 (the CPU's clock) is known")]
+    #[error("the header has unknown flags, {flags:#x} (only 1, the CPU's clock, is known)")]
     Flags {
         /// All flags.
         flags: u64,
     },
     /// Invalid record; start of the next record unknown.
     #[error(
-        "its record at byte {at} (kind {kind}, {size} bytes) can't be right: {why}; where the next \
-         one begins is not known, and what follows is not read{}",
+        "invalid record at byte {at} (kind {kind}, {size} bytes): {why}; the rest of the file is \
+         not read{}",
         Suspect(*suspect)
     )]
     Record {
@@ -61,22 +61,22 @@ pub enum DumpError {
 #[non_exhaustive]
 pub enum RecordFault {
     /// Size below the minimum for the record's kind.
-    #[error("at least {least} bytes are needed")]
+    #[error("at least {least} bytes expected")]
     TooSmall {
         /// Minimum size in bytes.
         least: u32,
     },
     /// Size above the limit, or far above the contents' size.
-    #[error("at most {most} bytes are believed")]
+    #[error("at most {most} bytes expected")]
     TooLarge {
         /// Maximum size in bytes.
         most: u32,
     },
     /// Kind far above all existing kinds.
-    #[error("there is no such kind")]
+    #[error("unknown kind")]
     NoSuchKind,
     /// Too many consecutive records with misfit contents.
-    #[error("its contents do not fit its size, nor did those of the {MAX_MISFITS} before it")]
+    #[error("its contents and those of {MAX_MISFITS} records before do not fit their sizes")]
     Misfits,
 }
 
@@ -85,10 +85,7 @@ struct Suspect(Option<u64>);
 impl std::fmt::Display for Suspect {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.0 {
-            Some(at) => write!(
-                f,
-                " (the size of the record at byte {at} may be the wrong one)"
-            ),
+            Some(at) => write!(f, " (perhaps the size of the record at byte {at} is wrong)"),
             None => Ok(()),
         }
     }
@@ -99,39 +96,39 @@ impl std::fmt::Display for Suspect {
 #[non_exhaustive]
 pub enum DumpFlaw {
     /// Record of unknown kind; skipped.
-    #[error("records of a kind that is not known")]
+    #[error("records of unknown kinds")]
     UnknownKind,
     /// Record contents larger than the record; skipped.
     #[error("records whose contents do not fit their size")]
     Misfit,
     /// Load record with unterminated name; skipped.
-    #[error("code whose name does not end")]
+    #[error("code with an unterminated name")]
     EndlessName,
     /// Empty load or move, or end outside the address space; skipped.
-    #[error("code of no bytes, or beyond the end of the address space")]
+    #[error("code of 0 bytes, or beyond the end of the address space")]
     NoRange,
     /// Name longer than [`MAX_NAME_BYTES`]; truncated.
-    #[error("names that were cut off")]
+    #[error("names that are too long (cut off)")]
     CutName,
     /// Unreadable debug information; skipped.
-    #[error("debug information that can't be read")]
+    #[error("unreadable debug information")]
     BadDebugInfo,
     /// Debug entries of one function beyond [`MAX_LINES`]; dropped.
-    #[error("source positions beyond {MAX_LINES} of a function")]
+    #[error("more than {MAX_LINES} source positions in a function")]
     TooManyLines,
     /// Debug entries with missing or irreparably overwritten file name (see `names.rs`); kept,
     /// without file.
-    #[error("source positions whose file is not told")]
+    #[error("source positions without a file")]
     NoFile,
     /// Debug information without matching code; dropped.
-    #[error("debug information of code that was not told of")]
+    #[error("debug information without its code")]
     Unclaimed,
     /// Incomplete last record; counted once, at any length.
-    #[error("a last record that is not whole")]
+    #[error("an incomplete last record")]
     Torn,
     /// Load or move from a forked process writing into the same dump; skipped as code of another
     /// process.
-    #[error("code of another process, which was forked off and writes into the same dump")]
+    #[error("code of a forked process that writes into the same jitdump")]
     OtherProcess,
 }
 

@@ -9,7 +9,7 @@ use crate::dump::DumpError;
 #[non_exhaustive]
 pub enum FileError {
     /// Open failed.
-    #[error("{path} of the target can't be opened")]
+    #[error("cannot open {path} of the target")]
     Open {
         /// Path in the target.
         path: String,
@@ -19,8 +19,8 @@ pub enum FileError {
     },
     /// Symbolic link or no regular file.
     #[error(
-        "{path} of the target is not used: it is a symbolic link or no regular file, as somebody \
-         else may have planted it there; remove it and start the VM again"
+        "{path} of the target is ignored: not a regular file (a planted link?); remove it and \
+         start the VM again"
     )]
     NotAFile {
         /// Path in the target.
@@ -28,7 +28,7 @@ pub enum FileError {
     },
     /// Another user owns the file.
     #[error(
-        "{path} of the target is not used: it belongs to user {owner}, and the target runs as user \
+        "{path} of the target is ignored: it belongs to user {owner}, but the target runs as user \
          {user}; remove it and start the VM again"
     )]
     NotTheTargets {
@@ -41,8 +41,8 @@ pub enum FileError {
     },
     /// Last written before the target's start, by an earlier process with the same pid.
     #[error(
-        "{path} of the target is not used: it was last written {seconds} seconds before the target \
-         was started, so it is of an earlier process with its number; remove it"
+        "{path} of the target is ignored: it was last written {seconds} seconds before the target \
+         started, by an earlier process with the same pid; remove it"
     )]
     Stale {
         /// Path in the target.
@@ -52,9 +52,9 @@ pub enum FileError {
     },
     /// Created before the target's start; the target's VM appends to existing files.
     #[error(
-        "{path} of the target is not used: it was made {seconds} seconds before the target was \
-         started, and the target adds to it, so it begins with code of an earlier process with its \
-         number; remove it"
+        "{path} of the target is ignored: it was created {seconds} seconds before the target \
+         started, so it begins with code of an earlier process with the same pid; remove it and \
+         start the VM again"
     )]
     Older {
         /// Path in the target.
@@ -63,7 +63,7 @@ pub enum FileError {
         seconds: u64,
     },
     /// Read failed.
-    #[error("{path} of the target can't be read")]
+    #[error("cannot read {path} of the target")]
     Read {
         /// Path in the target.
         path: String,
@@ -72,7 +72,7 @@ pub enum FileError {
         source: io::Error,
     },
     /// Undecodable dump. Final.
-    #[error("the dump {path} of the target can't be read further")]
+    #[error("cannot read the rest of the target's jitdump {path}")]
     Dump {
         /// Path in the target.
         path: String,
@@ -82,8 +82,8 @@ pub enum FileError {
     },
     /// Dump overwritten or truncated. Final.
     #[error(
-        "the dump {path} of the target was overwritten or cut off at {length} bytes, after \
-         {offset} bytes of it were read; what was read before holds, the rest is lost"
+        "the target's jitdump {path} was overwritten or cut off at {length} bytes, after vmscope \
+         had read {offset} bytes; later code has no names"
     )]
     Overwritten {
         /// Path in the target.
@@ -95,8 +95,7 @@ pub enum FileError {
     },
     /// Perf map longer than any from a VM. Final.
     #[error(
-        "the perf map {path} of the target is longer than {most} bytes; what it tells after them \
-         is not read, and is lost"
+        "the target's perf map {path} is longer than {most} bytes; code in the rest has no names"
     )]
     TooLong {
         /// Path in the target.
@@ -105,7 +104,7 @@ pub enum FileError {
         most: u64,
     },
     /// Target's user unknown, so file ownership can't be checked.
-    #[error("{path} of the target is not used: whose the target is can't be told")]
+    #[error("{path} of the target is ignored: the target's user is unknown")]
     NoOwner {
         /// Path in the target.
         path: String,

@@ -29,13 +29,13 @@ pub const MAX_LINE_BYTES: usize = 4096;
 #[non_exhaustive]
 pub enum MapFlaw {
     /// Line without two numbers and a name; skipped.
-    #[error("lines that are not an address, a size, and a name")]
+    #[error("lines without address, size and name")]
     Garbage,
     /// Empty entry, or end outside the address space; skipped. Some VMs don't know the size.
-    #[error("entries of no bytes, or beyond the end of the address space")]
+    #[error("entries of 0 bytes, or beyond the end of the address space")]
     NoRange,
     /// Line longer than [`MAX_LINE_BYTES`]; truncated.
-    #[error("lines that were cut off")]
+    #[error("lines that are too long (cut off)")]
     CutLine,
 }
 

@@ -6,52 +6,46 @@ use super::VmKind;
 pub(super) fn hint(kind: VmKind, name: &str) -> &'static str {
     match (kind, name) {
         (VmKind::V8, "Deno") => {
-            "its JIT code has no names: start it with DENO_V8_FLAGS=--perf-prof in the \
+            "start it with DENO_V8_FLAGS=--perf-prof in the \
              environment, or through vmscope record"
         }
         (VmKind::V8, "Node.js") => {
-            "its JIT code has no names: start it as node --perf-prof (or with \
+            "start it as node --perf-prof (or with \
              NODE_OPTIONS=--perf-prof in the environment), or through vmscope record"
         }
         (VmKind::V8, _) => {
-            "its JIT code has no names: give V8 the flag --perf-prof (Electron: \
+            "give V8 the flag --perf-prof (Electron: \
              --js-flags=--perf-prof)"
         }
         (VmKind::DotNet, _) => {
-            "its JIT code has no names: start it with DOTNET_PerfMapEnabled=2 in the \
+            "start it with DOTNET_PerfMapEnabled=2 in the \
              environment, or through vmscope record"
         }
         (VmKind::Beam, _) => {
-            "its JIT code has no names: start it as erl +JPperf true (OTP 24 or newer; or with \
+            "start it as erl +JPperf true (OTP 24 or newer; or with \
              ERL_ZFLAGS='+JPperf true' in the environment), or through vmscope record"
         }
         (VmKind::Php, _) => {
-            "its JIT code has no names, and PHP can't be told through the environment: start it \
-             as php -d opcache.enable_cli=1 -d opcache.jit=function \
-             -d opcache.jit_buffer_size=64M -d opcache.jit_debug=32"
+            "start it as php -d opcache.enable_cli=1 -d \
+             opcache.jit=function -d opcache.jit_buffer_size=64M -d opcache.jit_debug=32"
         }
         (VmKind::CPython, _) => {
-            "its functions have no names: start it as python -X perf (CPython 3.12 or newer; or \
+            "start it as python -X perf (CPython 3.12 or newer; or \
              with PYTHONPERFSUPPORT=1 in the environment), or through vmscope record"
         }
         (VmKind::Mono, _) => {
-            "its JIT code has no names: start it as mono --jitmap (or with \
+            "start it as mono --jitmap (or with \
              MONO_ENV_OPTIONS=--jitmap in the environment), or through vmscope record"
         }
         (VmKind::Julia, _) => {
-            "its JIT code has no names: start it with ENABLE_JITPROFILING=1 in the environment \
+            "start it with ENABLE_JITPROFILING=1 in the environment \
              (a Julia built with USE_PERF_JITEVENTS=1), or through vmscope record"
         }
         (VmKind::Wasmtime, _) => {
-            "its code has no names: let the program set the profiler to jitdump in wasmtime's \
-             Config, or start wasmtime with --profile=jitdump"
+            "set the profiler to jitdump in wasmtime's Config, or start \
+             wasmtime with --profile=jitdump"
         }
-        (VmKind::Other, "Ruby") => {
-            "its JIT code has no names, and Ruby can't be told through the environment: start it \
-             as ruby --yjit --yjit-perf (Ruby 3.3 or newer)"
-        }
-        (VmKind::Other, _) => {
-            "its JIT code has no names: let it write a jitdump file or /tmp/perf-PID.map"
-        }
+        (VmKind::Other, "Ruby") => "start it as ruby --yjit --yjit-perf (Ruby 3.3 or newer)",
+        (VmKind::Other, _) => "make it write a jitdump or /tmp/perf-PID.map",
     }
 }

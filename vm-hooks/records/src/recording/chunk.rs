@@ -35,13 +35,13 @@ impl Chunk {
             Codec::Plain => stored,
             // The header bounds the output.
             Codec::Zstd => zstd::bulk::decompress(&stored, header.raw_bytes)
-                .map_err(|_| "a chunk can't be decompressed")?,
+                .map_err(|_| "a chunk cannot be decompressed")?,
             Codec::Unknown(_) => {
-                return Err("a chunk is compressed in a way that this version does not know");
+                return Err("a chunk is compressed in an unknown way (by a later vmscope?)");
             }
         };
         if payload.len() != header.raw_bytes {
-            return Err("a chunk is not as long as it claims");
+            return Err("a chunk does not have its stated length");
         }
         Ok(Chunk { header, payload })
     }

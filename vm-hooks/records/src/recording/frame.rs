@@ -129,7 +129,7 @@ impl ChunkHeader {
         };
         // zstd enlarges incompressible payloads; the writer stores those plain.
         if header.raw_bytes > MAX_RAW_BYTES || header.stored_bytes > MAX_RAW_BYTES {
-            return Err("a chunk claims to be larger than any may be");
+            return Err("a chunk's stated size is too large");
         }
         Ok(header)
     }

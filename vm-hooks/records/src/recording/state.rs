@@ -310,8 +310,7 @@ impl LastingState {
             self.put_limit(Limit {
                 time: horizon,
                 kind: LimitKind::Other,
-                text: "forked processes have code of more ended ones than could be kept: \
-                       it has no names in them"
+                text: "too many ended parents of forked processes: inherited JIT code has no names"
                     .into(),
                 remedy: "record without --keep-last".into(),
             });

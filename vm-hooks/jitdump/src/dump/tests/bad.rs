@@ -190,7 +190,7 @@ fn a_size_that_lies_is_blamed_when_the_next_record_is_garbage() {
         error
             .unwrap()
             .to_string()
-            .contains("record at byte 166 may be")
+            .contains("record at byte 166 is wrong")
     );
 }
 
