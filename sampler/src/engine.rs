@@ -261,13 +261,13 @@ pub enum EngineError {
         pid: Pid,
     },
     /// The process exited during attaching.
-    #[error("process {pid} ended while it was being attached to")]
+    #[error("process {pid} ended while vmscope was attaching to it")]
     ExitedWhileAttaching {
         /// The requested pid.
         pid: Pid,
     },
     /// The process is a zombie.
-    #[error("process {pid} has already ended (it is a zombie): there is nothing to sample")]
+    #[error("process {pid} has already ended (a zombie): nothing to sample")]
     Zombie {
         /// The requested pid.
         pid: Pid,
@@ -288,8 +288,8 @@ pub enum EngineError {
     },
     /// The process belongs to another user.
     #[error(
-        "process {pid} belongs to user {owner}, and sampling it is not permitted: \
-         run as that user, as root, or with CAP_PERFMON and CAP_SYS_PTRACE"
+        "no permission to sample process {pid} of user {owner}: run vmscope as that user, as root, \
+         or with CAP_PERFMON and CAP_SYS_PTRACE"
     )]
     SomeoneElses {
         /// The requested pid.
@@ -302,9 +302,9 @@ pub enum EngineError {
     },
     /// The kernel forbids perf events.
     #[error(
-        "the kernel does not permit perf events (kernel.perf_event_paranoid is {paranoid}): \
-         `sysctl kernel.perf_event_paranoid=2` permits them on your own processes, \
-         unless a container's seccomp filter forbids them; `--engine stop` needs none"
+        "the kernel forbids perf events (kernel.perf_event_paranoid is {paranoid}): `sysctl \
+         kernel.perf_event_paranoid=2` allows them on your own processes, unless a container's \
+         seccomp filter forbids them"
     )]
     Forbidden {
         /// `/proc/sys/kernel/perf_event_paranoid`, or -1 where it cannot be read.

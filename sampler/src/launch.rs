@@ -127,7 +127,7 @@ impl HeldCommand {
             Some(Err(source)) => Err(exec_error(&self.program, source)),
             None => Err(exec_error(
                 &self.program,
-                io::Error::other("the launching thread failed"),
+                io::Error::other("the thread that starts it failed: please report this"),
             )),
         }
     }

@@ -13,14 +13,14 @@ pub struct SamplingRate {
 #[non_exhaustive]
 pub enum RateError {
     /// Zero, negative, or not a number.
-    #[error("a sampling rate of {hz} Hz is none: give a number from {min} to {max}", min = SamplingRate::MIN_HZ, max = SamplingRate::MAX_HZ)]
+    #[error("the rate must be at least {min} Hz (not {hz})", min = SamplingRate::MIN_HZ)]
     NotARate {
         /// Requested rate, in samples per second.
         hz: f64,
     },
     /// Faster than any engine.
     #[error(
-        "{hz} Hz is more than vmscope samples at: the highest rate is {max} Hz, the default 1400.7 Hz",
+        "{hz} Hz is too high: the rate must be at most {max} Hz (default: 1400.7 Hz)",
         max = SamplingRate::MAX_HZ
     )]
     TooHigh {
@@ -28,7 +28,7 @@ pub enum RateError {
         hz: f64,
     },
     #[error(
-        "{hz} Hz is less than vmscope samples at: the lowest rate is {min} Hz",
+        "{hz} Hz is too low: the rate must be at least {min} Hz",
         min = SamplingRate::MIN_HZ
     )]
     /// Below the lowest rate.
@@ -38,8 +38,8 @@ pub enum RateError {
     },
     /// The kernel throttles above its limit.
     #[error(
-        "{hz:.1} Hz is more than this kernel allows ({limit} Hz): use a lower rate, \
-         or raise it with `sysctl kernel.perf_event_max_sample_rate={hz:.0}`"
+        "{hz:.1} Hz is more than this kernel allows ({limit} Hz): use a lower rate, or raise the \
+         limit with `sysctl kernel.perf_event_max_sample_rate={hz:.0}`"
     )]
     AboveKernelLimit {
         /// Requested rate, in samples per second.

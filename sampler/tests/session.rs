@@ -506,7 +506,7 @@ fn a_vm_that_can_not_be_read_is_a_limit_of_the_recording_with_what_helps() {
     assert!(
         limits[0]
             .text
-            .starts_with("stranger adapter: this is Eclipse OpenJ9")
+            .starts_with("stranger adapter: cannot read Eclipse OpenJ9")
     );
     assert_eq!(limits[0].remedy, "run the program on a HotSpot JVM");
 }

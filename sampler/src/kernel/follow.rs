@@ -374,7 +374,7 @@ impl KernelEngine {
                 time,
                 LimitKind::NotSampled,
                 format!(
-                    "Thread {tid} of process {pid}, and perhaps more, cannot be sampled: {error}."
+                    "thread {tid} of process {pid}, and perhaps others, cannot be sampled: {error}"
                 ),
                 "raise the limits on open files (ulimit -n) and locked memory (ulimit -l)",
             )));
@@ -447,10 +447,7 @@ impl KernelEngine {
             out.push(EngineEvent::Limit(limit(
                 time,
                 LimitKind::Other,
-                format!(
-                    "The times of {} records are off by up to a tenth of a second: they were written late.",
-                    self.sorter.late()
-                ),
+                format!("{} timestamps may be up to 0.1 s off", self.sorter.late()),
                 "",
             )));
         }

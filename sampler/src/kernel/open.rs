@@ -196,7 +196,8 @@ impl KernelEngine {
             limits.push(limit(
                 now,
                 LimitKind::KernelExcluded,
-                "Samples in the kernel are excluded: shares are of user time, and time in system calls does not show.",
+                "kernel samples are excluded: shares are of user time, without time in system \
+                 calls",
                 "sysctl kernel.perf_event_paranoid=1 (or lower), or run with CAP_PERFMON",
             ));
         }
@@ -204,8 +205,9 @@ impl KernelEngine {
             limits.push(limit(
                 now,
                 LimitKind::Callers,
-                "Callers are found by frame pointers: below code that keeps none, callers are missing or wrong, \
-                 and compilers leave them out of functions that call nothing (then that function's own caller is missing).",
+                "callers come from frame pointers: callers of code without frame pointers are \
+                 missing or wrong; many compilers omit the frame pointer in functions that call \
+                 nothing, which hides the direct caller",
                 "compile with -fno-omit-frame-pointer -mno-omit-leaf-frame-pointer",
             ));
         }
@@ -274,8 +276,8 @@ impl KernelEngine {
                     now,
                     LimitKind::EngineFallback,
                     format!(
-                        "{count} threads on {} CPUs need more descriptors than the {budget} that may be opened: \
-                         each thread has one event, and new threads are found a tenth of a second late.",
+                        "{count} threads on {} CPUs need more than the {budget} allowed file \
+                         descriptors: new threads are sampled up to 0.1 s late",
                         cpus.len()
                     ),
                     "raise the limit on open files (ulimit -n)",

@@ -123,8 +123,8 @@ impl Overrun {
                 time: self.to,
                 kind: LimitKind::NotSampled,
                 text: format!(
-                    "{} starts and ends of threads, and mappings, were lost because the writer was \
-                     held up: samples of them have no name",
+                    "{} events of threads and mappings were lost because the writer was too slow: \
+                     samples may lack thread or function names",
                     self.dropped
                 ),
                 remedy: "a faster disk".to_owned(),

@@ -93,7 +93,7 @@ pub enum SessionError {
     #[error("cannot start the {0} thread: {1}")]
     Thread(&'static str, std::io::Error),
     /// A thread panicked: a bug.
-    #[error("the {0} thread failed: please report this")]
+    #[error("vmscope's {0} thread failed: please report this")]
     Panicked(&'static str),
 }
 
@@ -301,10 +301,10 @@ fn no_real_time(words: &str, time: TimeNs) -> Limit {
         time,
         kind: LimitKind::NoRealTime,
         text: format!(
-            "the draining thread has no real-time priority ({words}): where the target keeps all \
-             CPUs busy, rings may overrun before it has its turn; what is lost so is counted"
+            "the drain thread has no real-time priority ({words}): samples may be lost while the \
+             target keeps all CPUs busy (losses are counted)"
         ),
-        remedy: "CAP_SYS_NICE, or an rtprio limit of 1".to_owned(),
+        remedy: "run with CAP_SYS_NICE or an rtprio limit of 1 (ulimit -r)".to_owned(),
     }
 }
 

@@ -44,11 +44,11 @@ pub enum SinkError {
 fn remedy(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::AlreadyExists => {
-            " and is not a recording of yours, so it was not replaced: choose another --output"
+            " (and it is not a recording of yours): choose another --output"
         }
         io::ErrorKind::IsADirectory => ": name a file in it with --output",
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-            ": choose a folder that you can write to with --output"
+            ": choose a writable folder with --output"
         }
         _ => "",
     }
@@ -137,7 +137,7 @@ impl Sink {
     /// Copies the part in memory to a file, and continues.
     pub fn save_copy(&mut self, path: &Path, end: RecordingEnd) -> Result<Written, SinkError> {
         let Sink::Memory { kept, .. } = self else {
-            let why = "a recording without --keep-last is in its file already";
+            let why = "the recording is already in its file (only --keep-last saves copies)";
             return Err(SinkError::Create {
                 path: path.to_owned(),
                 error: io::Error::new(io::ErrorKind::Unsupported, why),

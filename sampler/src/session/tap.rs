@@ -115,7 +115,7 @@ impl Tap {
 
 /// The recording has ended, and all batches were taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the recording is over")]
+#[error("the recording has ended")]
 pub struct TapEnded;
 
 impl TapSource {
@@ -181,11 +181,11 @@ impl TapSource {
                 time: self.lost_to,
                 kind: LimitKind::NotSampled,
                 text: format!(
-                    "{} records did not reach the live view, which was held up: what it shows of \
-                     code, threads and mappings may lack names",
+                    "{} records did not reach the live view (too slow): code and threads may lack \
+                     names there",
                     self.dropped
                 ),
-                remedy: "look at the recording".to_owned(),
+                remedy: "record with --output and open the file".to_owned(),
             }));
         }
         let samples = self.records.iter();

@@ -126,7 +126,7 @@ impl WriterThread {
                 self.records.push(Record::Limit(Limit {
                     time: self.began,
                     kind: vmscope_records::LimitKind::NoSymbols,
-                    text: format!("what is mapped into the process is not known: {error}"),
+                    text: format!("cannot read the process's memory map: {error}"),
                     remedy: String::new(),
                 }));
             }
@@ -159,7 +159,7 @@ impl WriterThread {
                         }
                     }
                     Err(_) if ending.is_none() => {
-                        let why = "the draining thread is gone".to_owned();
+                        let why = "the drain thread failed: please report this".to_owned();
                         break (now(), EndReason::Other, why);
                     }
                     // Messages of adapters may still follow.

@@ -184,23 +184,23 @@ impl AdapterThread {
         let not_examined = missed.spaces + self.not_examined;
         if not_examined > 0 {
             let text = format!(
-                "{not_examined} programs were not asked for their VM, because there were too many: \
-                 generated code of theirs has no names"
+                "{not_examined} programs were not examined for a VM (too many processes): their \
+                 JIT code has no names"
             );
             self.emitter.emit_limit(text, "");
         }
         let missed_touched = self.emitter.missed_touched();
         if missed_touched > 0 {
             let text = format!(
-                "{missed_touched} addresses in generated code that samples fell on were too many \
-                 at a time to be looked at: some of it may be resolved to its method only"
+                "{missed_touched} sampled addresses in JIT code were not looked up (too many at \
+                 once): some samples may lack bytecode and line"
             );
             self.emitter.emit_limit(text, "");
         }
         if missed.mappings > 0 {
             let text = format!(
-                "{} mappings of processes with too many files were not noted: what they hold of \
-                 generated code may have no names",
+                "{} memory mappings were not read (too many files in a process): JIT code in them \
+                 may have no names",
                 missed.mappings
             );
             self.emitter.emit_limit(text, "");

@@ -232,7 +232,7 @@ impl Emitter {
             return false;
         }
         if self.emitted.len() == MAX_LIMITS {
-            "further troubles of adapters are not listed".clone_into(&mut limit.text);
+            "further VM limits are not listed".clone_into(&mut limit.text);
             limit.remedy.clear();
         }
         self.emitted.insert(limit.text.clone())

@@ -69,7 +69,7 @@ fn what_many_processes_say_is_said_once_and_not_without_end() {
     }
     let said = limits(&inbox);
     assert_eq!(said.len(), MAX_LIMITS);
-    assert!(said[MAX_LIMITS - 1].starts_with("further troubles"));
+    assert!(said[MAX_LIMITS - 1].starts_with("further VM limits"));
     emitter.emit_limit("another".to_owned(), "");
     assert!(limits(&inbox).is_empty());
 }
