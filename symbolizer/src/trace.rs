@@ -45,10 +45,10 @@ pub enum TraceError {
     #[error(transparent)]
     Read(#[from] ReadError),
     /// The file was cut off before its session record.
-    #[error("the recording holds no session: it was cut off at its very beginning")]
+    #[error("the recording is empty: it was cut off at its beginning")]
     NoSession,
     /// The caller stopped the reading.
-    #[error("reading the recording was stopped")]
+    #[error("stopped reading the recording")]
     Stopped,
 }
 

@@ -114,5 +114,5 @@ fn names_in_the_supplementary_file() {
     assert_eq!(note, "");
     let (names, note) = frames("with-wrong");
     assert_eq!(names[0], [frame("", 0), frame("_start", 7)]);
-    assert!(note.contains("sup, which is missing"), "{note}");
+    assert!(note.contains("some names are missing: no file"), "{note}");
 }

@@ -266,7 +266,7 @@ fn debug_files_by_build_id() {
     let symbols = resolve_module(&before, &sorted(&hits), &disk(), &options);
     assert!(symbols.functions.is_empty());
     assert!(
-        symbols.note.contains("not the one that ran"),
+        symbols.note.contains("differs from the one that ran"),
         "{}",
         symbols.note
     );

@@ -263,7 +263,7 @@ fn segments_outside_of_the_file_hold_no_hit() {
     file[64 + 8..64 + 16].fill(0xff);
     let symbols = resolve(file, &[0x1000, u64::MAX]);
     assert!(symbols.functions.is_empty(), "{symbols:?}");
-    assert_eq!(symbols.note, "no hit lies in a segment of code");
+    assert_eq!(symbols.note, "no sample lies in a code segment");
 }
 
 #[test]
@@ -278,8 +278,8 @@ fn lies_about_sizes_are_told() {
     for (at, value, expected) in [
         // e_shentsize, e_shoff, e_shnum, e_phentsize.
         (58, 7_u64, "entries of"),
-        (40, 1 << 40, "cannot be read"),
-        (60, 0xfeff, "cannot be read"),
+        (40, 1 << 40, "cannot read"),
+        (60, 0xfeff, "cannot read"),
         (54, 9, "entries of"),
     ] {
         let mut bad = good.clone();

@@ -183,7 +183,7 @@ impl Live {
         });
         if let Some((process, end)) = first.zip(sum) {
             let key = PROCESSES_OVER;
-            let (parent, name) = (None, "(processes that are over)".to_owned());
+            let (parent, name) = (None, "(ended processes)".to_owned());
             let process = Process {
                 key,
                 parent,

@@ -368,7 +368,7 @@ fn all_is_still_counted(live: &Live, steps: u64) {
     let over = profile.trace.threads.iter();
     let over: Vec<&str> = over
         .map(|one| one.thread.name.as_str())
-        .filter(|name| name.ends_with("threads that are over)"))
+        .filter(|name| name.ends_with("ended threads)"))
         .collect();
     assert_eq!(over.len(), 2, "one of each role");
 }

@@ -92,8 +92,8 @@ impl Folded {
         let all = trace.threads.get_mut(sum.at as usize)?;
         all.thread.time = all.thread.time.min(thread.thread.time);
         all.thread.name = match sum.threads {
-            1 => "(1 thread that is over)".to_owned(),
-            many => format!("({many} threads that are over)"),
+            1 => "(1 ended thread)".to_owned(),
+            many => format!("({many} ended threads)"),
         };
         if all.thread.process != thread.thread.process {
             all.thread.process = ProcessKey(u32::MAX);

@@ -11,7 +11,7 @@ use vmscope_records::{BuildId, Module};
 #[non_exhaustive]
 pub enum ReadError {
     /// The range exceeds the file.
-    #[error("{len} bytes at {offset:#x} lie outside of the file ({file_len} bytes)")]
+    #[error("{len} bytes at {offset:#x} are outside the file ({file_len} bytes)")]
     OutOfBounds {
         /// First requested byte.
         offset: u64,
@@ -21,7 +21,7 @@ pub enum ReadError {
         file_len: u64,
     },
     /// The operating system failed, or the file became shorter.
-    #[error("reading {len} bytes at {offset:#x}")]
+    #[error("cannot read {len} bytes at {offset:#x}")]
     Io {
         /// First requested byte.
         offset: u64,

@@ -75,7 +75,7 @@ pub(crate) fn alternate(
                 .is_ok_and(|elf| link.build_id.is_some() && notes::build_id(&elf) == link.build_id)
         });
     if found.is_none() {
-        note.push(format!("some names are in {}, which is missing", link.path));
+        note.push(format!("some names are missing: no file {}", link.path));
     }
     found
 }

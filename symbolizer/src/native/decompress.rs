@@ -9,13 +9,13 @@ use super::limits;
 #[non_exhaustive]
 pub enum DecompressError {
     /// The output exceeds the stated or the plausible size.
-    #[error("decompresses to more than {limit} bytes")]
+    #[error("too large after decompression (more than {limit} bytes)")]
     TooLarge {
         /// The exceeded bound.
         limit: u64,
     },
     /// The output is shorter than stated.
-    #[error("decompresses to {actual} bytes instead of {expected}")]
+    #[error("{actual} bytes after decompression instead of {expected}")]
     TooShort {
         /// Real size.
         actual: u64,

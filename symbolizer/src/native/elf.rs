@@ -32,7 +32,7 @@ pub enum ElfError {
     #[error("not an ELF file")]
     NotElf,
     /// goblin rejects a header.
-    #[error("the {what} cannot be decoded")]
+    #[error("cannot decode the {what}")]
     Malformed {
         /// The header.
         what: &'static str,
@@ -51,7 +51,7 @@ pub enum ElfError {
         expected: u64,
     },
     /// An implausible count or size.
-    #[error("{what}: {actual} is more than the {limit} that are read")]
+    #[error("too many {what}: {actual} (at most {limit} are read)")]
     TooMany {
         /// The counted items.
         what: &'static str,
@@ -64,10 +64,10 @@ pub enum ElfError {
     #[error("the section has no contents in this file")]
     NoContents,
     /// A damaged compressed section.
-    #[error("a compressed section cannot be read")]
+    #[error("cannot read a compressed section")]
     Decompress(#[from] DecompressError),
     /// Unreadable bytes.
-    #[error("the {what} cannot be read")]
+    #[error("cannot read the {what}")]
     Read {
         /// The unreadable part.
         what: &'static str,

@@ -15,7 +15,10 @@ use super::table::{Answer, Lookup, NameAt};
 #[must_use]
 pub fn resolve_kernel(hits: &[Avma], kallsyms: Option<&[u8]>) -> Symbols {
     let (functions, note) = match kallsyms {
-        None => (Vec::new(), "/proc/kallsyms may not be read".to_owned()),
+        None => (
+            Vec::new(),
+            "no permission to read /proc/kallsyms".to_owned(),
+        ),
         Some(text) => search(hits, text),
     };
     Symbols {

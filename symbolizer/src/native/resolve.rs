@@ -134,7 +134,7 @@ fn describe(error: &ElfError) -> String {
 
 /// Wrong names are worse than none: another build has other functions at these addresses.
 fn is_the_one_that_ran(module: &Module, elf: &Elf<'_>, file_len: u64) -> Result<(), String> {
-    const OTHER: &str = "the file on disk is not the one that ran";
+    const OTHER: &str = "the file on disk differs from the one that ran";
     match (&module.build_id, notes::build_id(elf)) {
         (Some(expected), Some(actual)) if *expected == actual => Ok(()),
         (Some(expected), Some(actual)) => {
@@ -150,8 +150,8 @@ fn is_the_one_that_ran(module: &Module, elf: &Elf<'_>, file_len: u64) -> Result<
             module.size
         )),
         (None, _) => match module.state {
-            ModuleState::Deleted => Err(format!("{OTHER}: that one was deleted")),
-            ModuleState::Replaced => Err(format!("{OTHER}: it was replaced")),
+            ModuleState::Deleted => Err(format!("{OTHER} (deleted)")),
+            ModuleState::Replaced => Err(format!("{OTHER} (replaced)")),
             _ => Ok(()),
         },
     }
@@ -194,7 +194,7 @@ fn resolve_elf(
     svmas.dedup();
     if svmas.is_empty() {
         if !hits.is_empty() {
-            note.push("no hit lies in a segment of code".to_owned());
+            note.push("no sample lies in a code segment".to_owned());
         }
         return Vec::new();
     }
@@ -294,7 +294,7 @@ fn search(tables: &[Table<'_, '_>], svmas: &[u64], note: &mut Vec<String>) -> Ve
         }
     }
     if lookup.truncated {
-        note.push("too many symbols overlap; some were left out".to_owned());
+        note.push("too many overlapping symbols; some were omitted".to_owned());
     }
     lookup.answers()
 }
@@ -324,7 +324,7 @@ fn find_places(
     let (places, shortfall) = dwarf::places(&sections, svmas, &is_code, options.threads);
     if shortfall.split_units > 0 {
         note.push(format!(
-            "inlined functions of {} units are in .dwo files, which are not read",
+            "inlined functions of {} units are missing: vmscope does not read .dwo files",
             shortfall.split_units
         ));
     }
@@ -333,7 +333,7 @@ fn find_places(
         note.push(format!("{count} damaged units of debug information"));
     }
     if shortfall.out_of_steps {
-        note.push("debug information too large; some lines were left out".to_owned());
+        note.push("debug information too large; some lines were omitted".to_owned());
     }
     places
 }

@@ -83,8 +83,8 @@ impl Trace {
                 time,
                 kind: LimitKind::Other,
                 text: format!(
-                    "{processes} forked processes had more generated code of their parents \
-                     than could be kept in mind: it has no names in them"
+                    "{processes} forked processes inherited too much JIT code: it has no names \
+                     there"
                 ),
                 remedy: "record fewer processes, or for a shorter time".into(),
             });

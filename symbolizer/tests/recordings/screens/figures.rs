@@ -192,8 +192,8 @@ pub fn record(recording: &mut Recording, zone: &Zone, stops: &[Happened]) {
         (
             0,
             LimitKind::NoRealTime,
-            "the draining thread runs at nice 0: under load samples may be lost",
-            "CAP_SYS_NICE, or an rtprio limit of 1",
+            "the drain thread has no real-time priority: samples may be lost under load",
+            "run with CAP_SYS_NICE or an rtprio limit of 1 (ulimit -r)",
         ),
         (
             1,
