@@ -133,7 +133,7 @@ fn opened(module: &Module, file: Option<Arc<ModuleFile>>) -> Result<Arc<dyn File
     match (file, &module.state) {
         (Some(file), _) => Ok(Arc::new(Bytes(file))),
         (None, ModuleState::Unreadable(why)) => Err(why.clone()),
-        (None, ModuleState::Deleted) => Err("it was deleted".to_owned()),
+        (None, ModuleState::Deleted) => Err("the file was deleted".to_owned()),
         (None, _) => DiskBinaries.module(module),
     }
 }

@@ -20,7 +20,7 @@ use vmscope_process::AdapterFamily;
 
 #[derive(Clone, Debug, clap::Args)]
 pub struct DoctorArgs {
-    /// The process that is to be attached to; without it, this machine alone
+    /// Also check attaching to this process (default: check this machine only)
     pid: Option<i32>,
     /// Print JSON (schema: docs/doctor.md) instead of a table
     #[arg(long)]

@@ -56,7 +56,7 @@ enum Command {
     /// Profile a running process, until it ends or Ctrl-C
     ///
     /// HotSpot JVMs need no preparation. Other VMs need a jitdump or a perf map for the names of
-    /// generated code; without, the report says how to start them.
+    /// JIT code; if both are missing, the report says how to start the VM.
     #[command(after_help = examples::ATTACH)]
     Attach(record::AttachArgs),
     /// Report on a recording, as text or JSON
@@ -72,7 +72,7 @@ enum Command {
     },
     /// Profile a running process live in the terminal
     ///
-    /// Shows the views of `view` during sampling, of the last seconds or since the start.
+    /// Shows the views of `vmscope view` during sampling, for the last seconds or since the start.
     #[command(after_help = examples::TOP)]
     Top(tui::TopArgs),
     /// Show a recording in the terminal

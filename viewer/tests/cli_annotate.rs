@@ -70,7 +70,7 @@ fn a_native_function_has_its_source_in_the_listing() {
     };
     let relax = annotate(&["relax", "--width=160"]).code(0);
     relax
-        .prints("samples are charged to the instruction after a slow one")
+        .prints("samples often hit the instruction after the slow one")
         .prints("cells_[i] = detail::weigh(cells_[i - 1], cells_[i], cells_[i + 1]);")
         .prints("> sim::detail::blend(double, double, double)")
         .prints("x = x * 0.5 + b * 0.25;");

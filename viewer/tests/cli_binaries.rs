@@ -237,7 +237,7 @@ fn an_ordinary_user_gets_user_samples_and_is_told_so() {
     working
         .end()
         .code(0)
-        .prints("Samples in the kernel are excluded")
+        .prints("kernel samples are excluded")
         .prints("user only")
         .prints("solver-0");
     let document = report(&folder.file("recording.vmscope"), &["--json"])

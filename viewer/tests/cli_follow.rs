@@ -190,7 +190,7 @@ fn caller_chains_by_frame_pointer() {
     record(&folder, &options, &program, &["--seconds", "0.6"])
         .code(0)
         .prints("exceed the maximum depth of callers")
-        .prints("Callers are found by frame pointers");
+        .prints("callers come from frame pointers");
     let (profile, _) = profile(&folder.file("out.vmscope"));
     let samples = &profile.trace.samples;
     let (mut chain, mut deep, mut whole) = (0u64, 0u64, 0u64);

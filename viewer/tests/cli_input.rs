@@ -116,7 +116,7 @@ fn a_kernel_thread_is_no_target() {
     if name.trim() != "kthreadd" {
         return skipped("no kernel threads are to be seen here");
     }
-    attach(2, &folder).code(1).says("a thread of the kernel");
+    attach(2, &folder).code(1).says("a kernel thread");
     nothing_is_left(&folder);
 }
 
@@ -213,7 +213,7 @@ fn commands_that_can_not_be_run() {
         .says("/proc/version");
     record(&folder, &[], &["/"])
         .code(126)
-        .says("cannot run `/`: it is a directory");
+        .says("cannot run `/`: a directory, not a program");
     nothing_is_left(&folder);
     vmscope(["record", "--"]).code(2).says("CMD");
 }
@@ -244,8 +244,8 @@ fn a_commands_end_is_passed_on() {
     record(&folder, &[], &["sh", "-c", "kill -KILL $$"]).code(128 + 9);
     record(&folder, &[], &["true"])
         .code(0)
-        .says("the earlier recording is")
-        .says("out.vmscope.old now");
+        .says("the earlier recording was renamed to")
+        .says("out.vmscope.old");
     assert_eq!(folder.names(), ["out.vmscope", "out.vmscope.old"]);
     report(&folder.file("out.vmscope"), &[])
         .code(0)

@@ -19,7 +19,7 @@ fn outputs_that_are_not_ours_to_write() {
     std::fs::write(&output, "somebody's letter").expect("a file");
     record(&folder, &[], &["true"])
         .code(2)
-        .says("not replaced")
+        .says("not a recording of yours")
         .says("out.vmscope");
     let text = std::fs::read_to_string(&output).expect("it is there");
     assert_eq!(text, "somebody's letter");
@@ -29,7 +29,7 @@ fn outputs_that_are_not_ours_to_write() {
     symlink(&letter, &output).expect("a link");
     record(&folder, &["--keep-last", "1"], &["true"])
         .code(2)
-        .says("not replaced");
+        .says("not a recording of yours");
     assert!(!letter.exists(), "the link was followed");
     std::fs::remove_file(&output).expect("it is there");
 

@@ -176,11 +176,11 @@ fn an_export_is_private_and_replaces_nothing_unasked() {
     symlink(&elsewhere, &output).expect("a link");
     default(&["--force"])
         .code(2)
-        .says("exists and is not a file of yours");
+        .says("exists and is not your file");
     assert!(!elsewhere.exists(), "the link was followed");
     default(&["--force", "--output=/dev/null"])
         .code(2)
-        .says("exists and is not a file of yours");
+        .says("exists and is not your file");
     std::fs::remove_file(&output).expect("it is there");
 
     default(&["--threads=nobody"]).code(2).says("nobody");

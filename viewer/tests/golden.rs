@@ -269,7 +269,9 @@ fn native() -> Vec<u8> {
         .put(Record::Limit(Limit {
             time: TimeNs(SECOND),
             kind: LimitKind::KernelExcluded,
-            text: "samples in the kernel are excluded: perf_event_paranoid is 2".into(),
+            text: "kernel samples are excluded: shares are of user time, without time in system \
+                   calls"
+                .into(),
             remedy: "sysctl kernel.perf_event_paranoid=1".into(),
         }));
     spread.on(worker, PROGRAM_AT + 0x10, 50, CpuMode::User);

@@ -175,9 +175,7 @@ fn jvm(processes: u32) -> Vec<u8> {
     recording.put(Record::Limit(Limit {
         time: TimeNs(0),
         kind: LimitKind::AdapterIncomplete,
-        text: "hotspot adapter: this is Eclipse OpenJ9 0.48, which can't be read: its structures \
-               are not HotSpot's"
-            .into(),
+        text: "hotspot adapter: cannot read Eclipse OpenJ9: vmscope reads HotSpot JVMs only".into(),
         remedy: "run the program on a HotSpot JVM".into(),
     }));
     for number in 0..processes {

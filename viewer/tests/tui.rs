@@ -221,7 +221,7 @@ fn a_small_terminal_is_told_and_a_larger_one_shows_it() {
     let Some(tmux) = Tmux::run((50, 12), &line(&["view", "java.vmscope"], &file)) else {
         return;
     };
-    tmux.shows("vmscope needs 60x16");
+    tmux.shows("vmscope needs a terminal of 60x16");
     tmux.resize((120, 40));
     tmux.shows("12,564 samples");
     tmux.press(&["q"]);
@@ -236,7 +236,7 @@ fn a_damaged_recording_opens_as_far_as_it_goes() {
     let Some(tmux) = Tmux::run(SIZE, &line(&["view", "bad.vmscope"], &file)) else {
         return;
     };
-    tmux.shows("this recording is not whole");
+    tmux.shows("incomplete recording");
     tmux.shows("10,886 samples");
     tmux.press(&["q"]);
     is_restored(&tmux, 0);

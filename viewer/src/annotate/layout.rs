@@ -91,7 +91,7 @@ pub fn place_name(row: &Row) -> String {
         Spot::Unknown if row.samples() > 0 && row.own.samples() == row.own.exact => {
             "(as a whole)".to_owned()
         }
-        Spot::Unknown => "(place not known)".to_owned(),
+        Spot::Unknown => "(place unknown)".to_owned(),
         Spot::Bytecode(pc) => pc.to_string(),
         Spot::Range { from, to, .. } => {
             let from = from.map_or_else(|| "entry".to_owned(), |pc| pc.to_string());
@@ -127,6 +127,15 @@ pub fn tier_name(tier: &Tier) -> &str {
         _ if !tier.name.is_empty() => &tier.name,
         Region::Generated => "compiled",
         region => region.name(),
+    }
+}
+
+/// What [`tier_name`]s of a method are: tiers, or parts of the VM for its native functions.
+pub fn tiers_title(tiers: &[Tier]) -> &'static str {
+    let is_code = |tier: &Tier| matches!(tier.region, Region::Generated | Region::Interpreter);
+    match tiers.iter().any(is_code) {
+        true => "tiers",
+        false => "VM component",
     }
 }
 

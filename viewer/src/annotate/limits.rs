@@ -7,8 +7,8 @@ use vmscope_symbolizer::annotate::{Annotation, MAX_DEPTH};
 const FEW_SAMPLES: u64 = 100;
 
 /// True of every listing (docs/truth.md §3).
-pub const SKID: &str = "Skid: samples are charged to the instruction after a slow one; the cause may \
-                        stand one line above.";
+pub const SKID: &str = "Skid: samples often hit the instruction after the slow one; the cause may \
+                        be one line above.";
 
 /// Limits of a listing, a sentence each.
 pub fn limits(annotation: &Annotation) -> Vec<String> {
@@ -28,7 +28,7 @@ pub fn limits(annotation: &Annotation) -> Vec<String> {
     };
     limited(
         all.approximate,
-        "with approximate place, by the nearest debug record (marked ~)",
+        "at an approximate place, from the nearest debug record (marked ~)",
     );
     limited(
         all.method_only,
@@ -40,8 +40,8 @@ pub fn limits(annotation: &Annotation) -> Vec<String> {
     );
     if annotation.listings > 1 {
         lines.push(format!(
-            "{} methods of this name have different bytecodes: shown are the longest, with all \
-             samples",
+            "{} methods of this name have different bytecodes: the listing shows the longest, with \
+             all samples",
             count(annotation.listings as u64)
         ));
     }

@@ -25,7 +25,7 @@ const MAX_CANDIDATES: usize = 10;
 
 #[derive(Args, Clone, Debug)]
 pub struct AnnotateArgs {
-    /// The recording (a single argument that is no recording is METHOD)
+    /// The recording (a single argument that is not a recording is METHOD)
     #[arg(value_name = "FILE")]
     first: Option<String>,
     /// The method: its full name, or an unambiguous part
@@ -43,7 +43,7 @@ pub struct AnnotateArgs {
     #[arg(long, visible_alias = "until", value_name = "SECS", value_parser = seconds,
           allow_negative_numbers = true)]
     to: Option<f64>,
-    /// Read source files only from beneath this folder (may be repeated)
+    /// Read source files from this folder only (may be repeated)
     #[arg(long, value_name = "DIR")]
     source: Vec<PathBuf>,
     /// Print no source text

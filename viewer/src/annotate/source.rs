@@ -20,7 +20,7 @@ const MAX_LINE_BYTES: usize = 1000;
 const TAB: usize = 8;
 
 /// Remark about [`Source::changed`].
-pub const CHANGED: &str = "(the file changed after the recording's begin: lines may differ)";
+pub const CHANGED: &str = "(file changed since the recording began: lines may differ)";
 
 #[derive(Clone, Debug)]
 pub struct Source {
@@ -55,7 +55,7 @@ impl Source {
                 return read(&file, recorded_ns).map_err(|error| format!("{name}: {error}"));
             }
         }
-        Err(format!("{name} is not beneath --source"))
+        Err(format!("{name} is not in a --source folder"))
     }
 
     /// A line, 1-based, tabs expanded; `None` behind the end.
@@ -82,7 +82,7 @@ fn beneath(root: &Path, path: &str) -> Result<Option<ModuleFile>, String> {
 fn read(file: &ModuleFile, recorded_ns: u64) -> Result<Source, String> {
     let length = ReadAt::len(file);
     if length > MAX_BYTES {
-        return Err(format!("{length} bytes are too many for a source file"));
+        return Err(format!("too large for a source file ({length} bytes)"));
     }
     let length = usize::try_from(length).map_err(|error| error.to_string())?;
     let bytes = file.read_at(0, length).map_err(|error| error.to_string())?;

@@ -105,7 +105,7 @@ impl Page<'_> {
             let share = percent(ratio(samples_of(&rows), self.annotation.all.samples()));
             let number = some(samples_of(&rows), "sample", "samples");
             let name = if file.is_empty() {
-                "(file not known)"
+                "(file unknown)"
             } else {
                 file
             };

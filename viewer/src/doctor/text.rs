@@ -102,7 +102,7 @@ fn modules(out: &mut String, modules: &[ModuleRow], left_out: usize) {
         push_wrapped(out, &format!("build-id {id}"), MARGIN, MARGIN);
     }
     if left_out > 0 {
-        let _ = writeln!(out, "{MARGIN}and {left_out} more, not examined");
+        let _ = writeln!(out, "{MARGIN}{left_out} more modules not examined");
     }
     remedy(out, modules_remedy(modules));
 }

@@ -172,7 +172,10 @@ mod tests {
             poll.fact("heap", "large".to_owned());
             poll.fact("collector", "Serial".to_owned());
             poll.fact("heap", "small".to_owned());
-            poll.limit("it is not told where code is".to_owned(), "say --precise");
+            poll.limit(
+                "places of JIT code are approximate".to_owned(),
+                "say --precise",
+            );
             let pid = view.pid();
             Err(AdapterError::reading("code cache")(MemoryError::Denied {
                 pid,
@@ -201,7 +204,7 @@ mod tests {
         assert_eq!(told, [("heap", "small"), ("collector", "Serial")]);
         assert_eq!(vm.limits[0].remedy, "say --precise");
         let trouble = vm.trouble.as_ref().expect("trouble");
-        assert!(trouble.text.contains("is not permitted"), "{trouble:?}");
+        assert!(trouble.text.contains("no permission"), "{trouble:?}");
         assert!(trouble.remedy.contains("ptrace_scope"), "{trouble:?}");
     }
 
@@ -215,7 +218,7 @@ mod tests {
             })
         }));
         let trouble = vms[0].trouble.as_ref().expect("trouble");
-        assert!(trouble.text.starts_with("this is Eclipse OpenJ9 0.48"));
+        assert!(trouble.text.starts_with("cannot read Eclipse OpenJ9 0.48"));
         assert_eq!(trouble.remedy, "run it on HotSpot");
     }
 

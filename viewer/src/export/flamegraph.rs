@@ -36,7 +36,7 @@ pub(super) fn write(export: &Export<'_>, out: &mut dyn Write) -> Result<()> {
     // Lines are sorted by name already.
     options.no_sort = true;
     let text = lines(&tree, export.summary.total);
-    from_lines(&mut options, text.lines(), out).context("the flame graph can't be drawn")
+    from_lines(&mut options, text.lines(), out).context("cannot draw the flame graph")
 }
 
 fn lines(tree: &LabelTree, total: u64) -> String {
@@ -81,7 +81,7 @@ fn subtitle(export: &Export<'_>, labels: &[Label]) -> String {
     let legend: Vec<String> = legend.collect();
     let samples = some(export.summary.total, "sample", "samples");
     format!(
-        "{samples} of {clock} - {}; paler where inlined",
+        "{samples} of {clock} - {}; inlined functions are paler",
         legend.join(", ")
     )
 }

@@ -33,8 +33,8 @@ pub struct ExportArgs {
     /// The format
     #[arg(long, value_enum, value_name = "FORMAT")]
     to: Format,
-    /// Output file, or `-` for the standard output (default: beside the recording;
-    /// collapsed: the standard output, unless that is a terminal)
+    /// Output file, or `-` for standard output (default: a file beside the recording;
+    /// collapsed: standard output, unless it is a terminal)
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Replace an existing output file
@@ -190,23 +190,23 @@ fn remarks(export: &Export<'_>, output: &Output) -> Vec<String> {
     let samples = &export.profile.trace.samples;
     if samples.chains.is_empty() {
         lines.push(
-            "this recording has no caller chains: each stack is one function and what was \
-             inlined into it; `vmscope record --call-graph=fp` records them"
+            "no caller chains recorded: each stack is one function with its inlined functions; \
+             `vmscope record --call-graph=fp` records caller chains"
                 .to_owned(),
         );
     }
     if samples.truncated_chains > 0 {
         lines.push(format!(
-            "{} cut off at the bound on their depth: the outermost callers are missing; \
-             `--max-depth` raises it",
+            "{} cut off at the maximum depth: outermost callers are missing; record with a greater \
+             --max-depth",
             some(samples.truncated_chains, "caller chain", "caller chains"),
         ));
     }
     let limits = truth_of(export.profile, export.summary).len();
     if limits > 0 {
         lines.push(format!(
-            "{} its truth: `vmscope report` says what",
-            some(limits as u64, "thing limits", "things limit"),
+            "{} of accuracy: see `vmscope report`",
+            some(limits as u64, "limit", "limits"),
         ));
     }
     let total = count(export.summary.total);

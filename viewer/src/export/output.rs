@@ -54,7 +54,7 @@ impl Output {
         }
         let is_own = metadata.is_file() && metadata.uid() == nix::unistd::geteuid().as_raw();
         if !is_own {
-            bail!("{shown} exists and is not a file of yours: choose another with --output");
+            bail!("{shown} exists and is not your file: choose another with --output");
         }
         if !force {
             bail!("{shown} exists: --force replaces it, --output chooses another file");
@@ -74,7 +74,7 @@ impl Output {
             Output::File(path) => path,
         };
         let shown = path.display();
-        let cannot = || format!("cannot write {shown} (--output writes elsewhere)");
+        let cannot = || format!("cannot write {shown}: choose another file with --output");
         let folder = match path.parent() {
             Some(folder) if !folder.as_os_str().is_empty() => folder,
             _ => Path::new("."),

@@ -147,7 +147,7 @@ impl Frames {
         if let Some(&number) = self.index.get(&frame) {
             return number;
         }
-        // At most one for each function and line.
+        // Frames are pairs of function and line: far fewer than 2^32.
         let number = u32::try_from(self.all.len()).unwrap_or(u32::MAX);
         self.all.push(frame.clone());
         self.index.insert(frame, number);

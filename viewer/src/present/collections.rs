@@ -8,7 +8,7 @@ use crate::queries::pauses::percentile;
 pub fn collector_lines(all: &Collections) -> Vec<String> {
     // Without symbols, collector samples go unrecognized.
     let share = match all.in_collector {
-        0 => "no sample is known to be in it".to_owned(),
+        0 => "no samples in the collector".to_owned(),
         samples => format!("{} of samples", percent(ratio(samples, all.total))),
     };
     let mut lines = vec![share];

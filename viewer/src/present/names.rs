@@ -35,7 +35,7 @@ const fn words(region: Region) -> RegionWords {
         Region::Library => ('L', "libraries", "Libraries", None, "shared libraries"),
         Region::Kernel => ('K', "kernel", "Kernel", None, "the kernel"),
         Region::Idle => ('.', "idle", "Not running", None, "waiting"),
-        Region::Unknown => ('?', "unknown", "Unknown", None, "nothing that is known"),
+        Region::Unknown => ('?', "unknown", "Unknown", None, "unknown code"),
     };
     RegionWords {
         letter,

@@ -73,7 +73,7 @@ impl Safe {
     }
 }
 
-/// How much of a part is shown.
+/// Shown extent of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Much {
     Not,
@@ -326,8 +326,8 @@ pub fn class_and_own(name: &str) -> (String, String) {
     (class.unwrap_or_default(), parts.own.to_owned())
 }
 
-/// The rows of one table, each in at most its columns. Different names have different labels, where
-/// the columns suffice.
+/// Labels of a table's rows, each within its number of columns. Different names get different labels
+/// if the columns suffice.
 pub fn labels(rows: &[(Name<'_>, usize)]) -> Vec<String> {
     let labels = rows.iter().map(|(name, columns)| name.label(*columns));
     let mut labels: Vec<String> = labels.collect();

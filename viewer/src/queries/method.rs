@@ -224,33 +224,30 @@ fn cases(versions: &[Version]) -> Vec<Case> {
 fn why_not(profile: &Profile, entry: EntryId) -> String {
     use vmscope_symbolizer::profile::EntryKind;
     let Some(entry) = profile.entries.get(entry as usize) else {
-        return "This entry is not in the recording any more.".to_owned();
+        return "This entry is no longer in the recording.".to_owned();
     };
     let why = match entry.kind {
         EntryKind::Doubtful => {
-            "two pieces of code may have been there at the time of these samples, so they \
-             are nobody's. Code that changes more slowly, or is looked at more often, \
-             leaves fewer of them."
+            "the VM replaced the code around the time of these samples, so their method is \
+             uncertain."
         }
-        EntryKind::Unnamed if profile.sites.is_empty() => "there is nothing in it.",
+        EntryKind::Unnamed if profile.sites.is_empty() => "the entry has no samples.",
         EntryKind::Unnamed => {
-            "it gathers code that no symbol and no VM gives a name to, so there is no \
-             method to be shown. Symbols (debug packages, an unstripped binary) or a VM that \
-             vmscope can read would give names."
+            "it collects code without names. Names come from symbols (debug packages, \
+             unstripped binaries) or from a VM that vmscope can read."
         }
-        EntryKind::Code(_) | EntryKind::Function(_) => "no sample is in it.",
+        EntryKind::Code(_) | EntryKind::Function(_) => "the entry has no samples.",
     };
-    format!("{} can't be annotated: {why}", entry.name)
+    format!("Cannot annotate {}: {why}", entry.name)
 }
 
 fn none_at_all(profile: &Profile) -> String {
     if profile.trace.samples.times.is_empty() && profile.time_buckets.dropped() == 0 {
-        return "No samples, no methods: this recording has none. `vmscope attach PID` or \
-                `vmscope record -- CMD` record some."
+        return "This recording has no samples. Record again: `vmscope attach PID` or `vmscope \
+                record -- COMMAND`."
             .to_owned();
     }
-    "No sample that the filters take is in a method or a function that has a name; x \
-     removes the newest filter."
+    "No sample in the filters is in a named method or function; x removes the newest filter."
         .to_owned()
 }
 

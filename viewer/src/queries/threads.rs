@@ -135,7 +135,7 @@ impl GroupBy {
             GroupBy::Name => family(&thread.name),
             GroupBy::Process => {
                 let process = profile.trace.processes.get(&thread.process);
-                process.map_or_else(|| "process not known".to_owned(), process_label)
+                process.map_or_else(|| "process unknown".to_owned(), process_label)
             }
         }
     }

@@ -109,7 +109,7 @@ pub fn truth_of(profile: &Profile, summary: &Summary) -> Vec<TruthLine> {
     tell_about(&mut lines, About::Damage);
     if summary.total == 0 {
         let what = if profile.trace.samples.times.is_empty() {
-            "no samples were taken: the threads hardly ran, or nothing reached the recording"
+            "no samples: the threads hardly ran, or nothing reached the recording"
         } else {
             "no samples match this filter"
         };
@@ -220,7 +220,7 @@ fn how_it_ended(profile: &Profile, lines: &mut Vec<TruthLine>) {
     for (number, what) in [
         (
             trace.unknown_records,
-            "records of unknown kinds (of a later vmscope) were skipped",
+            "records of unknown kinds (from a later vmscope) were skipped",
         ),
         (
             trace.malformed_records,
@@ -253,7 +253,10 @@ const STREAMS: [(Stream, &str); 5] = [
         Stream::Adapter,
         "VM code events (some code may be misnamed) ",
     ),
-    (Stream::Lifetimes, "births, survivals or deaths "),
+    (
+        Stream::Lifetimes,
+        "events of VM code added, kept or removed ",
+    ),
 ];
 
 fn losses(profile: &Profile, summary: &Summary, lines: &mut Vec<TruthLine>) {
@@ -341,7 +344,7 @@ fn delivery(profile: &Profile, summary: &Summary, lines: &mut Vec<TruthLine>) {
         if unseen > 0 {
             let unseen = count(unseen);
             text.push_str(&format!(
-                "; {unseen} threads ended before their first sample, one period after their start"
+                "; {unseen} threads ended before their first sample (one period after their start)"
             ));
             remedy = "a higher --rate";
         }
@@ -354,7 +357,7 @@ fn delivery(profile: &Profile, summary: &Summary, lines: &mut Vec<TruthLine>) {
     }
     if summary.threads_without_cpu > 0 {
         let text = format!(
-            "the CPU time of {} is unknown: too few samples are expected",
+            "the CPU time of {} is unknown: the number of expected samples is too low",
             some(summary.threads_without_cpu, "thread", "threads")
         );
         lines.push(TruthLine::new(None, text, "").concerning(Concerns::Threads));
@@ -391,7 +394,7 @@ fn modules(profile: &Profile, summary: &Summary, lines: &mut Vec<TruthLine>) {
         let text = match &module.state {
             ModuleState::Deleted => format!("{path} was deleted while it ran"),
             ModuleState::Replaced => {
-                format!("{path} was replaced while it ran: the present file is another one")
+                format!("{path} was replaced while it ran")
             }
             ModuleState::Unreadable(why) => format!("{path} could not be read: {why}"),
             _ => continue,

@@ -134,7 +134,10 @@ fn is_free(profile: &Profile, residency: &Residency) -> bool {
 impl Cells {
     /// Kinds of unused space in the zone: sign, name, gaps.
     pub fn gaps(&self) -> impl Iterator<Item = (char, &'static str, Gaps)> {
-        let all = [(FREE, "free", self.free), (UNTOLD, "not told", self.untold)];
+        let all = [
+            (FREE, "free", self.free),
+            (UNTOLD, "not reported", self.untold),
+        ];
         all.into_iter().filter(|(.., gaps)| gaps.count > 0)
     }
 

@@ -116,6 +116,9 @@ mod tests {
             .iter()
             .map(|row| (row.name.as_str(), row.bytes))
             .collect();
-        assert_eq!(unused, [("not told", zone.end - zone.start - cells.used)]);
+        assert_eq!(
+            unused,
+            [("not reported", zone.end - zone.start - cells.used)]
+        );
     }
 }

@@ -37,7 +37,7 @@ pub(super) fn find_program(program: &OsStr) -> Result<(), LaunchError> {
             Ok(()) if !candidate.is_dir() => return Ok(()),
             Ok(()) => {
                 let kind = std::io::ErrorKind::PermissionDenied;
-                source = std::io::Error::new(kind, "it is a directory");
+                source = std::io::Error::new(kind, "a directory, not a program");
             }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
             Err(error) => source = error,
@@ -70,7 +70,7 @@ pub(super) fn end_command(
             return Ok(Some(status));
         }
         if !options.quiet {
-            say("the command goes on; waiting for its end");
+            say("the command still runs; waiting for its end");
         }
         return child
             .wait()
@@ -93,7 +93,7 @@ pub(super) fn end_command(
         std::thread::sleep(Duration::from_millis(20));
     }
     say(&format!(
-        "the command (pid {}) does not end and was left running",
+        "the command (pid {}) did not end; vmscope left it running",
         child.pid()
     ));
     Ok(None)

@@ -64,7 +64,7 @@ pub(super) fn tell_earlier(options: &RecordOptions) -> impl Fn() + use<> {
         if is_there && !is_quiet {
             let earlier = earlier(&output);
             say(&format!(
-                "the earlier recording is {} now",
+                "the earlier recording was renamed to {}",
                 earlier.display()
             ));
         }
@@ -79,7 +79,7 @@ fn finish(outcome: &Outcome, options: &RecordOptions, out: &mut dyn Write) -> Re
         say(&format!("the recording ended early: {failure}"));
     }
     if let Err(error) = embed_symbols(path, &outcome.modules) {
-        say(&format!("the recording holds no symbols: {error:#}"));
+        say(&format!("the recording has no symbols: {error:#}"));
         complete = false;
     }
     say(&format!(
@@ -100,7 +100,10 @@ fn finish(outcome: &Outcome, options: &RecordOptions, out: &mut dyn Write) -> Re
 fn save_copy(session: &Session, options: &RecordOptions, number: u32, line: &mut LiveLine) {
     line.clear();
     if options.keep_last.is_none() {
-        say("SIGUSR1 saves a copy with --keep-last only: this recording is in its file already");
+        say(
+            "no copy on SIGUSR1: this recording is already in its file (only --keep-last saves \
+             copies)",
+        );
         return;
     }
     let path = numbered(&options.output, number);

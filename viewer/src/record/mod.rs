@@ -31,17 +31,14 @@ use crate::signals::Signals;
 pub struct RecordArgs {
     #[command(flatten)]
     options: RecordOptions,
-    /// Leave the command's environment alone. By default VMs are asked through it to
-    /// write down what code they generate (NODE_OPTIONS=--perf-prof and the like), which
-    /// its children inherit; the report says what was changed, and what they wrote is
-    /// removed
+    /// Do not set environment variables for the command. By default vmscope sets those that
+    /// make VMs write names of their JIT code (NODE_OPTIONS=--perf-prof and others). The
+    /// report lists them; vmscope removes the written files
     #[arg(long)]
     no_jit_env: bool,
-    /// Ask VMs for exact positions, at a price. Optimised code of a JVM keeps track of its
-    /// bytecodes only where that is needed to run it; what lies between goes to a bytecode
-    /// nearby. With this the JVM is asked, through its environment, to keep track
-    /// everywhere: its compilers use more memory for that, and it starts with one line on
-    /// stderr that says so. The report says what was added
+    /// Exact bytecodes and lines in optimised JVM code: sets JAVA_TOOL_OPTIONS with
+    /// -XX:+DebugNonSafepoints. The JVM then needs more memory for compiled code and prints one
+    /// line on stderr
     #[arg(long, conflicts_with = "no_jit_env")]
     precise: bool,
     /// The command to run, after `--`
@@ -51,7 +48,7 @@ pub struct RecordArgs {
 
 #[derive(Args, Clone, Debug)]
 pub struct AttachArgs {
-    /// The processes to attach to: PIDs, or a name that only one process of yours has
+    /// PIDs of the processes, or their names if only one of your processes has the name
     #[arg(value_name = "PID|NAME", required = true)]
     processes: Vec<Named>,
     #[command(flatten)]
@@ -101,8 +98,8 @@ pub fn record(args: &RecordArgs, out: &mut dyn Write) -> Result<Ended> {
     };
     if args.precise && !environment.is_more_precise && !options.quiet {
         say(
-            "--precise changes nothing: what VMs could be asked for is asked already, or no \
-             VM that this vmscope knows can be asked for exact positions",
+            "--precise has no effect: the command's VM has no such option, or the environment \
+             already sets it",
         );
     }
     let held = HeldCommand::start(command)?;

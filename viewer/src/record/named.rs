@@ -34,7 +34,7 @@ impl FromStr for Named {
             return Ok(Named::Name(text.to_owned()));
         }
         let pid = text.parse().map(|pid| Named::Pid(Pid(pid)));
-        pid.map_err(|_| "no PID is that great".to_owned())
+        pid.map_err(|_| "this PID is too large".to_owned())
     }
 }
 

@@ -53,7 +53,7 @@ fn resolution(page: &Page<'_>, out: &mut String) {
     }
     let native = native_of(page.summary);
     let of = |quality: &Quality| some(quality.total(), "sample", "samples");
-    let what = format!("Generated and interpreted code ({}): resolved", of(&code));
+    let what = format!("JIT and interpreted code ({}): resolved", of(&code));
     put(&code, &what, "method");
     if native.total() > 0 {
         let what = format!("Native code ({}): resolved", of(&native));

@@ -133,7 +133,7 @@ fn accuracy(page: &Page<'_>, limits: &[TruthLine], out: &mut String) {
         facts.push(format!("shares ±{} points or better", points(error)));
     }
     if !knows_kernel(page.profile) {
-        facts.push("the kernel's share excluded".to_owned());
+        facts.push("kernel time excluded".to_owned());
     }
     titled(page, STRONG, "Accuracy:", &facts.join(", "), out);
     if summary.total > 0 {

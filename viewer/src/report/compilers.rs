@@ -33,7 +33,7 @@ pub(super) fn text(page: &Page<'_>, out: &mut String) {
         (compilers.unseen, "without an observed compilation"),
         (
             compilers.doubtful,
-            "with two compilations reported for one thread",
+            "with two compilations reported on one thread",
         ),
     ];
     let parts: Vec<String> = (parts.into_iter())

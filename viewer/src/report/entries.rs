@@ -155,7 +155,7 @@ fn ranges(page: &Page<'_>, id: EntryId, total: u64, sites: &[Vec<InRange>], out:
     let (rows, others) = page.split_small(rows, total, |(_, samples)| *samples);
     for (site, samples) in rows {
         let name = range_label(page.profile, site, page.name_columns().saturating_sub(2));
-        let name = name.unwrap_or_else(|| "(place not known)".to_owned());
+        let name = name.unwrap_or_else(|| "(place unknown)".to_owned());
         table.row(out, &name, samples);
     }
     table.others(out, others, ["range", "ranges"]);

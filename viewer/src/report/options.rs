@@ -14,13 +14,13 @@ pub struct ReportOptions {
     /// Print JSON (a documented schema: docs/report-json.md) instead of text
     #[arg(long)]
     pub json: bool,
-    /// All sections, in the form of VMProfiler's reports, instead of one screen
+    /// Print all sections, in the form of VMProfiler's reports, instead of one screen
     #[arg(long)]
     pub full: bool,
-    /// Number of functions on the one screen
+    /// Number of functions in the one-screen report
     #[arg(long, value_name = "N", default_value_t = 15, conflicts_with = "full")]
     pub top: usize,
-    /// Colours of the one screen (auto: on a terminal, unless NO_COLOR is set)
+    /// Colours of the one-screen report (auto: on a terminal, unless NO_COLOR is set)
     #[arg(long, value_enum, value_name = "WHEN", default_value_t = ColorChoice::Auto)]
     pub color: ColorChoice,
     #[command(flatten)]
@@ -39,7 +39,7 @@ pub struct ReportOptions {
     /// Which functions to split into bytecode ranges or source lines
     #[arg(long, requires = "full", value_enum, default_value_t = RangeDetail::Auto)]
     pub ranges: RangeDetail,
-    /// Count samples in inlined native functions for these, not for the function that contains them
+    /// Count samples in inlined native functions for these functions, not for their callers
     #[arg(long)]
     pub inlined: bool,
     /// Width of the text in columns (default: the terminal's, else 100)
@@ -68,9 +68,9 @@ pub enum SortBy {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum RangeDetail {
-    /// Generated code only
+    /// JIT code only
     Auto,
-    /// Native code by source lines too
+    /// Also native code, by source lines
     All,
     /// None
     None,
@@ -140,7 +140,7 @@ impl NarrowOptions {
                 }
             }
             if chosen.len() == before {
-                bail!("no thread matches `{wanted}`: see the report's Threads section");
+                bail!("no thread matches `{wanted}`: `vmscope report --full` lists all threads");
             }
         }
         Ok(chosen)

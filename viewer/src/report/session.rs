@@ -128,7 +128,7 @@ pub(super) fn json(page: &Page<'_>) -> Result<Value> {
     let (profile, summary) = (page.profile, page.summary);
     let trace = &profile.trace;
     let session = trace.session.as_ref();
-    let session = session.context("the recording holds no session")?;
+    let session = session.context("the recording is empty")?;
     let facts = trace.facts.iter();
     let mut facts: Vec<_> = facts
         .map(|fact| (fact.name.clone(), fact.value.clone()))

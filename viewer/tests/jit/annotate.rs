@@ -32,7 +32,7 @@ fn a_script_has_its_lines_in_the_listing() {
         run(command).code(0)
     };
     annotate(&["threeLines", "--width=160"])
-        .prints("with approximate place, by the nearest debug record (marked ~)")
+        .prints("at an approximate place, from the nearest debug record (marked ~)")
         .prints("TurboFan")
         .prints("// third")
         .prints("; ~ approximate");

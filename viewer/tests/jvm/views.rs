@@ -37,14 +37,14 @@ fn of_a_running_program() {
         let folder = Folder::new();
         let file = folder.file("out.vmscope");
         let working = attached(jvm.pid(), &file, 2000);
-        // Killed: what is not in the recording can't be asked of it.
+        // The JVM is killed: reports use the recording only.
         drop(jvm);
         working.end().code(0);
 
         let printed = report(&file, &["--width=100"])
             .code(0)
-            .prints("Generated and interpreted code (")
-            .prints("collector: G1 heap, at most: 256 MiB")
+            .prints("JIT and interpreted code (")
+            .prints("collector: G1 maximum heap: 256 MiB")
             .prints("JVM arguments: -XX:+UseG1GC -Xmx256m")
             .prints("% of generated vm code (% of total)")
             .prints("**Safepoints**")

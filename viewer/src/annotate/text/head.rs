@@ -1,7 +1,7 @@
 //! Head of a listing: accuracy, method, samples.
 
 use super::Page;
-use crate::annotate::layout::tier_name;
+use crate::annotate::layout::{tier_name, tiers_title};
 use crate::annotate::limits::{SKID, limits};
 use crate::present::numbers::{count, percent, points, ratio, some};
 use crate::present::text::harmless;
@@ -45,7 +45,7 @@ impl Page<'_> {
         let whole = truth_of(self.profile, self.summary).len() as u64;
         if whole > 0 {
             lines.push(format!(
-                "{} of the whole recording: see the head of `vmscope report`",
+                "{} of the whole recording: see `vmscope report`",
                 some(whole, "limit", "limits")
             ));
         }
@@ -104,7 +104,8 @@ impl Page<'_> {
             let tiers: Vec<String> = (annotation.tiers.iter())
                 .map(|tier| format!("{} {}", harmless(tier_name(tier)), count(tier.samples)))
                 .collect();
-            put(&format!("ran as: {}", tiers.join(", ")));
+            let title = tiers_title(&annotation.tiers);
+            put(&format!("{title}: {}", tiers.join(", ")));
         }
         if !annotation.into.is_empty() {
             let into: u64 = annotation.into.iter().map(|(_, samples)| samples).sum();
@@ -114,7 +115,7 @@ impl Page<'_> {
                 outer.map(|(name, samples)| (&**name, *samples)),
             );
             let own_code = count(all - into);
-            put(&format!("{names}; in code of its own {own_code}"));
+            put(&format!("{names}; in its own code: {own_code}"));
         }
         if let Some(calls) = self.calls {
             put(&inclusive(calls));

@@ -274,7 +274,7 @@ impl Page<'_> {
 fn folded(titles: Titles, lines: usize, samples: u64, inside: bool) -> String {
     if inside {
         return format!(
-            "... {} more {} of this range",
+            "... {} more {} in this range",
             count(lines as u64),
             titles.many
         );

@@ -28,7 +28,7 @@ pub(super) fn section(out: &mut String, process: &ProcessFacts, perf: Option<Per
             marked(out, Mark::No, &text);
         }
         Vms::Asked(vms) if vms.is_empty() => {
-            let text = "no known VM: native code has names; generated code, if any, has none";
+            let text = "no known VM: native code has names; JIT code, if any, has none";
             marked(out, Mark::Ok, text);
         }
         Vms::Asked(vms) => {
@@ -37,7 +37,7 @@ pub(super) fn section(out: &mut String, process: &ProcessFacts, perf: Option<Per
             }
             let is_in_trouble = vms.iter().any(|vm| vm.trouble.is_some());
             if is_in_trouble && perf.is_some_and(|probe| probe.user.is_ok()) {
-                let text = "Sampling works nevertheless: native code has names, the VM's data \
+                let text = "Sampling works nevertheless: native code has names, but the VM data \
                             above are missing.";
                 push_wrapped(out, text, MARGIN, MARGIN);
             }
@@ -135,8 +135,7 @@ mod tests {
             kind: "HotSpot".to_owned(),
             version: "25\u{1b}[2J".to_owned(),
             trouble: Some(trouble(
-                "the VM's code cache can't be read: reading the memory of process 4711 is not \
-                 permitted",
+                "cannot read the VM's code cache: no permission to read the memory of process 4711",
                 "set kernel.yama.ptrace_scope to 0",
             )),
             ..VmFacts::default()
@@ -180,13 +179,11 @@ mod tests {
     fn another_implementation_no_vm_and_a_slow_one_are_told() {
         let text = rendered(Vms::Asked(vec![VmFacts {
             family: "hotspot".to_owned(),
-            trouble: Some(trouble(
-                "this is Eclipse OpenJ9 0.48, which can't be read",
-                "",
-            )),
+            trouble: Some(trouble("cannot read Eclipse OpenJ9 0.48", "")),
             ..VmFacts::default()
         }]));
-        let wanted = "no      known to the hotspot adapter\nno      this is Eclipse OpenJ9 0.48";
+        let wanted =
+            "no      known to the hotspot adapter\nno      cannot read Eclipse OpenJ9 0.48";
         assert!(text.contains(wanted), "{text}");
         assert!(rendered(Vms::Asked(Vec::new())).contains("no known VM"));
         let slow = rendered(Vms::TooLong(Duration::from_secs(10)));

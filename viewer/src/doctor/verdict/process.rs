@@ -107,13 +107,13 @@ pub(super) fn memory(process: &ProcessFacts, facts: &Facts) -> Option<Finding> {
 
 pub(super) fn tracer(process: &ProcessFacts, _: &Facts) -> Option<Finding> {
     let Some((pid, name)) = &process.tracer else {
-        return Some(ok("none", "the stop engine could trace it"));
+        return Some(ok("none", "no debugger or tracer is attached"));
     };
     let finding = limited(
         format!("{name} ({pid})"),
-        "only the kernel engine can sample it",
+        "this debugger or tracer stops the process: shares may be distorted",
     );
-    Some(finding.todo(format!("for the stop engine, end {name} ({pid})")))
+    Some(finding.todo(format!("detach {name} ({pid})")))
 }
 
 pub(super) fn threads(process: &ProcessFacts, facts: &Facts) -> Option<Finding> {

@@ -108,7 +108,10 @@ pub(super) fn real_time(machine: &MachineFacts, _: &Facts) -> Finding {
     if machine.capable(Capability::SysNice) || soft > 0 {
         return ok(found, "the drain thread can run with real-time priority");
     }
-    let finding = limited(found, "the drain thread competes; samples may be lost");
+    let finding = limited(
+        found,
+        "the drain thread competes for CPUs; samples may be lost",
+    );
     finding.todo(match hard {
         0 => limits_line(machine, "rtprio 10"),
         hard => format!("ulimit -r {}", limit_text(hard)),
@@ -151,7 +154,7 @@ pub(super) fn descriptors(machine: &MachineFacts, _: &Facts) -> Finding {
     if threads >= 64 {
         return ok(limit_text(soft), meaning);
     }
-    let meaning = format!("{meaning}; beyond, short threads may be missed");
+    let meaning = format!("{meaning}; with more threads, short threads may be missed");
     let finding = limited(limit_text(soft), meaning);
     match hard > soft {
         true => finding.todo(format!("ulimit -n {}", limit_text(hard))),

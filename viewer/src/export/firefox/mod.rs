@@ -190,7 +190,7 @@ fn limits(export: &Export<'_>) -> Vec<ExtraSection> {
         return Vec::new();
     }
     vec![ExtraSection {
-        label: "What limits the truth of this profile",
+        label: "Accuracy",
         entries,
     }]
 }

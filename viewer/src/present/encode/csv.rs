@@ -14,11 +14,11 @@ pub fn encode(shown: &Document, stop: &Stop) -> Option<Result<Vec<u8>, String>> 
     for table in tables {
         match write(table, stop)? {
             Ok(bytes) => written.push(bytes),
-            Err(error) => return Some(Err(format!("the table can't be written: {error}"))),
+            Err(error) => return Some(Err(format!("cannot write the table: {error}"))),
         }
     }
     Some(if written.is_empty() {
-        Err("there is no table to be seen here: export text or JSON".to_owned())
+        Err("this view shows no table: export text or JSON".to_owned())
     } else {
         Ok(written.join(&b'\n'))
     })

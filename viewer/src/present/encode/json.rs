@@ -14,7 +14,7 @@ pub fn encode(shown: &Document, stop: &Stop) -> Option<Result<Vec<u8>, String>> 
             bytes.push(b'\n');
             Ok(bytes)
         }
-        Err(error) => Err(format!("this can't be written as JSON: {error}")),
+        Err(error) => Err(format!("cannot write JSON: {error}")),
     })
 }
 

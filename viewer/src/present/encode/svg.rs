@@ -39,7 +39,7 @@ pub fn encode(shown: &Document) -> Result<Vec<u8>, String> {
         return flame(title, collapsed);
     }
     if charts.is_empty() {
-        return Err("there is no chart to be seen here: export text, CSV or JSON".to_owned());
+        return Err("this view shows no chart: export text, CSV or JSON".to_owned());
     }
     let mut all = Group::new();
     let mut top = 0.0;
@@ -65,14 +65,14 @@ pub fn encode(shown: &Document) -> Result<Vec<u8>, String> {
 
 fn flame(title: &str, collapsed: &[String]) -> Result<Vec<u8>, String> {
     if collapsed.is_empty() {
-        return Err("there are no stacks to be seen here".to_owned());
+        return Err("this view shows no stacks".to_owned());
     }
     let mut options = Options::default();
     options.title = harmless(title);
     let mut bytes = Vec::new();
     let lines = collapsed.iter().map(String::as_str);
     from_lines(&mut options, lines, &mut bytes)
-        .map_err(|error| format!("the flame graph can't be drawn: {error}"))?;
+        .map_err(|error| format!("cannot draw the flame graph: {error}"))?;
     Ok(bytes)
 }
 

@@ -7,7 +7,7 @@ pub(super) struct Parts<'a> {
     pub result: &'a str,
     /// Packages, namespaces, classes, functions around it; outermost first.
     pub scopes: Vec<&'a str>,
-    /// Between scopes, and before the own name.
+    /// Separates scopes, and the last scope from the own name.
     pub separator: &'static str,
     /// The function's own name.
     pub own: &'a str,
@@ -254,8 +254,8 @@ impl Scan {
     }
 }
 
-/// Length of the brackets at the begin of `text`, with all within; to the end if they are not
-/// closed.
+/// Length of the bracketed text at the start of `text`, brackets included; the whole length if
+/// a closing bracket is missing.
 fn closed(text: &str) -> usize {
     let mut open: Vec<u8> = Vec::new();
     let mut before = 0;

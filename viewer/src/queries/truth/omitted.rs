@@ -5,7 +5,7 @@ use crate::present::numbers::some;
 use vmscope_symbolizer::Profile;
 
 /// The file holds everything.
-const REMEDY: &str = "record with --output, and look at the file";
+const REMEDY: &str = "record with --output and open the file";
 
 pub(super) fn tell(profile: &Profile, lines: &mut Vec<TruthLine>) {
     let Some(omitted) = profile.omitted else {
@@ -14,8 +14,8 @@ pub(super) fn tell(profile: &Profile, lines: &mut Vec<TruthLine>) {
     if let Some(kept_from) = profile.time_buckets.kept_from() {
         let begin = super::start_of(profile);
         let text = format!(
-            "are from before {:.1} s and only in totals: windows, charts, callers, addresses, \
-             versions of code and errors of shares reach back to then",
+            "before {:.1} s count in totals only, not in windows, charts, callers, addresses, code \
+             versions and errors of shares",
             kept_from.since(begin).as_secs_f64()
         );
         lines.push(TruthLine::new(Some(omitted.samples), text, REMEDY));
@@ -23,11 +23,11 @@ pub(super) fn tell(profile: &Profile, lines: &mut Vec<TruthLine>) {
     let samples = [
         (
             omitted.misnamed,
-            "were counted before later reports of their code",
+            "were counted before the VM reported their code: they keep earlier names",
         ),
         (
             omitted.late_samples,
-            "came after their time was shown: they count as of then",
+            "arrived late and are resolved with newer VM code",
         ),
     ];
     for (number, text) in samples.into_iter().filter(|(number, _)| *number > 0) {
@@ -36,14 +36,14 @@ pub(super) fn tell(profile: &Profile, lines: &mut Vec<TruthLine>) {
     let others = [
         (
             omitted.late,
-            ("late VM event", "late VM events"),
-            "of times already shown: earlier samples were not updated",
+            ("VM event", "VM events"),
+            "arrived late: earlier samples were not updated",
             About::Resolution,
         ),
         (
             omitted.names,
-            ("time", "times"),
-            "too many names or ranges: further ones count as `(others)`",
+            ("entry or range", "entries or ranges"),
+            "beyond the limit: counted as `(others)`",
             About::Resolution,
         ),
         (
@@ -55,7 +55,7 @@ pub(super) fn tell(profile: &Profile, lines: &mut Vec<TruthLine>) {
         (
             omitted.threads,
             ("exited thread", "exited threads"),
-            "merged by role, the oldest first",
+            "merged by role (too many threads), the oldest first",
             About::Resolution,
         ),
         (

@@ -28,9 +28,12 @@ pub(super) fn tell(profile: &Profile, summary: &Summary, lines: &mut Vec<TruthLi
         let why = if profile.is_native() {
             "vmscope does not read this JIT yet"
         } else {
-            "the VM reported no name, or removed the code before it was read"
+            "the VM reported no name, or removed the code before vmscope read it"
         };
-        let text = format!("({}) in unnamed generated code: {why}", of_total(generated));
+        let text = format!(
+            "({}) in JIT code without a name: {why}",
+            of_total(generated)
+        );
         let line = TruthLine::new(Some(generated), text, "");
         lines.push(line.concerning(Concerns::UnnamedGenerated));
     }
@@ -44,7 +47,7 @@ pub(super) fn tell(profile: &Profile, summary: &Summary, lines: &mut Vec<TruthLi
             *samples > 0 && is_unnamed && entry.region != Region::Kernel
         };
         let remedy = match native.into_iter().any(is_native) {
-            true => "binaries that are not stripped, or their debug packages",
+            true => "unstripped binaries, or their debug packages",
             false => "",
         };
         let line = TruthLine::new(Some(unresolved), text, remedy);
@@ -52,7 +55,7 @@ pub(super) fn tell(profile: &Profile, summary: &Summary, lines: &mut Vec<TruthLi
     }
     if quality.doubtful > 0 {
         let text = format!(
-            "({}) {} doubtful: the code changed between two polls",
+            "({}) {} doubtful: the code changed between two readings of the VM",
             of_total(quality.doubtful),
             is(quality.doubtful)
         );
@@ -62,7 +65,7 @@ pub(super) fn tell(profile: &Profile, summary: &Summary, lines: &mut Vec<TruthLi
     if quality.without_method > 0 {
         let of_interpreter = quality.interpreted.saturating_add(quality.without_method);
         let text = format!(
-            "({} of the interpreter's) without a method in registers and stack",
+            "({} of interpreter samples) without a known method",
             percent(ratio(quality.without_method, of_interpreter))
         );
         let line = TruthLine::new(Some(quality.without_method), text, "");

@@ -208,7 +208,7 @@ impl<'a> Collected<'a> {
     }
 }
 
-/// Whether a counter was read at the ends of a window, but for a tenth of it.
+/// Whether a counter's readings miss at most a tenth of a window.
 fn covers(figure: &Figure, (from, to): (TimeNs, TimeNs)) -> bool {
     let (first, last) = figure.read;
     let after = match to {
@@ -395,7 +395,7 @@ mod tests {
         let end = u64::MAX;
         assert_eq!(counts((100, 980), 2.0, (100, end)), (Some(2.0), 2));
         assert_eq!(counts((90, 980), 7.0, (100, 1000)), (Some(7.0), 2));
-        // Read before the window, and never in it.
+        // All readings precede the window.
         assert_eq!(counts((900, 900), 0.0, (920, 970)), (None, 2));
         assert_eq!(counts((500, 900), 7.0, (920, 970)), (None, 2));
         // Far from its ends.
