@@ -43,7 +43,7 @@ impl Ask {
             Ask::Mark => "mark: ",
             Ask::Save => "save in: ",
             Ask::Window => "seconds FROM-TO: ",
-            Ask::Names => "only names with: ",
+            Ask::Names => "only names containing: ",
         }
     }
 }

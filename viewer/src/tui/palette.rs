@@ -52,7 +52,7 @@ fn synonyms(then: &Then) -> &'static str {
         Command::Redraw => "refresh reload",
         Command::Show(ViewId::Callers) => "stacks callgraph callees",
         Command::Show(ViewId::Collector) => "garbage gc heap pauses",
-        Command::Show(ViewId::Truth) => "accuracy losses limits",
+        Command::Show(ViewId::Truth) => "truth losses limits",
         _ => "",
     }
 }

@@ -267,7 +267,7 @@ fn work(model: &Model, to_do: &Mutex<Receiver<Job>>, sender: &Sender<Event>) {
 pub fn message_of(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-    text.unwrap_or("a panic without words").to_owned()
+    text.unwrap_or("a panic without a message").to_owned()
 }
 
 /// Sends terminal input as events until the terminal closes.
@@ -301,8 +301,8 @@ fn write(path: &Path, bytes: &[u8]) -> String {
     match file.and_then(|mut file| file.write_all(bytes)) {
         Ok(()) => format!("{} bytes written to {shown}", bytes.len()),
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-            format!("{shown} is there already: give another name")
+            format!("{shown} exists: give another name")
         }
-        Err(error) => format!("{shown} was not written: {error}"),
+        Err(error) => format!("cannot write {shown}: {error}"),
     }
 }

@@ -42,7 +42,7 @@ impl Screen {
     /// Errors of the operating system.
     pub fn take() -> Result<Self> {
         give_back_on_panic();
-        enter().context("cannot take the terminal")?;
+        enter().context("cannot set up the terminal")?;
         let terminal = Terminal::new(CrosstermBackend::new(stdout()));
         match terminal {
             Ok(terminal) => Ok(Screen { terminal }),
@@ -61,7 +61,7 @@ impl Screen {
     pub fn suspend(&mut self) -> Result<()> {
         leave();
         nix::sys::signal::raise(nix::sys::signal::Signal::SIGTSTP)?;
-        enter().context("cannot take the terminal again")?;
+        enter().context("cannot set up the terminal again")?;
         self.terminal.clear()?;
         Ok(())
     }
@@ -145,7 +145,7 @@ pub fn copy(text: &str) -> String {
     match sent {
         Err(error) => format!("not copied: {error}"),
         Ok(()) if end < text.len() => format!(
-            "the first {} lines copied, as many as terminals take; `e` exports all",
+            "only the first {} lines copied (a terminal's maximum); `e` exports all",
             piece.lines().count()
         ),
         Ok(()) => format!(

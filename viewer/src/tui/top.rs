@@ -41,16 +41,16 @@ const ADAPTERS_SHARE: u32 = 100;
 /// `vmscope top`.
 #[derive(Args, Clone, Debug)]
 pub struct TopArgs {
-    /// The processes to attach to: PIDs, or a name that only one process of yours has
+    /// PIDs of the processes, or their names if only one of your processes has the name
     #[arg(value_name = "PID|NAME", required = true)]
     processes: Vec<Named>,
     #[command(flatten)]
     sampling: SamplingOptions,
-    /// Write a recording of it, too. Without, the newest ten minutes are kept in memory,
-    /// to be saved with a key
+    /// Also write a recording to this file. Without it, vmscope keeps the newest ten minutes in
+    /// memory; the key W saves them
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Count samples in inlined native functions for these, not for the function that contains them
+    /// Count samples in inlined native functions for these functions, not for their callers
     #[arg(long)]
     inlined: bool,
 }
@@ -80,7 +80,7 @@ pub fn top(args: &TopArgs) -> Result<Ended> {
     args.sampling.check()?;
     let signals = Signals::catch_for_screen(terminal::leave)?;
     if let Some(output) = args.output.as_deref().filter(|output| output.exists()) {
-        bail!("{} is there already: give another name", output.display());
+        bail!("{} exists: give another name", output.display());
     }
     let target = Target::open(&pids, &args.sampling)?;
     let name = format!("{} {words}", short_name(&target.command));
@@ -178,22 +178,22 @@ fn carry_out(
     match order {
         LiveOrder::Mark(text) => {
             let Ok(recording) = recording.try_lock() else {
-                let why = "not marked: the recording is just being saved";
+                let why = "not marked: vmscope is saving the recording; try again";
                 return Event::Said(why.to_owned());
             };
             Event::Said(match &*recording {
                 Recording::On(session) if session.mark(&text) => format!("marked: {text}"),
-                Recording::On(_) => "not marked: the session is too busy".to_owned(),
+                Recording::On(_) => "not marked: vmscope is too busy; try again".to_owned(),
                 Recording::Over(_) | Recording::Gone => "not marked: sampling has ended".to_owned(),
             })
         }
         LiveOrder::Save(path) => {
             if let Some(output) = output {
-                let said = format!("it is all in {} already", output.display());
+                let said = format!("the recording is already in {}", output.display());
                 return Event::Saved(Ok(said));
             }
             if path.exists() {
-                let why = format!("{} is there already: give another name", path.display());
+                let why = format!("{} exists: give another name", path.display());
                 return Event::Saved(Err(why));
             }
             let (recording, sender) = (Arc::clone(recording), sender.clone());
@@ -225,9 +225,9 @@ fn save(recording: &Shared, path: &Path) -> Result<String, String> {
                     embed_symbols(path, &outcome.modules)?;
                     Ok(written)
                 }),
-            None => Err(anyhow::anyhow!("nothing is kept")),
+            None => Err(anyhow::anyhow!("no samples are kept")),
         },
-        Recording::Gone => Err(anyhow::anyhow!("nothing is kept")),
+        Recording::Gone => Err(anyhow::anyhow!("no samples are kept")),
     };
     match saved {
         Ok(written) => Ok(format!(
@@ -319,18 +319,18 @@ fn end(recording: &Shared, output: Option<&Path>) -> (Recording, String) {
             let why = match (&outcome.failure, outcome.reason) {
                 (Some(failure), _) => format!("sampling ended early: {failure}"),
                 (None, EndReason::TargetExited) => "the process has exited".to_owned(),
-                (None, EndReason::DurationOver) => "the time asked for is over".to_owned(),
+                (None, EndReason::DurationOver) => "the --duration is over".to_owned(),
                 (None, _) => "sampling has ended".to_owned(),
             };
             let mut said = format!("{why}; {} samples", count(outcome.written.samples));
             if outcome.unseen > 0 {
                 let unseen = count(outcome.unseen);
-                said.push_str(&format!(", the last {unseen} of which are not shown"));
+                said.push_str(&format!(", without the last {unseen} on the screen"));
             }
             if let Some(output) = output
                 && let Err(error) = embed_symbols(output, &outcome.modules)
             {
-                said.push_str(&format!("; the recording holds no symbols: {error:#}"));
+                said.push_str(&format!("; the recording has no symbols: {error:#}"));
             }
             (Recording::Over(Box::new(outcome)), said)
         }

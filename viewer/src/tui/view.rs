@@ -20,10 +20,10 @@ pub struct ViewArgs {
     /// The recording
     #[arg(default_value = DEFAULT_OUTPUT)]
     file: PathBuf,
-    /// Count samples in inlined native functions for these, not for the function that contains them
+    /// Count samples in inlined native functions for these functions, not for their callers
     #[arg(long)]
     inlined: bool,
-    /// Look for source files beneath this folder, and nowhere else (may be repeated)
+    /// Read source files from this folder only (may be repeated)
     #[arg(long, value_name = "DIR")]
     source: Vec<PathBuf>,
 }
@@ -60,7 +60,7 @@ pub fn view(args: &ViewArgs) -> Result<()> {
             }
             Ok(Err(error)) => Event::Failed(format!("{error:#}")),
             Err(panic) => Event::Failed(format!(
-                "opening it failed, please report it: {}",
+                "opening the recording failed, please report it: {}",
                 message_of(&*panic)
             )),
         };

@@ -40,7 +40,7 @@ impl ViewId {
             ViewId::Collector => "Collector",
             ViewId::Callers => "Callers",
             ViewId::Threads => "Threads",
-            ViewId::Truth => "Truth",
+            ViewId::Truth => "Accuracy",
         }
     }
 

@@ -66,11 +66,11 @@ impl App {
     pub(super) fn stop_all(&mut self) -> &'static str {
         self.running.values().for_each(|one| one.stop.stop());
         if self.running.keys().any(|slot| slot.is_of_screen()) {
-            "stopped: what is shown is older, ^L asks again"
+            "stopped: the screen is out of date; ^L updates it"
         } else if self.running.contains_key(&Slot::Export) {
-            "stopped: nothing is exported"
+            "export stopped"
         } else if self.running.contains_key(&Slot::Copy) {
-            "stopped: nothing is copied"
+            "copy stopped"
         } else {
             ""
         }
@@ -147,7 +147,7 @@ impl App {
         if let Some(older) = self.running.insert(slot, running) {
             older.stop.stop();
             if slot == Slot::Export {
-                self.message = "the export before was stopped".to_owned();
+                self.message = "the previous export was stopped".to_owned();
             }
         }
         effects.push(Effect::Work(Job {

@@ -59,14 +59,14 @@ impl App {
                     return;
                 }
                 let spot = self.history.back(self.spot());
-                self.restore(spot, "this is where it began");
+                self.restore(spot, "no earlier screen");
             }
             Command::Forward => {
                 if self.with_view(profile, |view, cx| view.forward(cx)) == Some(true) {
                     return;
                 }
                 let spot = self.history.forward(self.spot());
-                self.restore(spot, "there is nothing further on");
+                self.restore(spot, "no later screen");
             }
             Command::Search => {
                 self.pattern.clear();
@@ -135,8 +135,8 @@ impl App {
         if (is_lost || is_made) && !self.quit_asked {
             self.quit_asked = true;
             let why = match is_made {
-                true => "the file is still being made: q again quits without it",
-                false => "what was recorded is not in any file: W saves it, q again quits",
+                true => "the export is not finished: q again quits without the file",
+                false => "the recording is not saved: W saves it, q again quits",
             };
             self.message = why.to_owned();
         } else {
@@ -219,11 +219,11 @@ impl App {
             ));
         }
         items.push(line(
-            "window: from second to second".to_owned(),
+            "window: from and to a time in seconds".to_owned(),
             Then::Ask(Ask::Window, String::new()),
         ));
         items.push(line(
-            "only names that contain a text".to_owned(),
+            "only names containing a text".to_owned(),
             Then::Ask(Ask::Names, self.pattern.clone()),
         ));
         for format in Format::ALL {

@@ -66,8 +66,7 @@ impl App {
             filters.drop_threads(is_gone);
         }
         if self.filters.drop_threads(is_gone) {
-            let text = "threads that were chosen are over and summed up with others: the filter \
-                        is without them";
+            let text = "ended threads were merged with others and removed from the filter";
             text.clone_into(&mut self.message);
         }
     }

@@ -106,7 +106,7 @@ impl App {
         self.message = if found == Some(true) || pattern.is_empty() {
             String::new()
         } else {
-            format!("nothing here is called `{pattern}`")
+            format!("no match for `{pattern}`")
         };
     }
 
@@ -182,7 +182,12 @@ impl App {
             }
             Ask::Window => match open::parse_window(text, self.bounds) {
                 Some(window) => self.narrow(FilterChange::Window(Some(window))),
-                None => self.message = format!("`{text}` is no window: give two seconds, as 1.5-3"),
+                None => {
+                    self.message = format!(
+                        "`{text}` is not a window: give two times in \
+                                                seconds, such as 1.5-3"
+                    )
+                }
             },
         }
     }

@@ -40,10 +40,10 @@ pub(super) fn banner(profile: &Profile, live: Option<&LiveState>) -> String {
     let mut parts = Vec::new();
     if damages > 0 {
         let places = crate::present::numbers::some(damages, "damaged place", "damaged places");
-        parts.push(format!("{places}, read around"));
+        parts.push(format!("{places} skipped"));
     }
     match &trace.end {
-        None => parts.push("cut off: it goes as far as it was written".to_owned()),
+        None => parts.push("cut off before its end".to_owned()),
         Some(end) if matches!(end.reason, EndReason::WriteFailed | EndReason::EngineFailed) => {
             parts.push(format!("ended early: {}", end.detail));
         }
@@ -52,10 +52,7 @@ pub(super) fn banner(profile: &Profile, live: Option<&LiveState>) -> String {
     if parts.is_empty() {
         String::new()
     } else {
-        format!(
-            "this recording is not whole: {} (9 says more)",
-            parts.join("; ")
-        )
+        format!("incomplete recording: {} (9 for details)", parts.join("; "))
     }
 }
 

@@ -52,7 +52,8 @@ pub fn crumbs(app: &App, profile: &Profile) -> Vec<Crumb> {
 /// Tabs: view, text, first column.
 fn tabs(app: &App) -> Vec<(ViewId, String, usize)> {
     let long: usize = ViewId::ALL.iter().map(|id| id.name().len() + 4).sum();
-    let is_long = long <= usize::from(app.size.0);
+    // The last tab needs no blank behind it.
+    let is_long = long <= usize::from(app.size.0) + 1;
     let mut column = 0;
     let tab = |(id, number): (ViewId, usize)| {
         let text = if is_long {

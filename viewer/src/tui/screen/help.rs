@@ -73,10 +73,10 @@ fn all(app: &App) -> Vec<Line<'static>> {
     }
     lines.push(Line::default());
     lines.push(Line::raw(
-        "The mouse: click selects, a second click opens, the wheel scrolls,",
+        "Mouse: a click selects, a second click opens, the wheel scrolls,",
     ));
     lines.push(Line::raw(
-        "a click on a tab shows a view, on a filter removes it.",
+        "a click on a tab shows its view, a click on a filter removes it.",
     ));
     lines
 }

@@ -18,7 +18,7 @@ pub fn palette(app: &App, palette: &Palette, frame: &mut Frame<'_>) {
     let area = area.intersection(frame.area());
     frame.render_widget(Clear, area);
     let fitting = palette.fitting();
-    let title = format!(" What to do ({}) ", fitting.len());
+    let title = format!(" Commands ({}) ", fitting.len());
     frame.render_widget(Block::bordered().title(title), area);
     let inner = area.inner(Margin::new(2, 1));
     let columns = usize::from(inner.width);

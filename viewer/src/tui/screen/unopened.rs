@@ -16,7 +16,7 @@ use vmscope_symbolizer::Making;
 pub fn too_small(frame: &mut Frame<'_>, area: Rect) {
     let (columns, rows) = super::LEAST;
     let text = format!(
-        "vmscope needs {columns}x{rows}, this terminal has {}x{}: make it larger; q quits",
+        "vmscope needs a terminal of {columns}x{rows}, this one has {}x{}: make it larger; q quits",
         area.width, area.height
     );
     let lines = textwrap::wrap(&text, usize::from(area.width.max(1)));
@@ -31,7 +31,7 @@ pub fn too_small(frame: &mut Frame<'_>, area: Rect) {
 const STEPS: [&str; 4] = [
     "reading",
     "looking up symbols",
-    "giving names",
+    "naming code",
     "summing up over time",
 ];
 
@@ -49,7 +49,7 @@ pub fn opening(app: &App, loading: Option<Loading>, frame: &mut Frame<'_>, area:
     let (title, told) = if app.live.is_some() {
         (
             "attached to",
-            vec![Span::raw("the first second is awaited")],
+            vec![Span::raw("waiting for the first samples")],
         )
     } else {
         let words = STEPS.get(step).copied().unwrap_or_default();
@@ -90,7 +90,7 @@ pub fn failed(app: &App, why: &str, frame: &mut Frame<'_>, area: Rect) {
     let columns = usize::from(area.width).saturating_sub(4);
     let text = wrap(why, columns, 0);
     let lines: Vec<Line> = text.lines().map(|l| Line::raw(format!("  {l}"))).collect();
-    let title = format!("  {} can't be shown", app.name);
+    let title = format!("  Cannot open {}", app.name);
     let mut all = vec![
         Line::styled(line(&title, columns), app.theme.style(Role::Bad)),
         Line::default(),

@@ -51,8 +51,8 @@ fn what_is_shown_in_place_of_a_recording() {
             let screen = unopened("big.vmscope", size, vec![Event::Opening(loading)]);
             golden(&named(&format!("opening-{what}"), size), &screen);
         }
-        let why = "cannot read big.vmscope: the recording holds no session: it was cut off at \
-                   its very beginning";
+        let why = "cannot read big.vmscope: the recording is empty: it was cut off at its \
+                   beginning";
         let screen = unopened("big.vmscope", size, vec![Event::Failed(why.to_owned())]);
         golden(&named("failed", size), &screen);
     }
@@ -101,7 +101,7 @@ fn what_is_asked_for_is_typed_at_the_bottom() {
         "M",
         "W",
         ":window: from<Enter>",
-        ":only names that<Enter>",
+        ":only names containing<Enter>",
         "q",
     ] {
         driven.keys("<Esc>").keys(keys);

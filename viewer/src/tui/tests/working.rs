@@ -81,10 +81,7 @@ fn an_export_that_is_stopped_writes_nothing_and_says_so() {
     driven.held[0].stop.tell(1, 4);
     driven.golden("shell-exporting-80x24");
     let stopped = driven.keys("<Esc>").screen();
-    assert!(
-        stopped.contains("stopped: nothing is exported"),
-        "{stopped}"
-    );
+    assert!(stopped.contains("export stopped"), "{stopped}");
     let screen = driven.let_go().screen();
     assert!(driven.effects.is_empty(), "{:?}", driven.effects);
     // The screen shows no older answer.
@@ -105,7 +102,7 @@ fn long_work_is_told_stopped_and_asked_for_again() {
         "{screen}"
     );
     let stopped = driven.keys("<Esc>").screen();
-    assert!(stopped.contains("what is shown is older"), "{stopped}");
+    assert!(stopped.contains("the screen is out of date"), "{stopped}");
     // The note outlives the message.
     let older = driven.let_go().keys("j").screen();
     assert!(older.contains("older 100 samples"), "{older}");

@@ -37,16 +37,16 @@ const FOLD: u16 = 5;
 
 #[rustfmt::skip]
 const BINDINGS: &[Binding] = &[
-    own(Command::Mode, &[ch('m')], "flame/tree", "the flame graph, or the tree of callers"),
-    own(Command::Group, &[ch('b')], "turn", "the tree: down from the roots, or up from the hottest; the graph: upside down"),
-    own(Command::NextHot, &[ch('}')], "hot path", "along the hottest path"),
-    own(Command::PreviousHot, &[ch('{')], "", "back to where the hottest path begins"),
-    own(Command::Toggle, &[key(KeyCode::Char(' '))], "expand", "expand or collapse; in the graph, give a frame the whole width"),
-    own(Command::ZoomIn, &[ch('+'), ch('=')], "", "give the selected frame the whole width (Enter, too)"),
-    own(Command::ZoomOut, &[ch('-')], "", "what had the whole width before (Backspace, too)"),
-    own(Command::Own(THROUGH), &[ch('t')], "", "only stacks through what is selected, in this view; again, or Esc: all stacks"),
-    own(Command::Own(FOLD), &[ch('z')], "", "the graph: fold runs of frames that only call the next, or show each"),
-    own(Command::Own(METHOD), &[ch('o')], "method", "open it in the method view"),
+    own(Command::Mode, &[ch('m')], "flame/tree", "flame graph, or tree of callers"),
+    own(Command::Group, &[ch('b')], "flip", "tree: down from the roots, or up from the hottest functions; graph: upside down"),
+    own(Command::NextHot, &[ch('}')], "hot path", "follow the hottest path"),
+    own(Command::PreviousHot, &[ch('{')], "", "back to the start of the hottest path"),
+    own(Command::Toggle, &[key(KeyCode::Char(' '))], "expand", "expand or collapse; graph: zoom to the frame"),
+    own(Command::ZoomIn, &[ch('+'), ch('=')], "", "zoom to the selected frame (also Enter)"),
+    own(Command::ZoomOut, &[ch('-')], "", "zoom back out (also Backspace)"),
+    own(Command::Own(THROUGH), &[ch('t')], "", "show only stacks through the selected function; again or Esc: all stacks"),
+    own(Command::Own(FOLD), &[ch('z')], "", "graph: fold or unfold chains of frames with one callee"),
+    own(Command::Own(METHOD), &[ch('o')], "method", "open the function in the method view"),
 ];
 
 type Window = (Option<TimeNs>, Option<TimeNs>);
@@ -295,8 +295,8 @@ impl View for Callers {
                 let table = self.page().map(|page| {
                     let table = Table::export(&page, self.table.visible(), stop)?;
                     let title = match self.up {
-                        true => "functions by samples of their own, and who called them",
-                        false => "functions and what they called",
+                        true => "functions by own samples, with their callers",
+                        false => "functions with their callees",
                     };
                     let title = title.to_owned();
                     Some(crate::present::document::Table { title, ..table })
@@ -311,8 +311,8 @@ impl View for Callers {
                 let (chart, least) = shown::flame(tree, self.flame.zoom, of, stop)?;
                 if least > 1 {
                     text.push(format!(
-                        "frames of fewer than {least} samples are left out: their samples \
-                         stay with their callers"
+                        "frames with fewer than {least} samples are omitted: their samples count \
+                         for their callers"
                     ));
                 }
                 parts.push(Part::Chart(chart));
@@ -328,16 +328,16 @@ impl View for Callers {
         let threads = if self.by_thread {
             "all threads together"
         } else {
-            "by thread: each thread has a root of its own"
+            "by thread: one root per thread"
         };
         let mut choices = vec![choice(BY_THREAD, threads.to_owned())];
         if self.through.is_some() {
-            choices.push(choice(ALL_STACKS, "all stacks again".to_owned()));
+            choices.push(choice(ALL_STACKS, "show all stacks".to_owned()));
         }
         if cx.profile.trace.samples.chains.is_empty() {
             choices.push(choice(
                 WITHOUT_CHAINS,
-                "functions with what was inlined into them".to_owned(),
+                "functions with their inlined functions".to_owned(),
             ));
         }
         choices

@@ -29,11 +29,11 @@ use vmscope_symbolizer::Stop;
 
 #[rustfmt::skip]
 const BINDINGS: &[Binding] = &[
-    own(Command::Mode, &[ch('m')], "chart/pauses/inside", "above the table: the chart, the pauses, what is inside the selected one"),
+    own(Command::Mode, &[ch('m')], "chart/pauses/inside", "above the table: chart, pauses, or details of the selected collection"),
     own(Command::Sort, &[ch('s')], "sort", "sort by the next column"),
-    own(Command::Reverse, &[ch('S')], "", "the other way round"),
-    own(Command::Earlier, &[ch(','), ch('<')], "", "the collection before in time; its window, where one is chosen"),
-    own(Command::Later, &[ch('.'), ch('>')], "", "the collection after it in time; its window, where one is chosen"),
+    own(Command::Reverse, &[ch('S')], "", "reverse the sort order"),
+    own(Command::Earlier, &[ch(','), ch('<')], "", "previous collection; with a window filter, its window"),
+    own(Command::Later, &[ch('.'), ch('>')], "", "next collection; with a window filter, its window"),
 ];
 
 /// Pane above the table.

@@ -35,21 +35,20 @@ pub fn no_samples(cx: &Cx<'_>) -> String {
 fn none_at_all(cx: &Cx<'_>) -> String {
     let trace = &cx.profile.trace;
     if !trace.samples.times.is_empty() || cx.profile.time_buckets.dropped() > 0 {
-        return "There were no samples yet then.".to_owned();
+        return "No samples yet at that time.".to_owned();
     }
     if trace.end.is_none() {
-        return "There are no samples yet, or the recording was cut off before the first. 9 shows \
-                what limits it."
+        return "No samples yet, or the recording was cut off before the first. 9 shows its limits."
             .to_owned();
     }
     let clock = trace.session.as_ref().map(|session| session.clock);
     let why = match clock {
-        Some(SampleClock::Wall) => "nothing reached it",
-        _ => "its threads used no CPU time, or nothing reached it",
+        Some(SampleClock::Wall) => "no sample reached the file",
+        _ => "the threads used no CPU time, or no sample reached the file",
     };
     format!(
-        "There are no samples in this recording: {why}. 9 shows what limits it. Record it while \
-         it works, or for longer: `vmscope record -- COMMAND`, `vmscope attach PID`."
+        "No samples in this recording: {why}. 9 shows its limits. Record a busy program, or \
+         longer: `vmscope record -- COMMAND`, `vmscope attach PID`."
     )
 }
 

@@ -27,16 +27,16 @@ use vmscope_symbolizer::matrix::Axis;
 
 #[rustfmt::skip]
 const BINDINGS: &[Binding] = &[
-    own(Command::Toggle, &[ch(' ')], "expand", "expand or collapse: a group, an entry's ranges; a row of the matrix into the other side"),
+    own(Command::Toggle, &[ch(' ')], "expand", "expand or collapse a group, an entry's ranges, or a matrix row"),
     own(Command::Sort, &[ch('s')], "sort", "sort by the next column"),
     own(Command::Reverse, &[ch('S')], "", "sort the other way round"),
-    own(Command::Group, &[ch('b')], "group", "group by the next of method, class, region, kind, thread, tier, innermost function; turn the matrix round"),
-    own(Command::GroupBack, &[ch('B')], "", "group by the one before"),
-    own(Command::Mode, &[ch('m')], "matrix", "the list; a matrix of categories and methods, side by side or nested; of categories and threads"),
-    own(Command::ZoomIn, &[ch('+'), ch('=')], "", "in the matrix: regions in their parts, by tier and phase"),
-    own(Command::ZoomOut, &[ch('-')], "", "in the matrix: regions as a whole"),
-    own(Command::NextHot, &[ch('}')], "", "the next hot row or cell"),
-    own(Command::PreviousHot, &[ch('{')], "", "the hot row or cell before"),
+    own(Command::Group, &[ch('b')], "group", "next grouping: method, class, region, kind, thread, tier, innermost function; matrix: swap rows and columns"),
+    own(Command::GroupBack, &[ch('B')], "", "previous grouping"),
+    own(Command::Mode, &[ch('m')], "matrix", "list, matrix of categories and methods (side by side or nested), or of categories and threads"),
+    own(Command::ZoomIn, &[ch('+'), ch('=')], "", "matrix: split regions by tier and phase"),
+    own(Command::ZoomOut, &[ch('-')], "", "matrix: whole regions"),
+    own(Command::NextHot, &[ch('}')], "", "next hot row or cell"),
+    own(Command::PreviousHot, &[ch('{')], "", "previous hot row or cell"),
 ];
 
 /// Palette line numbers.
@@ -228,7 +228,7 @@ fn act_on_table<Row: Copy, Key: Clone + Eq + Hash>(
 fn expand_choices() -> [Choice; 2] {
     [
         Choice {
-            text: format!("expand all hot ones (from {:.0} % on)", HOT * 100.0),
+            text: format!("expand all hot rows (from {:.0} % on)", HOT * 100.0),
             number: EXPAND,
         },
         Choice {

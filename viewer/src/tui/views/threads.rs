@@ -28,11 +28,11 @@ use vmscope_symbolizer::{Filter, Profile, Stop};
 
 #[rustfmt::skip]
 const BINDINGS: &[Binding] = &[
-    own(Command::Toggle, &[ch(' ')], "include", "include this thread or group, or leave it out, in all views"),
+    own(Command::Toggle, &[ch(' ')], "include", "include or exclude this thread or group in all views"),
     own(Command::Sort, &[ch('s')], "sort", "sort by samples, CPU time, kernel share, name, tid, role, start"),
     own(Command::Reverse, &[ch('S')], "", "sort the other way round"),
-    own(Command::Group, &[ch('b')], "group", "group by role, name without numbers, process"),
-    own(Command::GroupBack, &[ch('B')], "", "group by the one before"),
+    own(Command::Group, &[ch('b')], "group", "next grouping: role, name without numbers, process"),
+    own(Command::GroupBack, &[ch('B')], "", "previous grouping"),
 ];
 
 /// Groupings in the order of key presses, each with its breadcrumb text.
@@ -150,11 +150,11 @@ impl Threads {
         let threads = some(threads as u64, "thread", "threads");
         let mut words = format!("{included} of {threads} included");
         if page.threads.idle > 0 {
-            let idle = count(page.threads.idle as u64);
-            words += &format!("; {idle} of them did not run here");
+            let idle = some(page.threads.idle as u64, "thread", "threads");
+            words += &format!("; {idle} did not run here");
         }
         let busiest = page.activity.map_or(1.0, |activity| activity.busiest) * 100.0;
-        words + &format!("; full height of activity: {busiest:.1}% of a thread's time")
+        words + &format!("; activity: full height is {busiest:.1}% of a thread's time")
     }
 }
 

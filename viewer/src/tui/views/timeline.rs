@@ -29,15 +29,15 @@ use vmscope_symbolizer::{Filter, Stop};
 
 #[rustfmt::skip]
 const BINDINGS: &[Binding] = &[
-    own(Command::Select, &[ch('v')], "select", "begin a selection at the cursor: moving extends it, Enter makes it the window of all views, Esc gives it up; dragging does the same"),
-    own(Command::ZoomIn, &[ch('+'), ch('=')], "nearer", "nearer, at the cursor; also the wheel"),
-    own(Command::ZoomOut, &[ch('-')], "further", "further away, up to the whole recording"),
-    own(Command::NextHot, &[ch('}')], "next event", "to the next collection or mark"),
-    own(Command::PreviousHot, &[ch('{')], "", "to the collection or mark before"),
-    own(Command::Earlier, &[ch(','), ch('<')], "", "earlier by a quarter of what is shown"),
-    own(Command::Later, &[ch('.'), ch('>')], "", "later by a quarter of what is shown"),
-    own(Command::Mode, &[ch('m')], "window", "show the window alone, or the whole recording again"),
-    own(Command::Toggle, &[ch(' ')], "", "include this thread, or leave it out, in all views; Enter takes it alone"),
+    own(Command::Select, &[ch('v')], "select", "start a selection at the cursor: move to extend it, Enter makes it the window of all views, Esc cancels; or drag with the mouse"),
+    own(Command::ZoomIn, &[ch('+'), ch('=')], "zoom in", "zoom in at the cursor (also the wheel)"),
+    own(Command::ZoomOut, &[ch('-')], "zoom out", "zoom out, up to the whole recording"),
+    own(Command::NextHot, &[ch('}')], "next event", "next collection or mark"),
+    own(Command::PreviousHot, &[ch('{')], "", "previous collection or mark"),
+    own(Command::Earlier, &[ch(','), ch('<')], "", "scroll back by a quarter of the screen"),
+    own(Command::Later, &[ch('.'), ch('>')], "", "scroll on by a quarter of the screen"),
+    own(Command::Mode, &[ch('m')], "window", "show only the window, or the whole recording"),
+    own(Command::Toggle, &[ch(' ')], "", "include or exclude this thread in all views; Enter keeps only this thread"),
 ];
 
 const HEIGHTS: u16 = 0;
@@ -179,7 +179,7 @@ impl View for Timeline {
             Command::Mode if self.span != Span::Whole => self.span = Span::Whole,
             Command::Mode if cx.filters.window().is_some() => self.span = Span::Window,
             Command::Mode => {
-                let text = "no window is chosen: v begins a selection";
+                let text = "no window: v starts a selection";
                 return vec![Act::Say(text.to_owned())];
             }
             Command::Own(HEIGHTS) => self.heights ^= true,
@@ -291,7 +291,7 @@ impl View for Timeline {
 
     fn crumb(&self, cx: &Cx<'_>) -> String {
         match self.span {
-            Span::Window if cx.filters.window().is_some() => "the window alone".to_owned(),
+            Span::Window if cx.filters.window().is_some() => "only the window".to_owned(),
             Span::Whole | Span::Window => String::new(),
             Span::Part(..) => {
                 let grid = self.grid(cx);

@@ -140,7 +140,7 @@ impl Truth {
                     hot(vec![FilterChange::Regions(vec![Region::Interpreter])])
                 }
                 Some(Concerns::Everything) | None => {
-                    let text = "this concerns no entries, threads or time in particular";
+                    let text = "this limit has no entries, threads or times to show";
                     vec![Act::Say(text.to_owned())]
                 }
                 Some(concerns) => {
@@ -149,11 +149,11 @@ impl Truth {
                     };
                     let entries = concerns.entries(cx.profile, summary);
                     if entries.is_empty() {
-                        return vec![Act::Say("no entry has such samples".to_owned())];
+                        return vec![Act::Say("no entries with such samples".to_owned())];
                     }
                     let mut acts = hot(vec![FilterChange::Entries(entries)]);
                     if matches!(concerns, Concerns::Worth(..)) {
-                        let text = "entries with such samples; they may have others, too";
+                        let text = "entries with such samples; they may also have other samples";
                         acts.push(Act::Say(text.to_owned()));
                     }
                     acts

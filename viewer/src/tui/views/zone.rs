@@ -32,17 +32,17 @@ use vmscope_symbolizer::zone::Residencies;
 #[rustfmt::skip]
 const BINDINGS: &[Binding] = &[
     own(Command::Mode, &[ch('m')], "plot/map", "samples by address, or the code zone as a map"),
-    own(Command::ZoomIn, &[ch('+'), ch('=')], "zoom", "nearer: to what is selected, else around the cursor"),
-    own(Command::ZoomOut, &[ch('-')], "", "back to what was shown before zooming in"),
-    own(Command::Select, &[ch('v')], "select", "plot: begin to select addresses, or end it"),
-    own(Command::Toggle, &[ch(' ')], "include", "plot: leave this range out, or include it again"),
-    own(Command::Earlier, &[ch(','), ch('<')], "", "map: earlier; plot: back to the zoom before"),
-    own(Command::Later, &[ch('.'), ch('>')], "", "map: later; plot: forward to the zoom after"),
-    own(Command::Sort, &[ch('s')], "step", "map: step by single changes, or by a fiftieth of the time"),
-    own(Command::NextHot, &[ch('}')], "", "the next hot place"),
-    own(Command::PreviousHot, &[ch('{')], "", "the hot place before"),
-    own(Command::Group, &[ch('b')], "next zone", "map: the next code zone"),
-    own(Command::GroupBack, &[ch('B')], "", "map: the code zone before"),
+    own(Command::ZoomIn, &[ch('+'), ch('=')], "zoom", "zoom in: to the selection, else around the cursor"),
+    own(Command::ZoomOut, &[ch('-')], "", "zoom back out"),
+    own(Command::Select, &[ch('v')], "select", "plot: start or end a selection of addresses"),
+    own(Command::Toggle, &[ch(' ')], "include", "plot: include or exclude this range"),
+    own(Command::Earlier, &[ch(','), ch('<')], "", "map: earlier; plot: previous zoom"),
+    own(Command::Later, &[ch('.'), ch('>')], "", "map: later; plot: next zoom"),
+    own(Command::Sort, &[ch('s')], "step", "map: step by change, or by 2% of the time"),
+    own(Command::NextHot, &[ch('}')], "", "next hot place"),
+    own(Command::PreviousHot, &[ch('{')], "", "previous hot place"),
+    own(Command::Group, &[ch('b')], "next zone", "map: next code zone"),
+    own(Command::GroupBack, &[ch('B')], "", "map: previous code zone"),
 ];
 
 /// The view's forms.

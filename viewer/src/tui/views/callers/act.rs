@@ -24,7 +24,7 @@ impl Callers {
             if command == Command::Cancel {
                 return Vec::new();
             }
-            let text = "no stacks were recorded: Enter shows samples without callers";
+            let text = "no caller chains recorded: Enter shows functions without callers";
             return vec![Act::Say(text.to_owned())];
         }
         match command {
@@ -105,7 +105,7 @@ impl Callers {
         let name = words::short(&function, 50);
         self.through = Some(function);
         vec![Act::Say(format!(
-            "only stacks through {name}, in this view; Esc shows all again"
+            "only stacks through {name}; Esc shows all stacks"
         ))]
     }
 
@@ -129,7 +129,7 @@ impl Callers {
 
     fn no_entry() -> Vec<Act> {
         vec![Act::Say(
-            "no sample is in it itself: it only called".to_owned(),
+            "no sample in the function itself, only in its callees".to_owned(),
         )]
     }
 

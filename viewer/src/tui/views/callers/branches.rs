@@ -17,7 +17,7 @@ use std::sync::Arc;
 use vmscope_symbolizer::calls::{CallTree, Function, FunctionId, NodeId, Through};
 
 /// Caller of a stack's outermost function.
-pub const NOBODY: &str = "(no caller: the stacks begin here)";
+pub const NOBODY: &str = "(start of the stack)";
 
 /// Width of a bar.
 const BAR: usize = 8;
@@ -298,8 +298,8 @@ impl Rows for Page<'_> {
 
     fn columns(&self, _width: u16) -> Vec<Column> {
         let function = match self.branches.up {
-            true => "function, and who called it",
-            false => "function, and what it called",
+            true => "function, with its callers",
+            false => "function, with its callees",
         };
         let shown = if self.branches.up { SELF } else { TOTAL };
         vec![

@@ -88,19 +88,19 @@ impl Callers {
         }
         let samples = &cx.profile.trace.samples;
         if samples.chains.is_empty() {
-            parts.push("no callers were recorded: what was inlined alone".to_owned());
+            parts.push("no caller chains recorded: inlined functions only".to_owned());
         } else if alone > 0 {
             let share = percent(ratio(alone, all));
             parts.push(format!("{} ({share}) without callers", count(alone)));
         }
         if samples.truncated_chains > 0 {
             let chains = some(samples.truncated_chains, "chain", "chains");
-            parts.push(format!("{chains} of the recording cut off"));
+            parts.push(format!("{chains} of the recording cut off (maximum depth)"));
         }
         let dropped = cx.profile.time_buckets.dropped();
         if dropped > 0 {
             let older = some(dropped, "older sample", "older samples");
-            parts.push(format!("{older} not kept with callers"));
+            parts.push(format!("{older} without stored callers"));
         }
         parts.join("; ")
     }
@@ -121,10 +121,9 @@ impl Callers {
             return say(&no_samples(cx), cx, frame, area);
         }
         if !self.has_chains(cx) {
-            let text = "No caller chains were recorded: which functions were called from where \
-                        is not known.\n\nRecord them with --call-graph=fp:\n\n    vmscope record \
-                        --call-graph=fp -- COMMAND\n\n(attach and top take it, too). Enter shows \
-                        what there is: functions, and what was inlined into them.";
+            let text = "No caller chains were recorded.\n\nRecord them with \
+                        --call-graph=fp:\n\n    vmscope record --call-graph=fp -- COMMAND\n\n(also \
+                        with attach and top). Enter shows functions with their inlined functions.";
             return say(text, cx, frame, area);
         }
         let Some(tree) = self.tree() else {
@@ -133,7 +132,7 @@ impl Callers {
         if tree.is_empty() {
             let text = match &self.through {
                 Some(through) if self.all() > 0 => format!(
-                    "No stack among these samples goes through {}. Esc shows all of them.",
+                    "No stack of these samples goes through {}. Esc shows all stacks.",
                     words::full(through)
                 ),
                 _ => no_samples(cx),
@@ -255,8 +254,8 @@ impl Callers {
         let share = percent(ratio(branch.own, self.all()));
         let samples = some(branch.own, "sample", "samples");
         let of = match branch.total {
-            Some(_) => "of its own",
-            None => "came this way",
+            Some(_) => "in the function itself",
+            None => "on this path",
         };
         (name, format!("{samples} {of}, {share} of all"))
     }
@@ -324,12 +323,12 @@ fn draw_around(
         }
     };
     let callers = around.map(|around| around.callers.clone());
-    list(frame, "callers, of its samples", callers, pane(0));
+    list(frame, "callers (share of its samples)", callers, pane(0));
     let callees = around.map(|around| {
         let callees = around.callees.iter();
         callees.map(|&(id, samples)| (Some(id), samples)).collect()
     });
-    list(frame, "called from it, of its samples", callees, pane(2));
+    list(frame, "callees (share of its samples)", callees, pane(2));
     let middle = pane(1);
     let [letter, (_, short)] = name(Some(function), middle.columns().saturating_sub(2));
     let numbers = |what: &str, samples: u64| {
@@ -337,7 +336,7 @@ fn draw_around(
         vec![(Role::Text, format!("{share} {what} {}", count(samples)))]
     };
     let recursive = match counts.recursive {
-        true => "calls itself: each stack counts once",
+        true => "recursive: each stack counts once",
         false => "",
     };
     let lines = [

@@ -122,7 +122,7 @@ fn only_stacks_through_a_function() {
     let mut driven = open(screens::native(), SIZES[0]);
     driven.keys("/relax<Enter>t");
     assert!(
-        driven.screen().contains("Esc shows all again"),
+        driven.screen().contains("Esc shows all stacks"),
         "{}",
         driven.screen()
     );

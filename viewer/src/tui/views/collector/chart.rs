@@ -71,7 +71,7 @@ pub fn draw(
     }
     let lengths = || all.rows.iter().filter_map(|row| row.length());
     let (Some(shortest), Some(longest)) = (lengths().min(), lengths().max()) else {
-        let text = "of none both ends were observed".to_owned();
+        let text = "no collection was observed from begin to end".to_owned();
         return pane.line(frame, 1, &[(Role::Dim, text)]);
     };
     let log = |ns: u64| (ns.max(1) as f64).ln();

@@ -20,49 +20,47 @@ pub fn why(cx: &Cx<'_>, all: &Collections) -> [String; 2] {
     let has_any = !cx.profile.trace.collections.is_empty();
     let (why, help) = match (window, threads) {
         (Some(_), None) if has_any => (
-            "No collection lies in this window of time.",
+            "No collection in this window.",
             "x removes the newest filter, X all of them.",
         ),
         (None, Some(_)) if has_any => (
-            "No collection is of these threads' processes.",
+            "No collection in the processes of these threads.",
             "x removes the newest filter, X all of them.",
         ),
         (Some(_), Some(_)) if has_any => (
-            "No collection of these threads' processes lies in this window of time.",
+            "No collection in this window, in the processes of these threads.",
             "x removes the newest filter, X all of them.",
         ),
         _ if all.tells => match all.counted {
             Some(number) if number > 0.0 => {
                 let counted = counted(all).unwrap_or_default();
                 let why = format!(
-                    "The VM counts {counted} here, none of which was seen singly: \
-                     looks at it fell between them."
+                    "The VM counts {counted} here, none of them individually observed (too short)."
                 );
                 return [why, String::new()];
             }
             _ => (
-                "No collection happened while this was recorded: the VM tells of them, and counts \
-                 none.",
+                "The VM counts no collection during this recording.",
                 "Record for longer, or with a smaller heap (java -Xmx…).",
             ),
         },
         _ if cx.profile.is_native() => (
-            "This is a native program: it has no collector that vmscope knows of.",
-            "Collections are told by JVMs: `vmscope attach PID` of a running one, or `vmscope \
-             record -- java …`.",
+            "This native program has no known collector.",
+            "vmscope shows collections of JVMs: `vmscope attach PID` or `vmscope record -- java \
+             …`.",
         ),
         _ if kind == "HotSpot" => (
-            "This JVM told nothing of its collections: its perf data are off or could not be \
-             read, or it was over before.",
-            "Start it without -XX:-UsePerfData; 9 says what could not be read.",
+            "No data on collections: the JVM's perf data are off or unreadable, or the JVM ended \
+             too early.",
+            "Start the JVM without -XX:-UsePerfData; 9 shows the reason.",
         ),
         _ => {
             let vm = if kind.is_empty() { "this VM" } else { kind };
             let why = format!(
-                "What vmscope reads of {vm} tells nothing of single collections; its samples are \
-                 known all the same."
+                "vmscope does not read individual collections of {vm}, only samples in the \
+                 collector."
             );
-            let help = "Where in time they were, the timeline shows (4).".to_owned();
+            let help = "The timeline (4) shows these samples over time.".to_owned();
             return [why, help];
         }
     };
@@ -90,11 +88,7 @@ pub fn draw(cx: &Cx<'_>, all: &Collections, area: Rect, frame: &mut Frame<'_>) {
     lines.push(Vec::new());
     match all.inside.samples() {
         0 if all.total == 0 => put(&mut lines, Role::Dim, &no_samples(cx)),
-        0 => put(
-            &mut lines,
-            Role::Dim,
-            "No sample is in a collector, either.",
-        ),
+        0 => put(&mut lines, Role::Dim, "No samples in the collector."),
         total => {
             let samples = some(total, "sample is", "samples are");
             let title = format!(" {samples} in the collector, by part");

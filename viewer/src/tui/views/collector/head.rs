@@ -14,7 +14,7 @@ use vmscope_symbolizer::Region;
 pub fn draw(cx: &Cx<'_>, all: &Collections, pane: &Pane<'_>, frame: &mut Frame<'_>) {
     let seen = count(all.rows.len() as u64);
     let counted = match counted(all) {
-        Some(counted) => format!(" {counted} by the VM's count, {seen} seen"),
+        Some(counted) => format!(" {counted} counted by the VM, {seen} observed"),
         None => format!(" {}", observed(all)),
     };
     let of = match all.narrowed {
@@ -26,7 +26,7 @@ pub fn draw(cx: &Cx<'_>, all: &Collections, pane: &Pane<'_>, frame: &mut Frame<'
         let elapsed = to.since(from).as_secs_f64().max(1e-9);
         format!(", {:.0} ms ({})", ns / 1e6, percent(ns / 1e9 / elapsed))
     });
-    let whole = format!(", {} whole{took}", count(all.observed));
+    let whole = format!(", {} fully timed{took}", count(all.observed));
     let bits = [(Role::Strong, counted + of), (Role::Text, whole)];
     pane.line(frame, 0, &bits);
     if all.total == 0 {

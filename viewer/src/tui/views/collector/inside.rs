@@ -46,8 +46,8 @@ pub fn draw(
     };
     let seen = || format!("{} was observed", row.seen());
     let how = match row.stops {
-        true => "the world stands still",
-        false => "beside the program",
+        true => "stops the program",
+        false => "concurrent",
     };
     let remark = format!(
         "at {:.3} s, {}, {how}",
@@ -63,7 +63,7 @@ pub fn draw(
     let mut lines: Vec<Vec<Bit>> = Vec::new();
     let name = pane.columns().saturating_sub(10 + 10 + 7 + 3);
     lines.push(match inside.phases.as_slice() {
-        [] => one(Role::Dim, " no phase of it was observed".to_owned()),
+        [] => one(Role::Dim, " no phase details".to_owned()),
         _ => {
             let phase = text::name("phase", name);
             let head = format!(" {phase}{:>10}{:>10}{:>8}", "begin", "length", "samples");
@@ -86,11 +86,11 @@ pub fn draw(
         ]);
     }
     if inside.left_out > 0 {
-        let text = format!(" ({} more phases are not shown)", inside.left_out);
+        let text = format!(" ({} more phases)", inside.left_out);
         lines.push(one(Role::Dim, text));
     }
     if inside.is_older {
-        let text = " it began before the samples that are kept";
+        let text = " began before the oldest stored sample";
         lines.push(one(Role::Warning, text.to_owned()));
     }
     if let Some(samples) = inside.samples.as_ref().filter(|all| all.samples() > 0) {

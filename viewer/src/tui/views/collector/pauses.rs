@@ -21,12 +21,12 @@ pub fn draw(all: &Collections, pane: &Pane<'_>, frame: &mut Frame<'_>) {
     let pauses = some(all.pauses.len() as u64, "pause", "pauses");
     let whole = count(all.observed);
     let remark = match counted(all) {
-        Some(counted) => format!("{pauses} in {whole} observed of {counted}"),
+        Some(counted) => format!("{pauses} in {whole} fully timed of {counted}"),
         None => format!("{pauses} in {}", observed(all)),
     };
     pane.heading(frame, "Pauses", &remark);
     if all.pauses.is_empty() {
-        let text = "no pause was observed from its begin to its end".to_owned();
+        let text = "no pause was fully timed".to_owned();
         return pane.line(frame, 1, &[(Role::Dim, text)]);
     }
     pane.line(frame, 1, &[(Role::Strong, pauses_in_words(&all.pauses))]);

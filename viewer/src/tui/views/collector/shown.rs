@@ -64,7 +64,7 @@ pub fn shown(
         }));
         parts.push(Part::Table(table));
         if let Some(inside) = &inside.samples {
-            parts.extend(samples("Samples inside it", inside));
+            parts.extend(samples("Samples by part", inside));
         }
     }
     let title = "Collector".to_owned();
@@ -108,7 +108,7 @@ fn over_time(cx: &Cx<'_>, all: &Collections) -> Chart {
     }
     let (from, to) = all.window;
     Chart::Histogram {
-        title: "Collections: duration in ms, and the heap that was left".to_owned(),
+        title: "Collections: duration in ms, and heap after the collection".to_owned(),
         axis: Axis {
             name: "seconds".to_owned(),
             labels: [from, to]

@@ -17,8 +17,8 @@ fn collections_are_a_table_a_chart_and_a_distribution() {
         driven.golden(&format!("collector-java-{columns}x{rows}"));
         let screen = driven.screen();
         for said in [
-            "27 collections by the VM's count",
-            "25 seen",
+            "27 collections counted by the VM",
+            "25 observed",
             "1,916 samples",
             "y young",
         ] {
@@ -52,10 +52,7 @@ fn where_nothing_is_told_it_says_why() {
     open(screens::node(), SIZES[2]).golden("collector-node-200x60");
     let mut driven = open(screens::java(), SIZES[0]);
     let screen = driven.keys(":window: from<Enter>15.1-15.9<Enter>").screen();
-    assert!(
-        screen.contains("No collection lies in this window"),
-        "{screen}"
-    );
+    assert!(screen.contains("No collection in this window"), "{screen}");
 }
 
 #[test]
@@ -182,7 +179,7 @@ fn collections_of_processes_that_are_left_out_are_not_shown() {
     // Only the thread of the process without collections.
     let screen = driven.keys("8/the other<Enter>f6").screen();
     assert!(
-        screen.contains("No collection is of these threads' processes"),
+        screen.contains("No collection in the processes of these threads"),
         "{screen}"
     );
 }

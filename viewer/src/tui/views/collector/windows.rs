@@ -12,7 +12,7 @@ impl Collector {
         match row.span() {
             Some(span) => vec![Act::FilterChange(FilterChange::Window(Some(span)))],
             None => vec![Act::Say(format!(
-                "{} of this collection was observed: it has no window",
+                "{} of this collection was observed: no window",
                 row.seen()
             ))],
         }
@@ -46,7 +46,7 @@ impl Collector {
             Some((distance(from).filter(|_| is_shown)?, (from, to), one))
         });
         let Some((_, span, one)) = spans.min_by_key(|(distance, ..)| *distance) else {
-            return vec![Act::Say("there is no further collection".to_owned())];
+            return vec![Act::Say("no further collection".to_owned())];
         };
         self.table.expect(Row::key_of(one));
         vec![Act::FilterChange(FilterChange::Window(Some(span)))]

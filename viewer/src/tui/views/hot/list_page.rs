@@ -214,7 +214,7 @@ impl<'a> Page<'a> {
                     None => range_name(self.profile, site),
                 };
                 let name = name.map(|name| if is_near { format!("~{name}") } else { name });
-                name.unwrap_or_else(|| "(place not known)".to_owned())
+                name.unwrap_or_else(|| "(place unknown)".to_owned())
             }
             (_, Some(entry)) => name_of(self.profile, &self.entries.namesakes, entry),
             (_, None) => self.group(row).name.to_string(),
@@ -247,7 +247,7 @@ impl<'a> Page<'a> {
                     return format!("{INLINED}{}", inlined_name(frame).label(columns));
                 }
                 let name = range_label(self.profile, site, room.width);
-                name.unwrap_or_else(|| "(place not known)".to_owned())
+                name.unwrap_or_else(|| "(place unknown)".to_owned())
             }
             _ => room.label.to_owned(),
         }
@@ -258,7 +258,7 @@ impl<'a> Page<'a> {
         let mut parts = vec![self.full_name(row)];
         if let Some(whole) = self.whole(row).filter(|whole| *whole > 0) {
             let share = ratio(self.samples(row), whole) * 100.0;
-            parts.push(format!("{share:.1}% of what it is in"));
+            parts.push(format!("{share:.1}% of its parent"));
         }
         if let Some(samples) = self.inclusive(row) {
             let share = ratio(samples, self.entries.total) * 100.0;

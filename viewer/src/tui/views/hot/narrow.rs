@@ -19,7 +19,7 @@ pub fn narrow(cx: &Cx<'_>, matrix: &Matrix, (row, column): (Option<u32>, Option<
         (None, None) => matrix.total,
     };
     if samples == 0 {
-        return vec![Act::Say("there are no samples in this cell".to_owned())];
+        return vec![Act::Say("no samples in this cell".to_owned())];
     }
     let category = category.map(|(_, item)| item);
     let mut acts = Vec::new();
@@ -27,7 +27,7 @@ pub fn narrow(cx: &Cx<'_>, matrix: &Matrix, (row, column): (Option<u32>, Option<
     let other = |what: &str| {
         let more = some(all.saturating_sub(samples), "sample", "samples");
         Act::Say(format!(
-            "filters go by where a sample fell: {more} of {what} are shown, too"
+            "the filter also shows {more} of {what} (filters select code, not callers)"
         ))
     };
     let mut own = None;
@@ -50,11 +50,11 @@ pub fn narrow(cx: &Cx<'_>, matrix: &Matrix, (row, column): (Option<u32>, Option<
             acts.push(other("others"));
         }
         Some(Row::Compiled(name)) => {
-            let text = format!("{name} has no samples of its own, only of its compilers");
+            let text = format!("{name} has no own samples, only samples of its compilation");
             return vec![Act::Say(text)];
         }
         Some(Row::Nobody(_)) => {
-            let text = "choose a cell of this row: whose samples are is no filter";
+            let text = "select a cell of this row: this row alone is no filter";
             return vec![Act::Say(text.to_owned())];
         }
         None => {}

@@ -59,7 +59,7 @@ fn nothing_is_said_to_be_so() {
         Driven::open(empty.clone(), size).keys("2").golden(&name);
     }
     let mut driven = Driven::open(empty, SIZES[0]);
-    assert!(driven.keys("2m").screen().contains("no samples"));
+    assert!(driven.keys("2m").screen().contains("No samples"));
     let screen = java(SIZES[0])
         .keys(":window: from<Enter>15.2-15.8<Enter>")
         .screen();
@@ -83,7 +83,7 @@ fn search_finds_what_groups_hide() {
     assert!(details(&mut driven).contains("clear_page_erms"));
     assert!(driven.screen().contains("▾ kernel"));
     let screen = driven.keys("/no such thing").screen();
-    assert!(screen.contains("nothing here is called"), "{screen}");
+    assert!(screen.contains("no match for"), "{screen}");
 }
 
 #[test]
@@ -190,7 +190,7 @@ fn rows_expand_and_collapse_in_place() {
     let open = driven.keys("<Right>").screen();
     assert!(open.contains("~4 (line 41)"), "{open}");
     // Into the group, then out again.
-    assert!(details(driven.keys("<Right><Right>")).contains("% of what it is in"));
+    assert!(details(driven.keys("<Right><Right>")).contains("% of its parent"));
     driven.keys("<Left>");
     assert_eq!(driven.screen(), open);
     assert_eq!(driven.keys("<Left>").screen(), closed);
@@ -358,10 +358,7 @@ fn a_cell_is_a_filter_where_filters_can_tell() {
     let cell = details(driven.keys("mj<Right><Right><Right><Right>"));
     assert!(cell.contains("compiler × "), "{cell}");
     let screen = driven.keys("<Enter>").screen();
-    assert!(
-        screen.contains("filters go by where a sample fell"),
-        "{screen}"
-    );
+    assert!(screen.contains("the filter also shows"), "{screen}");
     assert!(screen.contains(" compiler ✕"), "{screen}");
     // A thread's are.
     let screen = java(SIZES[2]).keys("mmm<Right><Enter>").screen();

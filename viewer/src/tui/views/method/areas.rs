@@ -147,7 +147,7 @@ impl Method {
         if page.items.is_empty() {
             let text = match self.calls.is_pending() {
                 true => "  counting calls ...",
-                false => "  no place in it has samples",
+                false => "  no line has samples",
             };
             let line = (Role::Dim, text.to_owned());
             pane(areas.listing).line(frame, 1, &[line]);

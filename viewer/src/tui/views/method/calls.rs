@@ -156,14 +156,14 @@ pub fn title(shows: Shows, calls: &Calls, cx: &Cx<'_>, focused: bool) -> String 
     let all = some(calls.samples, "sample", "samples");
     let rest = match shows {
         Shows::Callees => format!("{} in itself", count(calls.own)),
-        _ => format!("{} of no known caller", count(calls.outermost)),
+        _ => format!("{} without a known caller", count(calls.outermost)),
     };
     let samples = &cx.profile.trace.samples;
     let note = if cx.profile.trace.chains.is_empty() {
-        "; no chains were recorded (--call-graph=fp does): inlining alone is known".to_owned()
+        "; inlined callers only (--call-graph=fp records all)".to_owned()
     } else if samples.truncated_chains > 0 {
         let cut = some(samples.truncated_chains, "chain", "chains");
-        format!("; {cut} of the recording were cut off")
+        format!("; {cut} of the recording cut off (maximum depth)")
     } else {
         String::new()
     };
@@ -172,5 +172,5 @@ pub fn title(shows: Shows, calls: &Calls, cx: &Cx<'_>, focused: bool) -> String 
         false => cx.theme.sign("─", "-"),
     };
     let name = shows.name();
-    format!("{mark} {name}: of {all} with the method on the stack, {rest}{note}")
+    format!("{mark} {name}: {all} with the method on the stack, {rest}{note}")
 }

@@ -2,7 +2,7 @@
 
 use super::sides::Side;
 use super::versions::Versions;
-use crate::annotate::layout::tier_name;
+use crate::annotate::layout::{tier_name, tiers_title};
 use crate::annotate::limits::{SKID, limits};
 use crate::present::numbers::{count, percent, ratio, some};
 use crate::present::shorten::Name;
@@ -40,8 +40,8 @@ pub fn figures(found: &Found, calls: Option<&Calls>) -> String {
     });
     if all == 0 {
         return match inclusive.filter(|_| calls.is_some_and(|calls| calls.samples > 0)) {
-            Some(inclusive) => format!("0 samples of its own; {inclusive}"),
-            None => "no sample that the filters take is in it".to_owned(),
+            Some(inclusive) => format!("no own samples; {inclusive}"),
+            None => "no samples match the filters".to_owned(),
         };
     }
     let error = annotation
@@ -59,13 +59,15 @@ pub fn figures(found: &Found, calls: Option<&Calls>) -> String {
     )];
     parts.extend(inclusive);
     if own < all {
-        parts.push(format!("{} of them in what was inlined", count(all - own)));
+        parts.push(format!("{} of them in inlined methods", count(all - own)));
     }
     let named = annotation.tiers.iter().any(|tier| !tier.name.is_empty());
     if named || annotation.tiers.len() > 1 {
+        let title = tiers_title(&annotation.tiers);
         let tiers = annotation.tiers.iter();
         let tiers = tiers.map(|tier| format!("{} {}", tier_name(tier), count(tier.samples)));
-        parts.push(format!("ran as {}", tiers.collect::<Vec<_>>().join(", ")));
+        let tiers = tiers.collect::<Vec<_>>().join(", ");
+        parts.push(format!("{title}: {tiers}"));
     }
     if !annotation.into.is_empty() {
         let into = annotation.into.iter().take(MAX_INTO);
@@ -147,7 +149,7 @@ pub fn lines(found: &Found, calls: Option<&Calls>, cx: &Cx<'_>) -> Vec<Bit> {
     {
         let more = match limits.len() - 1 {
             0 => String::new(),
-            more => format!(" (and {more} more: y copies all)"),
+            more => format!(" ({more} more: y copies all)"),
         };
         lines.push(line(Role::Warning, &format!("! {first}{more}")));
     }

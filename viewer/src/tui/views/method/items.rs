@@ -193,7 +193,7 @@ impl<'a> Out<'a> {
         self.note(What::Heading, format!("{count}: receiver -> method"));
         for case in cases {
             let unless = |text: &str| {
-                let text = if text.is_empty() { "(not known)" } else { text };
+                let text = if text.is_empty() { "(unknown)" } else { text };
                 text.to_owned()
             };
             let text = format!("  {} -> {}", unless(&case.class), unless(&case.target));
@@ -239,7 +239,7 @@ impl<'a> Out<'a> {
         let annotation = self.annotation;
         for (file, rows) in by_file(annotation) {
             let name = if file.is_empty() {
-                "(file not known)"
+                "(file unknown)"
             } else {
                 file
             };

@@ -7,15 +7,15 @@ use vmscope_symbolizer::annotate::Origin;
 
 #[rustfmt::skip]
 pub(super) const BINDINGS: &[Binding] = &[
-    own(Command::NextHot, &[ch('}')], "hot", "the next hot line"),
-    own(Command::PreviousHot, &[ch('{')], "", "the hot line before"),
-    own(Command::Toggle, &[ch(' ')], "fold", "fold or unfold what was inlined here"),
-    own(Command::Later, &[ch('.'), ch('>')], "version", "the method's next version alone; behind the last, all together"),
-    own(Command::Earlier, &[ch(','), ch('<')], "", "the version before it alone"),
-    own(Command::Compare, &[ch('v')], "beside", "two versions side by side, more where there is room; . and , change the second one"),
-    own(Command::Reverse, &[ch('V')], "", "side by side: the first and the second change places"),
-    own(Command::Group, &[ch('b')], "calls", "callers, callees, neither; Enter goes to one, ← back to the listing"),
-    own(Command::GroupBack, &[ch('B')], "", "the same, backwards"),
+    own(Command::NextHot, &[ch('}')], "hot", "next hot line"),
+    own(Command::PreviousHot, &[ch('{')], "", "previous hot line"),
+    own(Command::Toggle, &[ch(' ')], "fold", "fold or unfold inlined methods of this line"),
+    own(Command::Later, &[ch('.'), ch('>')], "version", "next version of the method; after the last, all versions"),
+    own(Command::Earlier, &[ch(','), ch('<')], "", "previous version"),
+    own(Command::Compare, &[ch('v')], "compare", "compare two versions side by side; . and , change the second"),
+    own(Command::Reverse, &[ch('V')], "", "side by side: swap the two versions"),
+    own(Command::Group, &[ch('b')], "calls", "show callers, callees or neither; Enter opens one, ← returns to the listing"),
+    own(Command::GroupBack, &[ch('B')], "", "the same in reverse order"),
     own(Command::Mode, &[ch('m')], "machine", "show or hide the offsets of the machine code"),
 ];
 
@@ -38,7 +38,7 @@ impl Method {
             Command::PreviousHot => return self.jump(Find::Previous, cx),
             Command::Later | Command::Earlier => {
                 if self.versions(cx).all.is_empty() {
-                    let text = "native code has no versions, nor has what is in no code zone";
+                    let text = "only JIT code has versions";
                     return vec![Act::Say(text.to_owned())];
                 }
                 let later = command == Command::Later;
@@ -95,7 +95,7 @@ impl Method {
     /// Puts versions side by side, or ends that.
     fn compare(&mut self, cx: &Cx<'_>) -> Vec<Act> {
         if !self.versions(cx).is_several() {
-            let text = "there is one version of it: nothing to put beside it";
+            let text = "only one version: nothing to compare";
             return vec![Act::Say(text.to_owned())];
         }
         self.beside.on = !self.beside.on;
@@ -111,7 +111,7 @@ impl Method {
         self.beside.swap(all, self.origin);
         let said = match self.pair() {
             Some(_) => self.pair_in_words(cx),
-            None => "v puts versions side by side".to_owned(),
+            None => "v compares versions side by side".to_owned(),
         };
         vec![Act::Say(said)]
     }
@@ -123,7 +123,7 @@ impl Method {
                 let [first, second] = [first, second].map(|origin| versions.label_of(origin));
                 format!("{first} beside {second}")
             }
-            None => "all versions together".to_owned(),
+            None => "all versions".to_owned(),
         }
     }
 
@@ -142,7 +142,7 @@ impl Method {
             Some(version) if page.sides.is_empty() => {
                 format!("machine code of {}", self.versions(cx).label(version))
             }
-            _ => "machine code of each".to_owned(),
+            _ => "machine code of both".to_owned(),
         };
         vec![Act::Say(said)]
     }
@@ -172,14 +172,14 @@ impl Method {
         };
         let versions = self.versions(cx);
         if versions.is_several() {
-            line(Own::Version(None), "version: all together".to_owned());
+            line(Own::Version(None), "version: all".to_owned());
         }
         for version in versions.all {
             let text = format!("version: {}", versions.label(version));
             line(Own::Version(Some(version.origin)), text);
         }
-        line(Own::Fold(true), "unfold all that was inlined".to_owned());
-        line(Own::Fold(false), "fold all that was inlined".to_owned());
+        line(Own::Fold(true), "unfold all inlined methods".to_owned());
+        line(Own::Fold(false), "fold all inlined methods".to_owned());
         for candidate in self.hottest.get().into_iter().flatten() {
             let text = format!("method {}", candidate.label);
             line(Own::Method(candidate.subject.clone()), text);

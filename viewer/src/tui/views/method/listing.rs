@@ -334,7 +334,7 @@ impl Rows for Page<'_> {
             _ => (7, 6, TEXT_BESIDE),
         };
         columns.extend([
-            Column::right("moved", "", moved).rank(1),
+            Column::right("+/- pp", "", moved).rank(1),
             Column::right("callees", name_of_called, called).rank(1),
             Column::left("", "", bracket),
             Column::right(self.number, self.number, number),

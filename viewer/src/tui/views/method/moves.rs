@@ -54,7 +54,7 @@ impl Method {
     /// Shows another method.
     pub(super) fn go(&mut self, subject: &Subject, cx: &Cx<'_>) -> Vec<Act> {
         if self.subject.as_ref() == Some(subject) {
-            return vec![Act::Say("this is the method that is shown".to_owned())];
+            return vec![Act::Say("this method is already shown".to_owned())];
         }
         let entries = entries_of_subject(cx.profile, subject);
         self.in_calls = false;
@@ -76,7 +76,7 @@ impl Method {
         let hot = self.page(cx).hot();
         let is_hot = |at: usize| hot.binary_search(&at).is_ok();
         let Some(at) = next_match(self.items.len(), from, from, find, is_hot) else {
-            return vec![Act::Say("no line of it has samples".to_owned())];
+            return vec![Act::Say("no line has samples".to_owned())];
         };
         self.in_calls = false;
         self.select(at, cx);
@@ -97,7 +97,7 @@ impl Method {
             said = figures(item.counts.own, page.samples);
         }
         let (number, all) = (hot.partition_point(|&other| other <= at), hot.len());
-        vec![Act::Say(format!("hot range {number} of {all}: {said}"))]
+        vec![Act::Say(format!("hot line {number} of {all}: {said}"))]
     }
 
     pub(super) fn choose(&mut self, origin: Option<Origin>, cx: &Cx<'_>) -> Vec<Act> {
@@ -105,7 +105,7 @@ impl Method {
             (Some(_), Some(origin)) => {
                 let all = self.found.get().map_or(&[][..], |found| &found.versions);
                 self.beside.put(all, self.origin, origin);
-                format!("beside it {}", self.versions(cx).label_of(origin))
+                format!("second version: {}", self.versions(cx).label_of(origin))
             }
             (_, Some(origin)) => {
                 self.origin = Some(origin);
@@ -114,7 +114,7 @@ impl Method {
             (_, None) => {
                 self.origin = None;
                 self.beside.on = false;
-                "all versions together".to_owned()
+                "all versions".to_owned()
             }
         };
         vec![Act::Say(said)]
@@ -158,7 +158,7 @@ impl Method {
         };
         let entries = entries_of_subject(cx.profile, &subject);
         if entries.is_empty() {
-            let text = "no sample is in the method itself: a filter would leave none";
+            let text = "no samples in the method itself: the filter would leave none";
             return vec![Act::Say(text.to_owned())];
         }
         vec![Act::FilterChange(FilterChange::Entries(entries))]

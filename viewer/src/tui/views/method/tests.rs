@@ -51,12 +51,12 @@ fn the_worst_of_names_disturb_nothing() {
 fn keys_walk_hot_lines_versions_and_calls() {
     let mut driven = Driven::open(screens::java(), SIZES[0]);
     let screen = driven.keys("3}").screen();
-    assert!(screen.contains("hot range "), "{screen}");
+    assert!(screen.contains("hot line "), "{screen}");
     assert!(driven.keys(".").screen().contains(" only "));
-    // Before the first version are all of them.
-    assert!(driven.keys(",").screen().contains("all versions together"));
-    assert!(driven.keys("b").screen().contains("callers: of "));
-    assert!(driven.keys("b").screen().contains("callees: of "));
+    // A step back from the first version shows all versions.
+    assert!(driven.keys(",").screen().contains("all versions"));
+    assert!(driven.keys("b").screen().contains("callers: "));
+    assert!(driven.keys("b").screen().contains("callees: "));
     let screen = driven.keys("b").screen();
     assert!(!screen.contains("s: of "), "{screen}");
     // Enter on a caller goes there, and `[` back.
@@ -130,12 +130,15 @@ fn versions_are_side_by_side() {
 fn missing_machine_code_is_explained() {
     let mut driven = opened("Parser.token", SIZES[2]);
     let screen = driven.keys(":version: interpreted<Enter>m").screen();
-    assert!(screen.contains("it was interpreted only"), "{screen}");
+    assert!(
+        screen.contains("the method was interpreted only"),
+        "{screen}"
+    );
     let screen = driven.keys(":version: inlined<Enter>m").screen();
-    assert!(screen.contains("it ran inlined only"), "{screen}");
+    assert!(screen.contains("the method ran inlined only"), "{screen}");
     let mut driven = Driven::open(screens::native(), SIZES[2]);
     let screen = driven.keys("3m").screen();
-    assert!(screen.contains("for JIT code only"), "{screen}");
+    assert!(screen.contains("of JIT code only"), "{screen}");
 }
 
 #[test]
@@ -160,20 +163,20 @@ fn keys_choose_which_versions_are_side_by_side() {
     assert_eq!(crumb(driven.keys(",,,")), seen[0]);
     let screen = driven.keys("}").screen();
     assert!(
-        screen.contains("hot range ") && screen.contains("; C1 profiling "),
+        screen.contains("hot line ") && screen.contains("; C1 profiling "),
         "{screen}"
     );
     // The palette's version goes beside the one that stays.
     assert!(crumb(driven.keys(":version: interpreted<Enter>")).contains("C2 beside interpreted"));
     let screen = driven.keys("v").screen();
-    assert!(screen.contains("all versions together"), "{screen}");
+    assert!(screen.contains("all versions"), "{screen}");
     assert!(!crumb(&mut driven).contains("beside"));
     // A version that is shown alone is the one that stays.
     assert!(crumb(driven.keys(".v")).contains("interpreted beside "));
     // A method that has one version only has nothing beside it.
     let mut driven = Driven::open(screens::cog(), SIZES[0]);
     let screen = driven.keys("3v").screen();
-    assert!(screen.contains("nothing to put beside it"), "{screen}");
+    assert!(screen.contains("nothing to compare"), "{screen}");
 }
 
 /// The listing that is exported, as CSV.

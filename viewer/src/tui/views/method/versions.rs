@@ -93,18 +93,17 @@ impl<'a> Versions<'a> {
         });
         let is_code = |version: &Version| matches!(version.origin, Origin::Code(_));
         if shown.clone().any(is_code) {
-            return "the machine code of these lines is unknown: the VM told no map of it";
+            return "the VM reported no machine code for these lines";
         }
         if shown
             .clone()
             .any(|version| version.origin == Origin::Elsewhere)
         {
-            return "it ran inlined only: its machine code is in the methods that it was inlined \
-                    into";
+            return "the method ran inlined only: its machine code is in its callers";
         }
         match shown.next() {
-            Some(_) => "it was interpreted only: it has no machine code",
-            None => "machine code is shown for JIT code only",
+            Some(_) => "the method was interpreted only: no machine code",
+            None => "vmscope shows machine code of JIT code only",
         }
     }
 
@@ -257,7 +256,7 @@ impl Rows for Versions<'_> {
         let Some(version) = row.checked_sub(1).map(|at| &self.all[at]) else {
             return match (column, self.are_newest) {
                 (NAME, true) => Value::Text("the newest".to_owned()),
-                (NAME, false) => Value::Text("all together".to_owned()),
+                (NAME, false) => Value::Text("all versions".to_owned()),
                 (SAMPLES, _) => Value::Count(self.samples()),
                 _ => Value::Empty,
             };

@@ -16,7 +16,7 @@ use vmscope_symbolizer::Summary;
 /// VM with version; command.
 pub fn subject(cx: &Cx<'_>) -> (String, String) {
     let Some(session) = &cx.profile.trace.session else {
-        return ("a recording of nothing".to_owned(), String::new());
+        return ("an empty recording".to_owned(), String::new());
     };
     let vm = &session.vm;
     let what = if vm.kind == "native" {
@@ -68,7 +68,7 @@ pub fn delivery(cx: &Cx<'_>, summary: &Summary) -> String {
             let share = percent(summary.total as f64 / promised);
             format!("{samples}, {share} of {} expected", whole(promised))
         }
-        _ => format!("{samples}, of an unknown number expected"),
+        _ => format!("{samples} (expected number unknown)"),
     };
     let session = cx.profile.trace.session.as_ref();
     match (summary.cpu_used(), session) {
@@ -117,7 +117,7 @@ pub fn draw(cx: &Cx<'_>, pane: &Pane<'_>, frame: &mut Frame<'_>) {
         return;
     };
     let window = match cx.filters.window() {
-        Some((from, to)) => format!(", in {:.3} s of time", to.since(from).as_secs_f64()),
+        Some((from, to)) => format!(", in a window of {:.3} s", to.since(from).as_secs_f64()),
         None => String::new(),
     };
     let delivered = format!(" {}{window}", delivery(cx, summary));
@@ -145,19 +145,15 @@ pub fn draw(cx: &Cx<'_>, pane: &Pane<'_>, frame: &mut Frame<'_>) {
 pub fn truth(digest: &Digest, pane: &Pane<'_>, frame: &mut Frame<'_>) {
     let all = digest.truth.len();
     if all == 0 {
-        let text = " Nothing is known to limit the truth of this.".to_owned();
+        let text = " Accuracy: no known limits".to_owned();
         return pane.line(frame, 0, &[(Role::Dim, text)]);
     }
     let room = pane.rows();
     let has_title = room > all.min(3);
     let mut row = 0;
     if has_title {
-        let limits = some(all as u64, "thing limits", "things limit");
-        pane.heading(
-            frame,
-            &format!(" {limits} the truth of this"),
-            "9 shows all",
-        );
+        let limits = some(all as u64, "limit", "limits");
+        pane.heading(frame, &format!(" Accuracy: {limits}"), "9 shows all");
         row = 1;
     }
     let last = room.saturating_sub(1);

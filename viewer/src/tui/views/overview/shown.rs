@@ -29,7 +29,7 @@ pub(super) fn shown(
     let of_newest = cx.summary.map_or(0, |summary| summary.total);
     let of = |samples, total| Value::Share(ratio(samples, total));
     let share = |samples| of(samples, digest.total);
-    let mut truth = Table::new("What limits the truth", &[">samples", "what", "helps"]);
+    let mut truth = Table::new("Accuracy", &[">samples", "what", "helps"]);
     for line in &digest.truth {
         truth.rows.push(vec![
             line.samples.map_or(Value::Empty, Value::Count),

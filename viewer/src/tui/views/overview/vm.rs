@@ -55,9 +55,13 @@ pub fn compilers(told: Option<&Compilers>, dropped: u64, pane: &Pane<'_>, frame:
         return pane.line(frame, 1, &[(Role::Dim, format!(" {text}"))]);
     };
     // Dropped samples have no compiled method.
-    let kept = if dropped > 0 { " of those kept" } else { "" };
+    let kept = if dropped > 0 {
+        " of the stored samples"
+    } else {
+        ""
+    };
     let seen = format!(
-        "{}{kept}, {} while a method was seen",
+        "{}{kept}, {} during an observed compilation",
         some(told.samples, "sample", "samples"),
         percent(ratio(told.told, told.samples))
     );
@@ -103,9 +107,13 @@ pub fn compilers(told: Option<&Compilers>, dropped: u64, pane: &Pane<'_>, frame:
 
 /// Draws the VM's figures.
 pub fn vm_figures(digest: &Digest, pane: &Pane<'_>, frame: &mut Frame<'_>) {
-    pane.heading(frame, " Heap, code cache, compilations", "as the VM tells");
+    pane.heading(
+        frame,
+        " Heap, code cache, compilations",
+        "reported by the VM",
+    );
     if digest.figures.is_empty() {
-        let text = " this VM tells no figures".to_owned();
+        let text = " this VM reports no figures".to_owned();
         return pane.line(frame, 1, &[(Role::Dim, text)]);
     }
     for (index, (section, name, value)) in digest.figures.iter().enumerate() {

@@ -28,7 +28,9 @@ pub(super) fn all(profile: &Profile) -> impl Iterator<Item = u32> {
 /// Changes the thread filter; refuses to exclude every thread.
 fn change(cx: &Cx<'_>, to: Filter) -> Vec<Act> {
     if !all(cx.profile).any(|thread| to.takes_thread(thread)) {
-        return vec![Act::Say("one thread at least is included".to_owned())];
+        return vec![Act::Say(
+            "at least one thread must stay included".to_owned(),
+        )];
     }
     // A choice of every thread includes later threads, too.
     let is_all = all(cx.profile).all(|thread| to.takes_thread(thread));
@@ -122,15 +124,15 @@ pub(super) fn choices() -> Vec<Choice> {
     };
     let mut all = vec![
         choice(ALL, "threads: include all"),
-        choice(OTHERS, "threads: all that are included but this"),
-        choice(INVERT, "threads: those that are left out, instead"),
+        choice(OTHERS, "threads: exclude this one"),
+        choice(INVERT, "threads: invert the selection"),
     ];
     for (role, number) in ROLES.into_iter().zip(0..) {
         let name = role_name(role);
         for (from, words) in [
             (ONLY_ROLE, "only role"),
             (WITH_ROLE, "include role"),
-            (WITHOUT_ROLE, "leave out role"),
+            (WITHOUT_ROLE, "exclude role"),
         ] {
             all.push(choice(from + number, &format!("threads: {words} {name}")));
         }

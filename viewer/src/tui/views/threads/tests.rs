@@ -65,11 +65,11 @@ fn the_palette_chooses_by_role() {
     let mut driven = Driven::open(java(), SIZES[0]);
     let screen = driven.keys("8:only role collector<Enter>").screen();
     assert!(screen.contains("2 of 9 threads included"), "{screen}");
-    let screen = driven.keys(":instead<Enter>").screen();
+    let screen = driven.keys(":invert<Enter>").screen();
     assert!(screen.contains("7 of 9 threads included"), "{screen}");
     let screen = driven.keys(":threads include all<Enter>").screen();
     assert!(screen.contains("9 of 9 threads included"), "{screen}");
-    driven.keys("<Home>:included but this<Enter>");
+    driven.keys("<Home>:exclude this one<Enter>");
     assert!(driven.screen().contains("8 of 9 threads included"));
 }
 
@@ -97,7 +97,7 @@ fn ten_thousand_threads_are_a_list_like_any_other() {
     let mut driven = Driven::open(recording.end(20_000).bytes(), SIZES[2]);
     let screen = driven.keys("8").screen();
     assert!(
-        screen.contains("10,001 of 10,001 threads included; 1 of them"),
+        screen.contains("10,001 of 10,001 threads included; 1 thread did"),
         "{screen}"
     );
     let screen = driven.keys("/pool-1-9999<Enter>").screen();
@@ -152,7 +152,7 @@ fn threads_that_begin_later_are_included_unless_some_were_chosen() {
     assert!(screen.contains("5 of 6 threads included"), "{screen}");
     assert!(screen.contains("80 samples"), "{screen}");
     // The inverted choice holds that thread alone, permanently.
-    let screen = driven.keys(":instead<Enter>").screen();
+    let screen = driven.keys(":invert<Enter>").screen();
     assert!(screen.contains("thread pool-1 ✕"), "{screen}");
     driven.grow(pool(7, 20_000), until(20_000));
     let screen = driven.screen();
@@ -161,6 +161,6 @@ fn threads_that_begin_later_are_included_unless_some_were_chosen() {
         driven
             .keys("<Space>")
             .screen()
-            .contains("one thread at least")
+            .contains("at least one thread")
     );
 }

@@ -95,8 +95,8 @@ impl Timeline {
         let key = match self.span {
             _ if self.threads().is_empty() => return no_samples(cx),
             Span::Whole => return no_samples(cx),
-            Span::Window => "m shows the whole time, x removes the window",
-            Span::Part(..) => "- shows more of it",
+            Span::Window => "m shows the whole recording, x removes the window",
+            Span::Part(..) => "- zooms out",
         };
         let (from, to) = (cx.seconds(grid.from), cx.seconds(grid.to));
         format!("No samples from {from:.3} to {to:.3} s: {key}.")

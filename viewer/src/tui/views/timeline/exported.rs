@@ -51,7 +51,7 @@ fn busy(cx: &Cx<'_>, activity: &Activity) -> Part {
     let label = |at: u32| format!("{:.3}", from + (to - from) * f64::from(at) / 4.0);
     Part::Chart(Chart::Stacked {
         title: format!(
-            "{} busy, by region: samples times their period, of {} columns",
+            "{} busy, by region (samples times period, {} columns)",
             unit(cx),
             grid.columns
         ),
@@ -69,7 +69,7 @@ fn yes(is: bool) -> Value {
 
 fn threads(cx: &Cx<'_>, listed: &Listed, stop: &Stop) -> Option<Table> {
     let columns = ["included", "thread", ">tid", "role", ">samples"];
-    let mut table = Table::new("Threads, in the whole recording", &columns);
+    let mut table = Table::new("Threads of the whole recording", &columns);
     let rows = listed.threads.iter().enumerate();
     each(rows, stop, |(row, &(index, samples))| {
         if let Some(thread) = cx.profile.trace.threads.get(index as usize) {
@@ -97,7 +97,7 @@ fn events(cx: &Cx<'_>, grid: &Grid, stop: &Stop) -> Option<Vec<Part>> {
         "collector",
         "kind",
         "cause",
-        "stops the world",
+        "stops the program",
     ];
     let mut collections = Table::new("Collections", &columns);
     let takes = takes_process(cx.profile, cx.filters.filter());

@@ -341,8 +341,8 @@ pub fn collection_in_words(
     let at = from.since(begin).as_secs_f64();
     words += &match (one.begin, one.end) {
         (Some(_), Some(_)) => format!(" {} at {at:.3} s", ms(to.since(from).0)),
-        (Some(_), None) => format!(" from {at:.3} s, end not seen"),
-        _ => format!(" until {at:.3} s, begin not seen"),
+        (Some(_), None) => format!(" from {at:.3} s, end not observed"),
+        _ => format!(" until {at:.3} s, begin not observed"),
     };
     if !one.cause.is_empty() {
         words += &format!(" ({})", one.cause);

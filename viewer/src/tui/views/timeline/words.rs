@@ -56,7 +56,7 @@ impl Timeline {
         let names = lanes.letters.iter();
         let mut names: Vec<String> = names.map(|(c, name)| format!("{c} {name}")).collect();
         if lanes.has_counts {
-            names.push("2-9 so many".to_owned());
+            names.push("2-9 number of collections".to_owned());
         }
         if !words.is_empty() {
             words += "; ";
@@ -85,7 +85,7 @@ impl Timeline {
         words += &format!("  {}", some(samples, "sample", "samples"));
         // CPU time has a resolution of several readings per second.
         if let Some(promised) = promised.filter(|_| ns >= 1_000_000_000) {
-            words += &format!(" of ~{promised:.0} promised");
+            words += &format!(" of ~{promised:.0} expected");
         }
         let mut regions: Vec<(u64, Region)> = counts.iter().copied().zip(Region::ALL).collect();
         regions.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
@@ -108,8 +108,8 @@ impl Timeline {
         let length = ms(to.since(from).0);
         let (from, to) = (cx.seconds(from), cx.seconds(to));
         format!(
-            "selected {from:.3}-{to:.3} s ({length}), {samples}: Enter takes it as the window, \
-             Esc gives up"
+            "selected {from:.3}-{to:.3} s ({length}), {samples}: Enter makes it the window, Esc \
+             cancels"
         )
     }
 

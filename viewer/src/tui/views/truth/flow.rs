@@ -48,7 +48,7 @@ pub fn text_of(all: &Accuracy, item: Item) -> String {
 pub fn limits(all: &Accuracy, theme: &Theme, columns: usize) -> Vec<Flowing> {
     let mut flow: Vec<Flowing> = Vec::new();
     if all.lines.is_empty() {
-        let text = " Nothing is known to limit the truth of what is shown.".to_owned();
+        let text = " No known limits.".to_owned();
         flow.push((None, vec![(Role::Strong, text)]));
     }
     let room = columns.saturating_sub(NUMBERS + 1).max(20);
@@ -131,12 +131,7 @@ fn exactness(all: &Accuracy, theme: &Theme, columns: usize, flow: &mut Vec<Flowi
     ] {
         heading.push_str(&text::right(column, CELL));
     }
-    head(
-        flow,
-        "What the resolution is worth",
-        "exactness by region and part",
-        heading,
-    );
+    head(flow, "Resolution", "exactness by region and part", heading);
     for (index, row) in all.exact.iter().enumerate() {
         let total = row.quality.total();
         let region = region_name(row.region, all.is_native);
@@ -190,17 +185,17 @@ fn threads(all: &Accuracy, theme: &Theme, columns: usize, flow: &mut Vec<Flowing
     let heading = format!(
         " {}{}{}{}",
         text::name("thread", name),
-        text::right("delivered", 11),
-        text::right("promised", 11),
-        text::right("arrived", 10)
+        text::right("received", 11),
+        text::right("expected", 11),
+        text::right("share", 10)
     );
     let remark = match all.promised {
         Some(promised) => format!(
-            "{} of {} promised by CPU time",
+            "{} of {} expected samples received",
             count(all.total),
             whole(promised)
         ),
-        None => "what was promised is not known under these filters".to_owned(),
+        None => "number of expected samples unknown with these filters".to_owned(),
     };
     head(flow, "Delivery", &remark, heading);
     for (index, row) in all.threads.iter().enumerate() {
@@ -230,22 +225,17 @@ fn threads(all: &Accuracy, theme: &Theme, columns: usize, flow: &mut Vec<Flowing
 
 fn nameless(all: &Accuracy, columns: usize, flow: &mut Vec<Flowing>) {
     if all.nameless.is_empty() {
-        let text = " No sample is doubtful or without a name.".to_owned();
+        let text = " No doubtful samples, none without a name.".to_owned();
         return flow.push((None, vec![(Role::Dim, text)]));
     }
     let name = columns.saturating_sub(11 + 9 + 11 + 2).clamp(12, 70);
     let heading = format!(
         " {}{}{}  why",
-        text::name("where", name),
+        text::name("entry", name),
         text::right("samples", 11),
         text::right("share", 9)
     );
-    head(
-        flow,
-        "Doubtful, or without a name",
-        "by where they are",
-        heading,
-    );
+    head(flow, "Doubtful or without a name", "by entry", heading);
     for (index, row) in all.nameless.iter().enumerate() {
         let label = if row.place.is_empty() || row.name.contains(&row.place) {
             row.name.clone()
@@ -266,7 +256,11 @@ fn nameless(all: &Accuracy, columns: usize, flow: &mut Vec<Flowing>) {
     }
     if all.left_out.0 > 0 {
         let (entries, samples) = all.left_out;
-        let text = format!(" ({} more with {} samples)", count(entries), count(samples));
+        let text = format!(
+            " ({} more entries with {} samples)",
+            count(entries),
+            count(samples)
+        );
         flow.push((None, vec![(Role::Dim, text)]));
     }
 }

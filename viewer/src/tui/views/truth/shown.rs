@@ -7,7 +7,7 @@ use crate::queries::accuracy::{ABOUT, Accuracy};
 
 pub fn shown(all: &Accuracy) -> Document {
     let columns = ["about", ">samples", ">share", "what", "helps"];
-    let mut lines = Table::new("What limits the truth", &columns);
+    let mut lines = Table::new("Limits", &columns);
     for line in &all.lines {
         let about = ABOUT.iter().find(|(about, _)| *about == line.about);
         lines.rows.push(vec![
@@ -38,10 +38,7 @@ pub fn shown(all: &Accuracy) -> Document {
         cells.extend(worths(&row.quality).map(Value::Count));
         exact.rows.push(cells);
     }
-    let mut threads = Table::new(
-        "Delivery",
-        &["thread", ">delivered", ">promised", ">arrived"],
-    );
+    let mut threads = Table::new("Delivery", &["thread", ">received", ">expected", ">share"]);
     for row in &all.threads {
         let promised = row.promised.filter(|promised| *promised > 0.0);
         #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
@@ -61,8 +58,8 @@ pub fn shown(all: &Accuracy) -> Document {
             arrived.unwrap_or(Value::Empty),
         ]);
     }
-    let columns = ["where", "file", ">samples", "why"];
-    let mut nameless = Table::new("Doubtful, or without a name", &columns);
+    let columns = ["entry", "file", ">samples", "why"];
+    let mut nameless = Table::new("Doubtful or without a name", &columns);
     for row in &all.nameless {
         let why = if row.doubtful { "doubtful" } else { "no name" };
         nameless.rows.push(vec![
@@ -74,7 +71,7 @@ pub fn shown(all: &Accuracy) -> Document {
     }
     let tables = [lines, exact, threads, nameless];
     Document {
-        title: "Truth".to_owned(),
+        title: "Accuracy".to_owned(),
         parts: tables.into_iter().map(Part::Table).collect(),
     }
 }

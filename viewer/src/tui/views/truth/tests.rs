@@ -47,8 +47,8 @@ fn a_line_leads_to_what_it_concerns() {
     let screen = driven.keys("9").screen();
     assert!(!screen.contains("CPU time was read"), "{screen}");
     // A limit concerns nothing that could be shown.
-    let screen = driven.keys("X9/nice 0<Enter><Enter>").screen();
-    assert!(screen.contains("in particular"), "{screen}");
+    let screen = driven.keys("X9/real-time<Enter><Enter>").screen();
+    assert!(screen.contains("this limit has no entries"), "{screen}");
 }
 
 #[test]

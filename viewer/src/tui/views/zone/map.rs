@@ -13,9 +13,10 @@ use vmscope_records::{ConstituentKind, ProcessKey, TimeNs};
 use vmscope_symbolizer::zone::{Residency, ZoneRange};
 
 /// Message for recordings without a zone.
-pub const NO_ZONE: &str = "This recording has no code zone: nothing told what is in generated \
-    code. Native programs have none; of a JVM, `vmscope attach PID` reads it, and V8 tells it when \
-    `vmscope record -- node FILE` starts it. m shows samples by address.";
+pub const NO_ZONE: &str = "This recording has no code zone (no reports of JIT code). `vmscope \
+                           attach PID` records the code zone of a JVM, `vmscope record -- node \
+                           FILE` that of V8; native programs have none. m shows samples by \
+                           address.";
 
 #[derive(Clone, Debug, Default)]
 pub struct Map {
@@ -124,7 +125,7 @@ impl Map {
         if cell.is_some_and(|cell| cell.free) {
             "free space"
         } else {
-            "space that nobody told of"
+            "space without a report from the VM"
         }
     }
 }

@@ -32,11 +32,11 @@ impl Map {
             .map(|(sign, name, _)| format!("{sign} {name}  "));
         let gaps: String = gaps.collect();
         let text = if places.side.is_some() {
-            format!(" {gaps}+ came  - went since the step before; underlined: samples")
+            format!(" {gaps}+ added  - removed since the previous step; underlined: samples")
         } else {
             let piece = |total: &Total| format!("{} {}", total.letter, name_of(&total.kind));
             let pieces: Vec<String> = cells.totals.iter().map(piece).collect();
-            format!(" {gaps}+ came - went  {}", pieces.join("  "))
+            format!(" {gaps}+ added - removed  {}", pieces.join("  "))
         };
         put(buffer, (area.x, y), &text, room, theme.style(Role::Dim));
         let mut text = format!(" {} used", bytes(cells.used));
@@ -51,7 +51,7 @@ impl Map {
         let constituents = cells.totals.iter().map(|total| total.count).sum();
         text.push_str(&format!(", {} pieces", count(constituents)));
         if cells.maybe > 0 {
-            text.push_str(&format!(" ({} not certain)", count(cells.maybe)));
+            text.push_str(&format!(" ({} uncertain)", count(cells.maybe)));
         }
         if let (compactions, Some(last)) = cells.compactions {
             let times = some(compactions, "time", "times");
@@ -96,7 +96,7 @@ impl Map {
     ) -> (String, String) {
         let changed = if cells.came + cells.went > 0 {
             format!(
-                "; since the step before {} came, {} went",
+                "; since the previous step {} added, {} removed",
                 cells.came, cells.went
             )
         } else {
@@ -128,7 +128,7 @@ impl Map {
         let first = format!(" {called}: {}{tier}{more}{changed}", singular(&code.kind));
         let samples = ground.in_residency(zone, residency);
         let since = if residency.from <= cx.begin {
-            "since before the beginning".to_owned()
+            "since before the recording".to_owned()
         } else {
             let age = of.time.since(residency.from).as_secs_f64();
             format!("since {:.3} s (for {age:.3} s)", cx.seconds(residency.from))
@@ -156,10 +156,10 @@ impl Map {
 fn forks(zone: &ZoneRange) -> String {
     match (zone.forks, zone.is_forked) {
         (0, false) => String::new(),
-        (0, true) => ", without what its parent handed on".to_owned(),
+        (0, true) => ", without code inherited from its parent".to_owned(),
         (forks, _) => {
             let forks = some(forks.into(), "forked process", "forked processes");
-            format!(", with the samples of {forks} in it")
+            format!(", with samples of {forks}")
         }
     }
 }

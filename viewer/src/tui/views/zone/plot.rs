@@ -171,6 +171,6 @@ impl Plot {
             self.zoom_to((start, end));
             return Vec::new();
         }
-        vec![Act::Say("this is as near as it gets".to_owned())]
+        vec![Act::Say("no further zoom".to_owned())]
     }
 }

@@ -128,7 +128,7 @@ impl Plot {
         if columns.undrawn.0 > 0 {
             let (ranges, samples) = columns.undrawn;
             text.push_str(&format!(
-                ", no room for {ranges} with {}",
+                ", {ranges} with {} not drawn (no room)",
                 some(samples, "sample", "samples")
             ));
         }
@@ -136,7 +136,10 @@ impl Plot {
             text.push_str(&format!(", {} without an address", count(all.nowhere)));
         }
         if all.dropped > 0 {
-            text.push_str(&format!(", {} older ones not kept", count(all.dropped)));
+            text.push_str(&format!(
+                ", {} older samples not stored",
+                count(all.dropped)
+            ));
         }
         let room = chart(area).width + LEFT + RIGHT;
         let style = cx.theme.style(Role::Title);
@@ -234,8 +237,8 @@ fn empty(ground: &ZoneSamples, cx: &Cx<'_>, frame: &mut Frame<'_>, area: Rect) {
     let all = &ground.addresses;
     let text = if all.total > 0 {
         format!(
-            "None of the {} has an address that the recording keeps: they are not running, \
-             doubtful, or in memory that nobody told of.",
+            "None of the {} has a recorded address: not running, doubtful, or in unreported \
+             memory.",
             some(all.total, "sample", "samples")
         )
     } else {

@@ -50,7 +50,7 @@ impl Map {
         };
         let entry = Self::entry(residency, cx);
         vec![entry.map_or_else(
-            || Act::Say("no sample fell on it, so there is nothing to open".to_owned()),
+            || Act::Say("no samples in this code: nothing to open".to_owned()),
             then,
         )]
     }
@@ -81,7 +81,7 @@ impl Map {
         };
         let Some(to) = to else {
             let end = if back { "beginning" } else { "end" };
-            return vec![Act::Say(format!("this is the {end} of it"))];
+            return vec![Act::Say(format!("this is the {end} of the recording"))];
         };
         self.before = Some(now);
         self.time = Some(to);
@@ -117,9 +117,9 @@ impl Map {
     /// Name of the time steps.
     pub fn steps(&self) -> &'static str {
         if self.by_changes {
-            "from change to change"
+            "steps from change to change"
         } else {
-            "by a fiftieth of the time"
+            "steps of 2% of the time"
         }
     }
 
@@ -155,7 +155,7 @@ impl Pane for Map {
     fn missing(&self) -> (&'static [Command], &'static str) {
         (
             &[Command::Select, Command::Toggle],
-            "that is for the plot: m shows it",
+            "this key is for the plot: m shows it",
         )
     }
 
@@ -179,7 +179,7 @@ impl Pane for Map {
                 self.at = Some(self.cursor(&zone, &grid));
                 self.zoom += 1;
             }
-            Command::ZoomIn => return vec![Act::Say("this is as near as it gets".to_owned())],
+            Command::ZoomIn => return vec![Act::Say("no further zoom".to_owned())],
             Command::ZoomOut => {
                 self.zoom_back();
             }
@@ -314,14 +314,14 @@ impl Pane for Map {
     fn choices(&self, ground: &ZoneSamples, cx: &Cx<'_>) -> Vec<Choice> {
         let choice = |number, text: String| Choice { text, number };
         let step = if self.by_changes {
-            "step by a fiftieth of the time"
+            "step by 2% of the time"
         } else {
             "step from change to change"
         };
         let heat = if self.as_heat {
-            "cells show what they are"
+            "cells show kinds of code"
         } else {
-            "cells show their samples as digits"
+            "cells show samples as digits"
         };
         let mut choices = vec![
             choice(BY_CHANGES, step.to_owned()),

@@ -21,7 +21,7 @@ impl Map {
             return only_text(NO_ZONE);
         };
         let Some((of, cells)) = self.fitting(zone, &self.grid(zone, cx), cx) else {
-            return only_text("What is in the code zone is not yet worked out.");
+            return only_text("The code zone is still being computed.");
         };
         let time = of.time;
         let heads = ["kind", ">constituents", ">bytes", ">samples"];

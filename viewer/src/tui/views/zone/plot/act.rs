@@ -31,7 +31,7 @@ impl Plot {
             let others = ground.addresses.stretches.iter();
             let mut others = others.filter(|one| one.owner != owner && self.includes(one.owner));
             if others.next().is_none() {
-                return vec![Act::Say("one range at least is included".to_owned())];
+                return vec![Act::Say("at least one range must stay included".to_owned())];
             }
             self.left_out.push(owner);
         }
@@ -97,7 +97,7 @@ impl Pane for Plot {
     fn missing(&self) -> (&'static [Command], &'static str) {
         (
             &[Command::Sort, Command::Group, Command::GroupBack],
-            "that is for the map: m shows it",
+            "this key is for the map: m shows it",
         )
     }
 
@@ -147,13 +147,13 @@ impl Pane for Plot {
             Command::Open => {
                 return match self.entry() {
                     Some(entry) => vec![Act::Annotate(entry)],
-                    None => vec![Act::Say("no samples fell on this column".to_owned())],
+                    None => vec![Act::Say("no samples in this column".to_owned())],
                 };
             }
             Command::Only => {
                 return match self.entry() {
                     Some(entry) => vec![Act::FilterChange(FilterChange::Entries(vec![entry]))],
-                    None => vec![Act::Say("no samples fell on this column".to_owned())],
+                    None => vec![Act::Say("no samples in this column".to_owned())],
                 };
             }
             Command::Toggle => {
@@ -332,7 +332,7 @@ impl Pane for Plot {
         };
         let mut choices = vec![
             choice(INCLUDE_ALL, "include all ranges of addresses"),
-            choice(ONLY_ZONES, "include generated code only"),
+            choice(ONLY_ZONES, "include JIT code only"),
         ];
         let ranges = Ranges {
             plot: self,
