@@ -227,7 +227,13 @@ fn a_command_that_can_not_be_run_costs_no_earlier_recording() {
     record(&folder, &["--quiet"], &["true"]).code(0);
     let before = std::fs::read(folder.file("out.vmscope")).expect("a recording");
     record(&folder, &[], &["./no such program"]).code(127);
-    assert_eq!(folder.names(), ["out.vmscope"]);
+    // Only the kernel finds that this is no program: after the session has begun.
+    let neither = folder.file("neither");
+    std::fs::write(&neither, "\0").expect("a file");
+    std::fs::set_permissions(&neither, std::fs::Permissions::from_mode(0o755)).expect("ours");
+    let words = [neither.to_str().expect("UTF-8")];
+    record(&folder, &[], &words).code(126).says("cannot run");
+    assert_eq!(folder.names(), ["neither", "out.vmscope"]);
     let after = std::fs::read(folder.file("out.vmscope")).expect("a recording");
     assert!(before == after, "the earlier recording was touched");
 }

@@ -253,10 +253,7 @@ const STREAMS: [(Stream, &str); 5] = [
         Stream::Adapter,
         "VM code events (some code may be misnamed) ",
     ),
-    (
-        Stream::Lifetimes,
-        "events of VM code added, kept or removed ",
-    ),
+    (Stream::Lifetimes, "object lifetime events "),
 ];
 
 fn losses(profile: &Profile, summary: &Summary, lines: &mut Vec<TruthLine>) {

@@ -15,9 +15,9 @@ use super::options::RecordOptions;
 /// Maximum wait for a command's end after the request.
 const GRACE: Duration = Duration::from_secs(3);
 
-/// Finds a program as exec would, before any side effect. Exec itself reports other obstacles, such
-/// as a file that is no program.
-pub(super) fn find_program(program: &OsStr) -> Result<(), LaunchError> {
+/// Path of a program, as exec finds it, before any side effect. Exec itself reports other obstacles,
+/// such as a file that is no program.
+pub(super) fn find_program(program: &OsStr) -> Result<PathBuf, LaunchError> {
     let is_path = program.as_bytes().contains(&b'/');
     let candidates: Vec<PathBuf> = if is_path {
         vec![PathBuf::from(program)]
@@ -34,7 +34,7 @@ pub(super) fn find_program(program: &OsStr) -> Result<(), LaunchError> {
     for candidate in candidates {
         let may_run = nix::unistd::access(&candidate, nix::unistd::AccessFlags::X_OK);
         match may_run.map_err(std::io::Error::from) {
-            Ok(()) if !candidate.is_dir() => return Ok(()),
+            Ok(()) if !candidate.is_dir() => return Ok(candidate),
             Ok(()) => {
                 let kind = std::io::ErrorKind::PermissionDenied;
                 source = std::io::Error::new(kind, "a directory, not a program");

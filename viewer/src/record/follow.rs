@@ -55,18 +55,40 @@ pub(super) fn follow(
     Ok(Followed { asked, complete })
 }
 
-/// Says where an earlier recording at `output` will go; call before the session begins.
-pub(super) fn tell_earlier(options: &RecordOptions) -> impl Fn() + use<> {
-    let output = options.output.clone();
-    let is_there = std::fs::metadata(&output).is_ok_and(|file| file.len() > 0);
-    let is_quiet = options.quiet;
-    move || {
-        if is_there && !is_quiet {
-            let earlier = earlier(&output);
+/// An earlier recording at `--output`, which a session renames.
+pub(super) struct EarlierRecording<'a> {
+    output: &'a Path,
+    is_there: bool,
+    is_quiet: bool,
+}
+
+impl<'a> EarlierRecording<'a> {
+    /// Call before the session begins.
+    pub(super) fn of(options: &'a RecordOptions) -> Self {
+        let file = std::fs::metadata(&options.output);
+        EarlierRecording {
+            output: &options.output,
+            is_there: file.is_ok_and(|file| file.len() > 0),
+            is_quiet: options.quiet,
+        }
+    }
+
+    /// Prints the new name.
+    pub(super) fn tell_name(&self) {
+        if self.is_there && !self.is_quiet {
+            let name = earlier(self.output);
             say(&format!(
                 "the earlier recording was renamed to {}",
-                earlier.display()
+                name.display()
             ));
+        }
+    }
+
+    /// Renames it back: nothing was recorded.
+    pub(super) fn restore(&self) {
+        if self.is_there {
+            // Otherwise it stays under its new name.
+            let _ = std::fs::rename(earlier(self.output), self.output);
         }
     }
 }

@@ -7,6 +7,7 @@ mod follow;
 pub(crate) mod live_line;
 mod named;
 mod options;
+mod starts_programs;
 
 pub use command::launch_code;
 pub use named::Named;
@@ -23,7 +24,8 @@ use vmscope_sampler::{EngineError, HeldCommand, KernelEngine};
 
 use command::{end_command, exit_code, find_program};
 use environment::Prepared;
-use follow::{follow, say, tell_earlier};
+use follow::{EarlierRecording, follow, say};
+use starts_programs::may_run_vms;
 
 use crate::signals::Signals;
 
@@ -78,23 +80,24 @@ pub fn record(args: &RecordArgs, out: &mut dyn Write) -> Result<Ended> {
     options.sampling.check()?;
     let signals = Signals::catch()?;
     // A mistyped command must not cost the existing recording.
-    find_program(program)?;
+    let path = find_program(program)?;
+    let asks_vms = !args.no_jit_env && may_run_vms(&path);
     let mut command = Command::new(program);
     command.args(arguments);
     let words: Vec<String> = (args.command.iter())
         .map(|word| word.to_string_lossy().into_owned())
         .collect();
-    let mut readers = Readers::later(if args.no_jit_env {
-        families::attaching()
-    } else {
+    let mut readers = Readers::later(if asks_vms {
         families::launching()
+    } else {
+        families::attaching()
     });
     let launch = environment::launch_of(&words);
     readers.launching(&launch);
-    let environment = if args.no_jit_env {
-        Prepared::default()
-    } else {
+    let environment = if asks_vms {
         environment::prepare(&mut command, &launch, &readers, args.precise)
+    } else {
+        Prepared::default()
     };
     if args.precise && !environment.is_more_precise && !options.quiet {
         say(
@@ -103,18 +106,18 @@ pub fn record(args: &RecordArgs, out: &mut dyn Write) -> Result<Ended> {
         );
     }
     let held = HeldCommand::start(command)?;
-    if !args.no_jit_env {
+    if asks_vms {
         readers.launched(held.pid());
     }
     let kernel = options.sampling.kernel_options(&readers)?;
     let engine = KernelEngine::follow(&held, &kernel).map_err(explain)?;
     let mut session_options = options.session_options(vec![held.pid()], true, words);
     session_options.environment = environment.told;
-    let tell_earlier = tell_earlier(options);
+    let earlier = EarlierRecording::of(options);
     let session = Session::start(Box::new(engine), readers, session_options)?;
-    tell_earlier();
     match held.release() {
         Ok(mut child) => {
+            earlier.tell_name();
             let ended = follow(session, options, &signals, out);
             let status = end_command(&mut child, ended.as_ref().is_ok_and(|e| e.asked), options)?;
             let ended = ended?;
@@ -129,6 +132,7 @@ pub fn record(args: &RecordArgs, out: &mut dyn Write) -> Result<Ended> {
             // Nothing was recorded: the empty file goes too.
             let _ = session.finish();
             let _ = std::fs::remove_file(&options.output);
+            earlier.restore();
             Err(error.into())
         }
     }
@@ -144,13 +148,13 @@ pub fn attach(args: &AttachArgs, out: &mut dyn Write) -> Result<Ended> {
     let pids = Named::pids(&args.processes)?;
     let signals = Signals::catch()?;
     let target = Target::open(&pids, &options.sampling)?;
-    let tell_earlier = tell_earlier(options);
+    let earlier = EarlierRecording::of(options);
     let session = Session::start(
         Box::new(target.engine),
         target.readers,
         options.session_options(pids, false, target.command),
     )?;
-    tell_earlier();
+    earlier.tell_name();
     let ended = follow(session, options, &signals, out)?;
     Ok(if ended.complete {
         Ended::Well

@@ -271,6 +271,25 @@ impl ElfFile {
         })
     }
 
+    /// Names in the dynamic symbols' string table, without order: imported and exported symbols,
+    /// needed libraries, versions. `None` for a program that is not dynamically linked, or without
+    /// section headers.
+    ///
+    /// # Errors
+    /// [`ElfError`] if the location of the table is invalid.
+    pub fn dynamic_names(&self) -> Result<Option<Vec<Vec<u8>>>, ElfError> {
+        let sections = self.sections()?;
+        let table = sections
+            .iter()
+            .find(|section| section.kind == section_header::SHT_DYNSYM);
+        let strings = table.map(|table| self.strings_of(table)).transpose()?;
+        Ok(strings.flatten().map(|strings| {
+            let names = strings.0.split(|byte| *byte == 0);
+            let names = names.filter(|name| !name.is_empty());
+            names.map(<[u8]>::to_vec).collect()
+        }))
+    }
+
     fn visit(
         &self,
         tables: [u32; 2],
@@ -281,17 +300,9 @@ impl ElfFile {
             let Some(table) = sections.iter().find(|section| section.kind == kind) else {
                 continue;
             };
-            let link = usize::try_from(table.link).unwrap_or(usize::MAX);
-            let Some(strings) = sections.get(link) else {
+            let Some(strings) = self.strings_of(table)? else {
                 continue;
             };
-            let strings = Strings(self.table(
-                "symbol names",
-                strings.offset,
-                strings.size,
-                1,
-                MAX_STRING_BYTES,
-            )?);
             let each = self.header.symbol_bytes();
             let count = table.size / each as u64;
             check("symbols", count, MAX_SYMBOLS)?;
@@ -311,6 +322,17 @@ impl ElfFile {
             }
         }
         Ok(())
+    }
+
+    /// The string table of a symbol table.
+    fn strings_of(&self, table: &Section) -> Result<Option<Strings>, ElfError> {
+        let link = usize::try_from(table.link).unwrap_or(usize::MAX);
+        let Some(section) = self.sections()?.get(link) else {
+            return Ok(None);
+        };
+        let (at, size) = (section.offset, section.size);
+        self.table("symbol names", at, size, 1, MAX_STRING_BYTES)
+            .map(|bytes| Some(Strings(bytes)))
     }
 
     fn build_id_in(&self, at: u64, size: u64, align: u64) -> Result<Option<BuildId>, ElfError> {

@@ -74,7 +74,7 @@ fn listing(bytes: &[u8]) -> String {
 #[test]
 fn the_golden_recording_reads_as_it_did() {
     let (recording, text) = (golden("v1.recording"), golden("v1.txt"));
-    if std::env::var_os("BLESS").is_some() {
+    if std::env::var_os("BLESS_RECORDING").is_some() {
         fs::write(&recording, common::write(&records(), &[50, 150])).unwrap();
         fs::write(&text, listing(&fs::read(&recording).unwrap())).unwrap();
     }
