@@ -10,7 +10,7 @@ pub use cpu::{Account, accounts, promised_by_column};
 pub use filter::{EntryMask, Filter, Only};
 pub use quality::Quality;
 
-use crate::profile::{Profile, Region};
+use crate::profile::{Profile, Region, SiteId};
 use crate::time_buckets::{Counts, Selection, Spot, Stop};
 use cpu::CpuLine;
 use rustc_hash::FxHashMap;
@@ -54,6 +54,8 @@ pub struct Summary {
     pub entries: Vec<u64>,
     /// Samples by site.
     pub sites: Vec<u64>,
+    /// Samples in interpreters without a known method by site: part of `sites`.
+    pub without_method: FxHashMap<SiteId, u64>,
     /// The filter's threads with samples or CPU time.
     pub threads: Vec<ThreadSummary>,
     /// Quality of the resolution.
@@ -130,13 +132,15 @@ impl Summary {
             }
             regions[entry.region as usize] += *sum;
             let is_code = quality::is_vm_code(entry);
-            for (&count, exactness) in by_worth.iter().zip(WORTHS) {
+            let [known @ .., without_method] = by_worth;
+            for (&count, exactness) in known.iter().zip(WORTHS) {
                 quality.take(Some(entry), exactness, count);
                 of_code.take(Some(entry), exactness, if is_code { count } else { 0 });
             }
+            quality.take_without_method(*without_method);
+            of_code.take_without_method(if is_code { *without_method } else { 0 });
         }
         quality.interpreted = counts.interpreted;
-        quality.without_method = counts.without_method;
         let vm = Region::ALL.iter().filter(|region| region.is_vm());
         let window = window(profile, filter);
         let mut summary = Summary {
@@ -146,6 +150,7 @@ impl Summary {
             regions,
             entries,
             sites: counts.sites,
+            without_method: counts.without_method,
             threads: Vec::new(),
             quality,
             of_code,

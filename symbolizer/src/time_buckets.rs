@@ -53,9 +53,9 @@ pub const FAN_OUT: usize = 16;
 pub(crate) enum Shown {
     /// Not in an interpreter with rules.
     Elsewhere,
-    /// The interpreter showed a method.
+    /// The interpreter showed a method with a name.
     Method,
-    /// The interpreter showed no method.
+    /// The interpreter showed no method, or one without a name.
     Nothing,
 }
 

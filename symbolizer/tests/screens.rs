@@ -40,7 +40,7 @@ fn java() {
     );
     assert_eq!(
         (summary.lost, quality.doubtful, quality.unresolved),
-        (23, 9, 101)
+        (23, 9, 129)
     );
     assert_eq!((quality.interpreted, quality.without_method), (711, 28));
     let records = records(&file);
@@ -330,7 +330,7 @@ fn poor_and_damaged_ones() {
     );
     assert_eq!(trace.end, None);
     let summary = all(&damaged);
-    assert_eq!((summary.total, summary.quality.unresolved), (10_886, 5_919));
+    assert_eq!((summary.total, summary.quality.unresolved), (10_886, 5_947));
     assert!(trace.symbols.is_empty());
     let last = trace.samples.times.last().unwrap();
     assert_eq!((last.0 - ms(0)) / 1_000_000, 12_992);

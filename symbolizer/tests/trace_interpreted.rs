@@ -15,6 +15,7 @@ use vmscope_records::{
     Registers, Sample, SampleDetail, SamplePlace, ThreadKey, ThreadRole, TimeNs, Word,
 };
 use vmscope_symbolizer::profile::{EntryKind, Site};
+use vmscope_symbolizer::summary::Quality;
 use vmscope_symbolizer::trace::Place;
 use vmscope_symbolizer::{Filter, Profile, Region, Summary};
 
@@ -194,7 +195,15 @@ fn the_first_source_that_shows_something_counts() {
     let summary = Summary::with_errors(&profile, &Filter::default());
     let quality = summary.quality;
     assert_eq!((quality.interpreted, quality.without_method), (5, 1));
-    assert_eq!((quality.exact, quality.approximate), (4, 2));
+    assert_eq!((quality.exact, quality.approximate), (3, 2));
+    assert_eq!((quality.unresolved, quality.total()), (1, 6));
+    assert_eq!(
+        summary.of_code,
+        Quality {
+            interpreted: 0,
+            ..quality
+        }
+    );
     assert_eq!(summary.total, 6);
     assert_eq!(size_of::<Place>(), 16);
 }
@@ -219,6 +228,19 @@ fn samples_elsewhere_are_what_their_pc_says() {
     );
     let quality = Summary::with_errors(&profile, &Filter::default()).quality;
     assert_eq!((quality.interpreted, quality.without_method), (0, 1));
+    // The two unmapped samples have no name, either.
+    assert_eq!((quality.exact, quality.unresolved), (1, 3));
+}
+
+#[test]
+fn a_method_without_a_name_is_unknown() {
+    let mut recording = vm();
+    recording.constituent(constituent(40, ConstituentKind::Bytecodes, 0x9000, 0x9020));
+    let profile = profile_of(&mut recording, &[[0x9005, 0, 0], [0x5005, 0, 0]]);
+    assert_eq!(names(&profile), ["(unknown method)", "A::a"]);
+    let quality = Summary::with_errors(&profile, &Filter::default()).quality;
+    assert_eq!((quality.interpreted, quality.without_method), (1, 1));
+    assert_eq!((quality.unresolved, quality.total()), (1, 2));
 }
 
 #[test]

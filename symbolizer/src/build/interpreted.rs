@@ -39,7 +39,10 @@ impl Builder<'_> {
                 key: None,
             },
         };
-        let kind = EntryKind::Code(ConstituentKind::Method);
+        let kind = match known {
+            None if data.name.is_empty() => EntryKind::Unnamed,
+            _ => EntryKind::Code(ConstituentKind::Method),
+        };
         let entry = self.put_entry(Entry {
             region: Region::Interpreter,
             tier: TIER.to_owned(),

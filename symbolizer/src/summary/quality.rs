@@ -12,13 +12,13 @@ pub struct Quality {
     pub approximate: u64,
     /// In entries known only as a whole.
     pub method_only: u64,
-    /// Without a name.
+    /// Without a name, or in interpreters without a known method.
     pub unresolved: u64,
     /// Claimed by two constituents.
     pub doubtful: u64,
     /// In interpreters with a known method: part of the counts above.
     pub interpreted: u64,
-    /// In interpreters without a known method: part of the counts above.
+    /// In interpreters without a known method: part of `unresolved`.
     pub without_method: u64,
 }
 
@@ -38,6 +38,12 @@ impl Quality {
         *counter += count;
     }
 
+    /// Counts samples in interpreters without a known method.
+    pub fn take_without_method(&mut self, count: u64) {
+        self.unresolved += count;
+        self.without_method += count;
+    }
+
     /// All counted samples.
     #[must_use]
     pub fn total(&self) -> u64 {
@@ -49,7 +55,7 @@ impl Quality {
 pub(super) fn is_vm_code(entry: &Entry) -> bool {
     match entry.kind {
         EntryKind::Code(_) | EntryKind::Doubtful => true,
-        EntryKind::Unnamed => entry.region == Region::Generated,
+        EntryKind::Unnamed => matches!(entry.region, Region::Generated | Region::Interpreter),
         EntryKind::Function(_) => false,
     }
 }

@@ -2,7 +2,7 @@
 
 use super::sums::{Summed, Sums};
 use super::{BUCKET, FAN_OUT, Shown, Sites, Spot, TimeBucket, TimeBuckets, note_last, shown_at};
-use crate::profile::{Region, SiteId};
+use crate::profile::{EntryKind, Region, SiteId};
 use crate::trace::{Place, Samples, Trace};
 use std::ops::Range;
 use std::sync::mpsc::sync_channel;
@@ -31,10 +31,16 @@ impl TimeBuckets {
         sites: Sites,
         site: SiteId,
     ) -> u32 {
+        let entry = sites.sites.get(site as usize);
+        let entry = entry.and_then(|site| sites.entries.get(site.entry as usize));
+        let is_unnamed = entry.is_some_and(|entry| entry.kind == EntryKind::Unnamed);
         let shown = if trace.interpreters.is_empty() {
             Shown::Elsewhere
         } else {
-            shown_at(trace, place)
+            match shown_at(trace, place) {
+                Shown::Method if is_unnamed => Shown::Nothing,
+                shown => shown,
+            }
         };
         self.spot(sites, site, shown)
     }

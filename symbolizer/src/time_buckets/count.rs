@@ -1,8 +1,12 @@
 //! Counts of a window by site and thread.
 
 use super::{Piece, Selection, Shown, Stop, TimeBuckets};
-use crate::profile::Profile;
+use crate::profile::{Profile, SiteId};
 use crate::summary::Filter;
+use rustc_hash::FxHashMap;
+
+/// Index of samples without a known method in [`Counts::entries`].
+const WITHOUT_METHOD: usize = 3;
 
 /// Samples of a filter, by site and by thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -15,10 +19,11 @@ pub struct Counts {
     pub threads: Vec<u64>,
     /// Samples in interpreters with a shown method.
     pub interpreted: u64,
-    /// Samples in interpreters with rules, but without a shown method.
-    pub without_method: u64,
-    /// Counts by [`Profile::entries`] and [`vmscope_records::Exactness`].
-    pub(crate) entries: Vec<[u64; 3]>,
+    /// Samples in interpreters with rules, but without a known method, by [`Profile::sites`]. They
+    /// are part of `sites`.
+    pub without_method: FxHashMap<SiteId, u64>,
+    /// Counts by [`Profile::entries`] and [`vmscope_records::Exactness`]; last, `without_method`.
+    pub(crate) entries: Vec<[u64; 4]>,
 }
 
 impl Counts {
@@ -87,7 +92,7 @@ impl Sums {
         let mut counts = Counts {
             total: self.by_thread.iter().sum(),
             sites: vec![0; profile.sites.len()],
-            entries: vec![[0; 3]; profile.entries.len()],
+            entries: vec![[0; 4]; profile.entries.len()],
             threads: self.by_thread,
             ..Counts::default()
         };
@@ -96,14 +101,18 @@ impl Sums {
                 continue;
             }
             add(&mut counts.sites, spot.site, count);
+            let worth = match spot.shown {
+                Shown::Nothing => WITHOUT_METHOD,
+                Shown::Method | Shown::Elsewhere => spot.exactness as usize,
+            };
             let entry = counts.entries.get_mut(spot.entry as usize);
-            if let Some(slot) = entry.and_then(|entry| entry.get_mut(spot.exactness as usize)) {
+            if let Some(slot) = entry.and_then(|entry| entry.get_mut(worth)) {
                 *slot += count;
             }
             match spot.shown {
                 Shown::Elsewhere => {}
                 Shown::Method => counts.interpreted += count,
-                Shown::Nothing => counts.without_method += count,
+                Shown::Nothing => *counts.without_method.entry(spot.site).or_default() += count,
             }
         }
         counts

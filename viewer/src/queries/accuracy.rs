@@ -1,6 +1,8 @@
-//! Accuracy under a filter: limits, delivery by thread, exactness by part, samples without a name.
+//! Accuracy under a filter: limits, delivery by thread, exactness by part, samples without a certain
+//! name.
 
 use super::truth::{About, Exact, TruthLine, exactness_of, truth_of};
+use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use vmscope_symbolizer::profile::EntryKind;
 use vmscope_symbolizer::{EntryId, Profile, Stop, Summary};
@@ -27,13 +29,32 @@ pub struct ThreadRow {
     pub promised: Option<f64>,
 }
 
-/// Entry of unnamed or doubtful samples.
+/// Why samples have no certain name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    NoName,
+    Doubtful,
+    /// In an interpreter, which did not show its method.
+    MethodUnknown,
+}
+
+impl Why {
+    pub fn word(self) -> &'static str {
+        match self {
+            Why::NoName => "no name",
+            Why::Doubtful => "doubtful",
+            Why::MethodUnknown => "method unknown",
+        }
+    }
+}
+
+/// Entry of samples without a certain name.
 #[derive(Clone, Debug)]
 pub struct Nameless {
     pub entry: EntryId,
     pub name: String,
     pub place: String,
-    pub doubtful: bool,
+    pub why: Why,
     pub samples: u64,
 }
 
@@ -85,19 +106,29 @@ pub fn accuracy(profile: &Profile, summary: &Summary, stop: &Stop) -> Option<Acc
         }
     });
     let threads = threads.collect();
+    let mut without_method: FxHashMap<EntryId, u64> = FxHashMap::default();
+    for (&site, &samples) in &summary.without_method {
+        if let Some(site) = profile.sites.get(site as usize) {
+            *without_method.entry(site.entry).or_default() += samples;
+        }
+    }
     let entries = (0..).zip(profile.entries.iter().zip(&summary.entries));
-    let nameless = entries.filter(|(_, (entry, samples))| {
-        **samples > 0 && matches!(entry.kind, EntryKind::Unnamed | EntryKind::Doubtful)
-    });
-    let mut nameless: Vec<Nameless> = nameless
-        .map(|(id, (entry, &samples))| Nameless {
+    let nameless = entries.filter_map(|(id, (entry, &samples))| {
+        let (why, samples) = match (without_method.get(&id), &entry.kind) {
+            (Some(&without_method), _) => (Why::MethodUnknown, without_method),
+            (None, EntryKind::Unnamed) => (Why::NoName, samples),
+            (None, EntryKind::Doubtful) => (Why::Doubtful, samples),
+            (None, _) => return None,
+        };
+        (samples > 0).then(|| Nameless {
             entry: id,
             name: entry.name.clone(),
             place: entry.module.clone(),
-            doubtful: entry.kind == EntryKind::Doubtful,
+            why,
             samples,
         })
-        .collect();
+    });
+    let mut nameless: Vec<Nameless> = nameless.collect();
     nameless.sort_by_key(|row| Reverse(row.samples));
     let rest = nameless.get(MAX_ENTRIES..).unwrap_or_default();
     let left_out = (rest.len() as u64, rest.iter().map(|row| row.samples).sum());

@@ -71,6 +71,7 @@ pub(super) fn json(page: &Page<'_>) -> Value {
         "lost": summary.lost,
         "unresolved": all.unresolved,
         "unnamed_generated": unnamed_generated(page.profile, summary),
+        "without_method": all.without_method,
         "doubtful": all.doubtful,
         "approximate": all.approximate,
         "method_only": all.method_only,

@@ -20,11 +20,13 @@ pub struct Exact {
 #[must_use]
 pub fn exactness_of(profile: &Profile, summary: &Summary) -> Vec<Exact> {
     let mut by_part: FxHashMap<(Region, &str), Quality> = FxHashMap::default();
-    let counted = profile.sites.iter().zip(&summary.sites);
-    for (site, &samples) in counted.filter(|(_, samples)| **samples > 0) {
+    let counted = (0..).zip(profile.sites.iter().zip(&summary.sites));
+    for (id, (site, &samples)) in counted.filter(|(_, (_, samples))| **samples > 0) {
         if let Some(entry) = profile.entries.get(site.entry as usize) {
             let quality = by_part.entry((entry.region, part_of(entry))).or_default();
-            quality.take(Some(entry), site.exactness, samples);
+            let without_method = summary.without_method.get(&id).copied().unwrap_or_default();
+            quality.take(Some(entry), site.exactness, samples - without_method);
+            quality.take_without_method(without_method);
         }
     }
     let rows = by_part.into_iter().map(|((region, part), quality)| Exact {

@@ -37,7 +37,8 @@ pub(super) fn tell(profile: &Profile, summary: &Summary, lines: &mut Vec<TruthLi
         let line = TruthLine::new(Some(generated), text, "");
         lines.push(line.concerning(Concerns::UnnamedGenerated));
     }
-    let unresolved = quality.unresolved.saturating_sub(generated);
+    let without_name = quality.unresolved.saturating_sub(quality.without_method);
+    let unresolved = without_name.saturating_sub(generated);
     if unresolved > 0 {
         let has = if unresolved == 1 { "has" } else { "have" };
         let text = format!("({}) {has} no name", of_total(unresolved));

@@ -1,5 +1,5 @@
 //! Accuracy: limits with affected samples and remedies; tables of exactness by part, promised and
-//! delivered samples, samples without a name.
+//! delivered samples, samples without a certain name.
 
 pub(super) mod flow;
 mod shown;

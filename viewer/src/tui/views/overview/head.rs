@@ -87,7 +87,7 @@ pub fn worth(summary: &Summary) -> [(&'static str, u64); 5] {
         ("exact", quality.exact),
         ("approx.", quality.approximate),
         ("method", quality.method_only),
-        ("no name", quality.unresolved),
+        ("unknown", quality.unresolved),
         ("doubtful", quality.doubtful),
     ]
 }

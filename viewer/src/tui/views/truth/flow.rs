@@ -127,7 +127,7 @@ fn exactness(all: &Accuracy, theme: &Theme, columns: usize, flow: &mut Vec<Flowi
     let bar = columns.saturating_sub(name + 6 * CELL + 6).min(20);
     let mut heading = format!("   {}", text::name("region, part", name));
     for column in [
-        "samples", "exact", "approx.", "method", "no name", "doubtful",
+        "samples", "exact", "approx.", "method", "unknown", "doubtful",
     ] {
         heading.push_str(&text::right(column, CELL));
     }
@@ -225,24 +225,23 @@ fn threads(all: &Accuracy, theme: &Theme, columns: usize, flow: &mut Vec<Flowing
 
 fn nameless(all: &Accuracy, columns: usize, flow: &mut Vec<Flowing>) {
     if all.nameless.is_empty() {
-        let text = " No doubtful samples, none without a name.".to_owned();
+        let text = " No unknown or doubtful samples.".to_owned();
         return flow.push((None, vec![(Role::Dim, text)]));
     }
-    let name = columns.saturating_sub(11 + 9 + 11 + 2).clamp(12, 70);
+    let name = columns.saturating_sub(11 + 9 + 17 + 2).clamp(12, 70);
     let heading = format!(
         " {}{}{}  why",
         text::name("entry", name),
         text::right("samples", 11),
         text::right("share", 9)
     );
-    head(flow, "Doubtful or without a name", "by entry", heading);
+    head(flow, "Unknown or doubtful", "by entry", heading);
     for (index, row) in all.nameless.iter().enumerate() {
         let label = if row.place.is_empty() || row.name.contains(&row.place) {
             row.name.clone()
         } else {
             format!("{} [{}]", row.name, row.place)
         };
-        let why = if row.doubtful { "doubtful" } else { "no name" };
         let bits = vec![
             (Role::Text, format!(" {}", text::name(&label, name))),
             (Role::Warning, text::right(&count(row.samples), 11)),
@@ -250,7 +249,7 @@ fn nameless(all: &Accuracy, columns: usize, flow: &mut Vec<Flowing>) {
                 Role::Text,
                 text::right(&percent(ratio(row.samples, all.total)), 9),
             ),
-            (Role::Dim, format!("  {why}")),
+            (Role::Dim, format!("  {}", row.why.word())),
         ];
         flow.push((Some(Item::Nameless(index)), bits));
     }

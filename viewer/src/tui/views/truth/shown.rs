@@ -25,7 +25,7 @@ pub fn shown(all: &Accuracy) -> Document {
         ">exact",
         ">approximate",
         ">method only",
-        ">no name",
+        ">unknown",
         ">doubtful",
     ];
     let mut exact = Table::new("Exactness", &columns);
@@ -59,14 +59,13 @@ pub fn shown(all: &Accuracy) -> Document {
         ]);
     }
     let columns = ["entry", "file", ">samples", "why"];
-    let mut nameless = Table::new("Doubtful or without a name", &columns);
+    let mut nameless = Table::new("Unknown or doubtful", &columns);
     for row in &all.nameless {
-        let why = if row.doubtful { "doubtful" } else { "no name" };
         nameless.rows.push(vec![
             Value::Text(row.name.clone()),
             Value::Text(row.place.clone()),
             Value::Count(row.samples),
-            Value::Text(why.to_owned()),
+            Value::Text(row.why.word().to_owned()),
         ]);
     }
     let tables = [lines, exact, threads, nameless];
