@@ -227,13 +227,13 @@ fn a_command_that_can_not_be_run_costs_no_earlier_recording() {
     record(&folder, &["--quiet"], &["true"]).code(0);
     let before = std::fs::read(folder.file("out.vmscope")).expect("a recording");
     record(&folder, &[], &["./no such program"]).code(127);
-    // Only the kernel finds that this is no program: after the session has begun.
-    let neither = folder.file("neither");
-    std::fs::write(&neither, "\0").expect("a file");
-    std::fs::set_permissions(&neither, std::fs::Permissions::from_mode(0o755)).expect("ours");
-    let words = [neither.to_str().expect("UTF-8")];
-    record(&folder, &[], &words).code(126).says("cannot run");
-    assert_eq!(folder.names(), ["neither", "out.vmscope"]);
+    // Only the kernel finds that the interpreter is missing: after the session has begun.
+    let script = folder.file("script");
+    std::fs::write(&script, "#!/no/such/interpreter\n").expect("a file");
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).expect("ours");
+    let words = [script.to_str().expect("UTF-8")];
+    record(&folder, &[], &words).code(127).says("cannot run");
+    assert_eq!(folder.names(), ["out.vmscope", "script"]);
     let after = std::fs::read(folder.file("out.vmscope")).expect("a recording");
     assert!(before == after, "the earlier recording was touched");
 }

@@ -84,7 +84,7 @@ fn of_a_running_program() {
         run(annotate)
             .code(0)
             .prints("Skid:")
-            .prints("ran as: ")
+            .prints("tiers: ")
             .prints("invokevirtual java.lang.String.substring(int, int)")
             .prints("// String key = text.substring(at, equals)");
         let mut annotate = command(["annotate"]);
