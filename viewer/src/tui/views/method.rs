@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! OrderBook.match  OrderBook.java:31
-//! 5.67% ±0.51 of all: 712 samples; ran as C2 600, C1 112
+//! 5.67% ±0.51 of all: 712 samples; tiers: C2 600, C1 112
 //! [all 712] | C1 0.8-3.1 s 1,204 B 112 samples (gone) | C2 3.0- s 812 B 600 samples
 //!   share bar  samples    pc  line
 //!  12.30% ███       74    14    33  ▾ invokevirtual ...
