@@ -52,6 +52,8 @@ struct ThreadState {
     pid: Pid,
     /// The kernel's name; started threads inherit it.
     name: String,
+    /// The adapter's name.
+    full_name: Option<String>,
 }
 
 impl Recorder {
@@ -109,7 +111,13 @@ impl Recorder {
             } => {
                 let key = self.thread(time, pid, tid, out);
                 self.rename(tid, &name);
-                out.push(update(key, time, |update| update.name = Some(name)));
+                let full_name = self
+                    .threads
+                    .get(&tid)
+                    .and_then(|one| one.full_name.as_deref());
+                if !full_name.is_some_and(|full| is_start(&name, full)) {
+                    out.push(update(key, time, |update| update.name = Some(name)));
+                }
             }
             EngineEvent::ThreadCpu {
                 time,
@@ -180,13 +188,21 @@ impl Recorder {
         self.take_rules(&found);
         out.extend(found);
         for news in news {
-            match self.threads.get(&news.tid) {
-                Some(thread) => out.push(told(thread.key, time, news)),
-                None if self.early_news.len() < MAX_EARLY_NEWS => {
-                    self.early_news.insert(news.tid, news);
-                }
-                None => {}
+            if self.threads.contains_key(&news.tid) {
+                self.tell(time, news, out);
+            } else if self.early_news.len() < MAX_EARLY_NEWS {
+                self.early_news.insert(news.tid, news);
             }
+        }
+    }
+
+    fn tell(&mut self, time: TimeNs, news: ThreadNews, out: &mut Vec<Record>) {
+        if let Some(thread) = self.threads.get_mut(&news.tid) {
+            thread.full_name = news.name.clone().or(thread.full_name.take());
+            out.push(update(thread.key, time, |update| {
+                update.name = news.name;
+                update.role = news.role;
+            }));
         }
     }
 
@@ -316,6 +332,7 @@ impl Recorder {
             key,
             pid,
             name: name.clone(),
+            full_name: None,
         };
         self.threads.insert(tid, state);
         let role = ThreadRole::Other;
@@ -329,7 +346,7 @@ impl Recorder {
             cpu_before,
         }));
         if let Some(news) = self.early_news.remove(&tid) {
-            out.push(told(key, time, news));
+            self.tell(time, news, out);
         }
         key
     }
@@ -455,11 +472,11 @@ impl Recorder {
     }
 }
 
-fn told(key: ThreadKey, time: TimeNs, news: ThreadNews) -> Record {
-    update(key, time, |update| {
-        update.name = news.name;
-        update.role = news.role;
-    })
+/// Whether the kernel's name, 15 bytes at most, is the cut beginning of a full name.
+fn is_start(name: &str, full: &str) -> bool {
+    // The cut may go through a character of four bytes.
+    let whole = name.trim_end_matches(char::REPLACEMENT_CHARACTER);
+    whole.len() >= 12 && full.starts_with(whole)
 }
 
 fn update(key: ThreadKey, time: TimeNs, change: impl FnOnce(&mut ThreadUpdate)) -> Record {

@@ -52,7 +52,7 @@ fn of_a_running_program() {
         // Told by one name alone, and once.
         let text = printed.stdout.clone();
         printed
-            .check(text.matches("JVM: ").count() == 1, "one JVM")
+            .check(text.matches("\nJVM: ").count() == 1, "one JVM")
             .check(!text.contains("MaxHeapSize"), "an argument is no flag too");
         for width in ["80", "100", "200"] {
             let text = report(&file, &["--width", width]).code(0).stdout;
@@ -98,5 +98,54 @@ fn of_a_running_program() {
         let mut annotate = command(["annotate"]);
         annotate.arg(&file).arg("java.util.");
         run(annotate).code(2).says("be more specific");
+    }
+}
+
+/// With and without compressed references and class pointers, and with small headers.
+#[test]
+fn threads_have_javas_names() {
+    if !can_sample() {
+        return;
+    }
+    for jdk in jdks() {
+        let mut encodings = vec![
+            vec!["-XX:+UseG1GC"],
+            vec!["-XX:+UseParallelGC", "-XX:-UseCompressedOops"],
+        ];
+        if jdk.release < 21 {
+            encodings.push(vec![
+                "-XX:-UseCompressedOops",
+                "-XX:-UseCompressedClassPointers",
+            ]);
+        }
+        if jdk.release >= 25 {
+            encodings.push(vec!["-XX:+UseCompactObjectHeaders"]);
+            // Coloured references.
+            encodings.push(vec!["-XX:+UseZGC"]);
+        }
+        for options in encodings {
+            let Some(jvm) = Jvm::ready(&jdk, &options, "Named", &["--forever"]) else {
+                return;
+            };
+            let folder = Folder::new();
+            let file = folder.file("out.vmscope");
+            let working = attached(jvm.pid(), &file, 1000);
+            drop(jvm);
+            working.end().code(0);
+            let (profile, _) = profile(&file);
+            let threads = profile.trace.threads.iter();
+            let names: Vec<&str> = threads.map(|one| one.thread.name.as_str()).collect();
+            for name in [
+                "main",
+                "http-nio-18080-exec-1",
+                "http-nio-18080-exec-2",
+                "Müller liest Dateien",
+                "スレッド番号一二三四五",
+                "Reference Handler",
+            ] {
+                let count = names.iter().filter(|one| **one == name).count();
+                assert_eq!(count, 1, "{} {options:?}: {names:?}", jdk.release);
+            }
+        }
     }
 }

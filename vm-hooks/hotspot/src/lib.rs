@@ -33,6 +33,7 @@ pub mod regions;
 mod sample_needs;
 pub mod stubs;
 pub mod testing;
+pub mod thread_names;
 pub mod threads;
 pub mod vm_clock;
 pub mod vm_data;

@@ -1,4 +1,4 @@
-//! Roles of a JVM's threads.
+//! Roles and Java names of a JVM's threads.
 //!
 //! VM threads have fixed names, but a Java program may give its threads any name. If the VM's
 //! list of Java threads is readable, program threads are recognised by their entry in this
@@ -9,10 +9,17 @@ use vmscope_process::{Memory, Poll, ProcessView, ThreadInfo, ThreadNews};
 use vmscope_records::{Avma, ThreadRole, Tid, TimeNs};
 
 use crate::java_threads::{JavaThread, JavaThreads};
+use crate::thread_names::ThreadNames;
 
 /// Shortest pause between thread polls, in nanoseconds. It grows while nothing changes.
 const SHORTEST_PAUSE: u64 = 25_000_000;
 const LONGEST_PAUSE: u64 = 1_000_000_000;
+
+/// Pause between two readings of a thread's Java name, in nanoseconds.
+const NAMES_EVERY: u64 = 10_000_000_000;
+
+/// Likewise, without a name so far.
+const NAME_AGAIN: u64 = 250_000_000;
 
 /// Inverse of the maximum time share of thread polls: the kernel renders some files for each
 /// thread.
@@ -51,7 +58,7 @@ pub fn role_of_name(name: &str) -> Option<ThreadRole> {
     found.map(|(role, _)| *role)
 }
 
-/// Reports the roles of new threads.
+/// Reports the roles and names of new threads.
 #[derive(Debug, Default)]
 pub struct Threads {
     told: FxHashMap<Tid, Told>,
@@ -62,9 +69,15 @@ pub struct Threads {
 }
 
 /// Reported data of a thread.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Told {
     role: ThreadRole,
+    /// The kernel's name.
+    comm: String,
+    /// Java's name.
+    name: Option<String>,
+    /// Time of the last reading of Java's name.
+    named_at: TimeNs,
     /// Its object and its `OSThread*`, if the VM's list has the thread: another thread may have
     /// the same number by now.
     java: Option<(Avma, Avma)>,
@@ -80,12 +93,14 @@ pub struct CompilerThread {
 }
 
 impl Threads {
-    /// Polls the threads if the time has come. `list` reads the VM's list of Java threads.
+    /// Polls the threads if the time has come. `list` reads the VM's list of Java threads, and
+    /// `names` their names.
     pub fn poll(
         &mut self,
         process: &ProcessView,
         memory: &dyn Memory,
         list: Option<&JavaThreads>,
+        names: Option<&mut ThreadNames>,
         poll: &mut Poll,
     ) {
         let began = poll.now();
@@ -95,7 +110,9 @@ impl Threads {
         let threads = process.threads().unwrap_or_default();
         // A list under modification is read again in the next poll.
         let java = list.and_then(|list| list.read(memory).ok());
-        let is_news = self.take(&threads, java.as_deref(), poll);
+        let mut names = names;
+        let mut name_of = |thread: &JavaThread| names.as_mut()?.name(memory, thread.at);
+        let is_news = self.take(&threads, java.as_deref(), &mut name_of, poll);
         let ended = poll.now();
         let took = ended.since(began).0;
         self.pause = if is_news {
@@ -118,6 +135,7 @@ impl Threads {
         &mut self,
         threads: &[ThreadInfo],
         java: Option<&[JavaThread]>,
+        name_of: &mut dyn FnMut(&JavaThread) -> Option<String>,
         poll: &mut Poll,
     ) -> bool {
         let by_tid: FxHashMap<Tid, &JavaThread> = java
@@ -135,6 +153,7 @@ impl Threads {
         let mut told = FxHashMap::default();
         let mut compilers = Vec::new();
         let mut is_news = false;
+        let now = poll.now();
         for thread in threads {
             let named = role_of_name(&thread.name);
             let in_list = by_tid.get(&thread.inner_tid).copied();
@@ -161,15 +180,32 @@ impl Threads {
             let known = before.and_then(|before| before.java);
             let is_other = known.zip(identity).is_some_and(|(was, is)| was != is);
             let java = identity.or(known);
-            told.insert(thread.tid, Told { role, java });
-            if is_other || before.is_none_or(|before| before.role != role) {
+            // A thread that renames itself gets another name from the kernel, too.
+            let same = before.filter(|before| !is_other && before.comm == thread.name);
+            let known = same.and_then(|before| before.name.clone());
+            let (name, named_at) = match (in_list, same.map(|before| before.named_at)) {
+                (Some(java), named_at) if is_due(named_at, known.is_some(), now) => {
+                    (name_of(java).or_else(|| known.clone()), now)
+                }
+                (_, named_at) => (known.clone(), named_at.unwrap_or(now)),
+            };
+            if same.is_none_or(|before| before.role != role) || name != known {
                 is_news = true;
                 poll.thread(ThreadNews {
                     tid: thread.tid,
-                    name: None,
+                    name: name.clone(),
                     role: Some(role),
                 });
             }
+            let comm = thread.name.clone();
+            let now_told = Told {
+                role,
+                comm,
+                name,
+                named_at,
+                java,
+            };
+            told.insert(thread.tid, now_told);
         }
         if java.is_some() || threads.is_empty() {
             self.compilers = compilers;
@@ -177,6 +213,12 @@ impl Threads {
         self.told = told;
         is_news
     }
+}
+
+/// Whether to read a thread's name (again).
+fn is_due(named_at: Option<TimeNs>, is_known: bool, now: TimeNs) -> bool {
+    let pause = if is_known { NAMES_EVERY } else { NAME_AGAIN };
+    named_at.is_none_or(|named_at| now.since(named_at).0 >= pause)
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ use crate::layout::VmStructs;
 use crate::method::MethodLayout;
 use crate::pages::Pages;
 use crate::perf_data::{PerfData, PerfDataError, PerfMemory};
+use crate::thread_names::ThreadNames;
 use crate::threads::Threads;
 use crate::vm_clock::VmClock;
 
@@ -61,6 +62,7 @@ pub struct VmData {
     pause: Option<PauseFlag>,
     threads: Threads,
     java_threads: Option<JavaThreads>,
+    thread_names: Option<ThreadNames>,
     compiling: Option<Compiling>,
     told_facts: bool,
     figures_at: Option<TimeNs>,
@@ -91,6 +93,7 @@ impl VmData {
             pause: known.structs.and_then(PauseFlag::find),
             threads: Threads::default(),
             java_threads: None,
+            thread_names: None,
             compiling: None,
             told_facts: false,
             figures_at: None,
@@ -122,6 +125,7 @@ impl VmData {
                 "",
             ),
         }
+        self.thread_names = methods.and_then(|methods| ThreadNames::find(structs, methods));
         if let (Some(list), Some(methods)) = (self.java_threads, methods) {
             match Compiling::find(structs, list, methods.clone()) {
                 Ok(compiling) => self.compiling = Some(compiling),
@@ -213,7 +217,8 @@ impl VmData {
         self.look_at_data(process, poll)?;
         let memory = process.memory();
         let list = self.java_threads.as_ref();
-        self.threads.poll(process, memory, list, poll);
+        let names = self.thread_names.as_mut();
+        self.threads.poll(process, memory, list, names, poll);
         if let Some(compiling) = &mut self.compiling {
             compiling.poll(memory, self.threads.compilers(), poll)?;
         }

@@ -44,3 +44,32 @@ fn a_thread_has_the_name_of_the_one_that_starts_it() {
     ];
     assert_eq!(names(events), ["node", "node", "worker", "", "own"]);
 }
+
+#[test]
+fn the_kernels_cut_name_does_not_replace_the_full_one() {
+    let mut recorder = Recorder::default();
+    let mut out = Vec::new();
+    recorder.take(started(1, Some("java"), None), &mut out);
+    let full = "http-nio-18080-exec-1";
+    let news = ThreadNews {
+        tid: Tid(1),
+        name: Some(full.to_owned()),
+        role: None,
+    };
+    recorder.take_poll(Vec::new(), vec![news], &mut out);
+    for name in ["http-nio-18080-", "http", "other"] {
+        let renamed = EngineEvent::Renamed {
+            time: TimeNs(3),
+            pid: Pid(1),
+            tid: Tid(1),
+            name: name.to_owned(),
+        };
+        recorder.take(renamed, &mut out);
+    }
+    let names = out.into_iter().filter_map(|record| match record {
+        Record::ThreadUpdate(update) => update.name,
+        _ => None,
+    });
+    assert_eq!(names.collect::<Vec<_>>(), [full, "http", "other"]);
+    assert!(is_start("スレッド\u{fffd}", "スレッド番号"));
+}

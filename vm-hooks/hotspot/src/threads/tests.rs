@@ -28,7 +28,7 @@ fn told(
     list: Option<&[JavaThread]>,
 ) -> Vec<(u32, ThreadRole)> {
     let mut poll = Poll::new(KeySource::new(), ProcessKey(1), Arc::new(|| TimeNs(1)));
-    threads.take(all, list, &mut poll);
+    threads.take(all, list, &mut |_| None, &mut poll);
     let (_, news) = poll.finish();
     let roles = news
         .into_iter()
@@ -93,4 +93,39 @@ fn another_thread_with_the_number_and_role_of_one_before_is_told() {
     assert!(told(&mut threads, &all, list(&first).as_deref()).is_empty());
     assert_eq!(told(&mut threads, &all, list(&second).as_deref()), mutator);
     assert!(told(&mut threads, &all, list(&second).as_deref()).is_empty());
+}
+
+#[test]
+fn names_are_told_again_after_a_change() {
+    let mut threads = Threads::default();
+    let mut told = |comm: &str, name: Option<&str>, now: u64| {
+        let mut poll = Poll::new(
+            KeySource::new(),
+            ProcessKey(1),
+            Arc::new(move || TimeNs(now)),
+        );
+        let mut reads = 0;
+        let mut name_of = |_: &JavaThread| {
+            reads += 1;
+            name.map(str::to_owned)
+        };
+        let list = [java(1, 1)];
+        threads.take(&[thread(1, comm)], Some(&list), &mut name_of, &mut poll);
+        let (_, news) = poll.finish();
+        let names: Vec<Option<String>> = news.into_iter().map(|news| news.name).collect();
+        (names, reads)
+    };
+    let is = |name: &str| vec![Some(name.to_owned())];
+    assert_eq!(told("java", None, 1), (vec![None], 1));
+    assert_eq!(told("java", Some("main"), 2), (vec![], 0));
+    let now = 2 + NAME_AGAIN;
+    assert_eq!(told("java", Some("main"), now), (is("main"), 1));
+    assert_eq!(told("java", Some("other"), now + 1), (vec![], 0));
+    // Unreadable for once.
+    let now = now + NAMES_EVERY;
+    assert_eq!(told("java", None, now), (vec![], 1));
+    let now = now + NAMES_EVERY;
+    assert_eq!(told("java", Some("other"), now), (is("other"), 1));
+    // The kernel's name came after Java's.
+    assert_eq!(told("othe", Some("other"), now + 1), (is("other"), 1));
 }
