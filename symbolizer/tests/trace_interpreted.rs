@@ -229,7 +229,7 @@ fn samples_elsewhere_are_what_their_pc_says() {
     let quality = Summary::with_errors(&profile, &Filter::default()).quality;
     assert_eq!((quality.interpreted, quality.without_method), (0, 1));
     // The two unmapped samples have no name, either.
-    assert_eq!((quality.exact, quality.unresolved), (1, 3));
+    assert_eq!((quality.method_only, quality.unresolved), (1, 3));
 }
 
 #[test]
