@@ -27,11 +27,11 @@ use crate::build::Names;
 use crate::native::Binaries;
 use crate::profile::Profile;
 use crate::time_buckets::{Sites, TimeBuckets};
-use crate::trace::{Change, Interpreters, Placing, Trace, World};
+use crate::trace::{Changes, Interpreters, Placing, Trace, World};
 use crate::zone::{CodeIndex, Growing};
 use natives::Natives;
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard, TryLockError};
 use std::time::{Duration, Instant};
 use threads::Folded;
@@ -69,7 +69,7 @@ pub struct Live {
     placing: Placing,
     growing: Growing,
     /// Pending changes, by time and recording order.
-    changes: BTreeMap<(TimeNs, u64), Change>,
+    changes: Changes,
     changes_taken: u64,
     settled: TimeNs,
     names: Names,
@@ -138,7 +138,7 @@ impl Live {
             waiting: VecDeque::new(),
             placing: Placing::new(world),
             growing: Growing::default(),
-            changes: BTreeMap::new(),
+            changes: Changes::new(),
             changes_taken: 0,
             settled: TimeNs(0),
             names: Names::new(inlined, bounds.entries, bounds.sites),

@@ -1,10 +1,9 @@
 //! Address spaces: mappings of all processes at one time.
 
 use rustc_hash::FxHashMap;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use vmscope_records::{
-    Avma, FileOffset, Mapping, ModuleKey, Process, ProcessKey, TimeNs, Unmapping,
+    Avma, FileOffset, Mapping, ModuleKey, Process, ProcessKey, Ranges, TimeNs, Unmapping,
 };
 
 /// The mapping of an address.
@@ -16,11 +15,11 @@ pub(crate) enum Mapped {
     Anonymous,
 }
 
-/// A piece of an address space.
+/// What lies in a piece of an address space.
 #[derive(Clone, Copy, Debug)]
 struct Piece {
-    end: u64,
-    offset: u64,
+    /// The file offset of address 0, wrapped around.
+    base: u64,
     module: Option<ModuleKey>,
 }
 
@@ -43,9 +42,8 @@ struct Space {
     since: Option<TimeNs>,
     /// Whether it inherited its parent's mappings.
     forked: bool,
-    /// Pieces by start address, without overlaps. Parent and child share them until one
-    /// changes.
-    pieces: Arc<BTreeMap<u64, Piece>>,
+    /// Parent and child share them until one changes.
+    pieces: Arc<Ranges<Piece>>,
 }
 
 /// All address spaces of a recording, moved forward in time record by record.
@@ -86,18 +84,11 @@ impl Spaces {
             return false;
         }
         let (start, end) = (mapping.start.0, mapping.end.0);
-        if start >= end {
-            return false;
-        }
-        let before_end = space.pieces.range(..end).rev();
-        let mut overlapping = before_end.take_while(|(_, piece)| piece.end > start);
-        let same = |(&from, piece): (&u64, &Piece)| {
-            let base = piece.offset.wrapping_sub(from);
-            piece.module.is_some()
-                && piece.module == mapping.module
-                && base == mapping.offset.0.wrapping_sub(start)
+        let mut overlapping = space.pieces.overlapping(start, end);
+        let same = |piece: &Piece| {
+            piece.module.is_some() && piece.module == mapping.module && piece.base == mapping.base()
         };
-        !overlapping.any(same)
+        start < end && !overlapping.any(same)
     }
 
     /// Adds a mapping, which replaces all that it overlaps.
@@ -107,15 +98,8 @@ impl Spaces {
             return;
         }
         let pieces = Arc::make_mut(&mut self.0.entry(mapping.process).or_default().pieces);
-        cut(pieces, start, end);
-        pieces.insert(
-            start,
-            Piece {
-                end,
-                offset: mapping.offset.0,
-                module: mapping.module,
-            },
-        );
+        let (base, module) = (mapping.base(), mapping.module);
+        pieces.put(start, end, Piece { base, module });
     }
 
     /// Unmaps a range.
@@ -123,8 +107,7 @@ impl Spaces {
         let (start, end) = (unmapping.start.0, unmapping.end.0);
         if start < end {
             let space = self.0.entry(unmapping.process).or_default();
-            let pieces = Arc::make_mut(&mut space.pieces);
-            cut(pieces, start, end);
+            Arc::make_mut(&mut space.pieces).cut(start, end);
         }
     }
 
@@ -141,16 +124,9 @@ impl Spaces {
 
     /// The present mapping of an address.
     pub fn lookup(&self, process: ProcessKey, address: Avma) -> Option<Mapped> {
-        let pieces = &self.0.get(&process)?.pieces;
-        let (&start, piece) = pieces.range(..=address.0).next_back()?;
-        if address.0 >= piece.end {
-            return None;
-        }
+        let piece = self.0.get(&process)?.pieces.at(address.0)?;
         Some(match piece.module {
-            Some(module) => {
-                let offset = piece.offset.wrapping_add(address.0 - start);
-                Mapped::File(module, FileOffset(offset))
-            }
+            Some(module) => Mapped::File(module, FileOffset(piece.base.wrapping_add(address.0))),
             None => Mapped::Anonymous,
         })
     }
@@ -161,37 +137,6 @@ pub(crate) fn is_shared_memory(path: &str) -> bool {
     ["/memfd:", "/dev/zero", "/SYSV"]
         .iter()
         .any(|start| path.starts_with(start))
-}
-
-/// Removes `[start, end)` from the pieces, and cuts overlapping ones.
-fn cut(pieces: &mut BTreeMap<u64, Piece>, start: u64, end: u64) {
-    let before = pieces
-        .range(..start)
-        .next_back()
-        .map(|(&from, &piece)| (from, piece));
-    if let Some((from, piece)) = before
-        && piece.end > start
-    {
-        pieces.insert(
-            from,
-            Piece {
-                end: start,
-                ..piece
-            },
-        );
-        if piece.end > end {
-            let offset = piece.offset.wrapping_add(end - from);
-            pieces.insert(end, Piece { offset, ..piece });
-            return;
-        }
-    }
-    while let Some((&from, &piece)) = pieces.range(start..end).next() {
-        pieces.remove(&from);
-        if piece.end > end {
-            let offset = piece.offset.wrapping_add(end - from);
-            pieces.insert(end, Piece { offset, ..piece });
-        }
-    }
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ mod world;
 
 pub(crate) use interpreted::Interpreters;
 pub(crate) use place::{Placing, Upcoming};
-pub(crate) use state::Change;
+pub(crate) use state::Changes;
 pub(crate) use world::World;
 
 pub(crate) use state::MAX_RULES;

@@ -61,6 +61,35 @@ fn records_that_come_late_count_from_their_own_time() {
     assert_eq!(names(&recording.profile()), ["(not mapped)", "late"]);
 }
 
+/// Two files take turns at one address, more often than changes are read ahead of the samples.
+#[test]
+fn a_storm_of_mappings_has_the_places_of_each_time() {
+    let files = [ModuleKey(2), ModuleKey(3)];
+    let mut recording = Recording::of("native");
+    for file in files {
+        recording.module(file, "/lib/x.so", false);
+    }
+    for turn in 0..80_000_u64 {
+        let file = files[turn as usize % 2];
+        recording.map(PROCESS, 10 * turn, 0x7000, 0x8000, 0, Some(file));
+        if turn % 1000 < 2 {
+            recording.sample(10 * turn + 5, THREAD, 0x7000 + turn / 1000);
+        }
+    }
+    let bytes = recording.bytes();
+    let open = || Reader::open(Cursor::new(&bytes)).unwrap();
+    let places = Trace::read_places(&mut open()).unwrap();
+    let whole = Trace::read(&mut open()).unwrap();
+    assert_eq!(places.places, whole.places);
+    let modules = whole.places.iter().filter_map(|place| match place {
+        Place::Native(module, offset) => Some((*module, offset.0)),
+        _ => None,
+    });
+    let expected = (0..80).flat_map(|offset| files.map(|file| (file, offset)));
+    assert_eq!(modules.collect::<Vec<_>>(), expected.collect::<Vec<_>>());
+    assert!(places.samples.times.is_empty());
+}
+
 #[test]
 fn a_fork_has_its_parents_mappings_and_an_exec_has_not() {
     let (child, image) = (ProcessKey(2), ProcessKey(3));

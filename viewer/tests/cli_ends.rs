@@ -288,6 +288,27 @@ fn only_the_newest_is_kept_and_saved_at_the_targets_end() {
 }
 
 #[test]
+fn only_the_newest_is_kept_of_a_storm_of_mappings() {
+    let Some(program) = programs::build(programs::MAP_STORM).filter(|_| can_sample()) else {
+        return;
+    };
+    for kind in ["anew", "flip", "files"] {
+        let mut command = std::process::Command::new(&program);
+        command.args(["--seconds", "600", "--rate", "10000", "--kind", kind]);
+        let mut target = Target::ready(command);
+        let folder = Folder::new();
+        let output = folder.file("out.vmscope");
+        let mut working = attach(&target, &output, &["--keep-last", "1"]);
+        await_dropped(&mut working, &folder);
+        working.signal(Signal::SIGTERM);
+        working.end().code(0).prints("storm_spin");
+        assert_eq!(reason(&trace(&output)), Some(EndReason::Interrupted));
+        report(&output, &[]).code(0).prints("only the newest");
+        assert!(target.is_running(), "{kind}");
+    }
+}
+
+#[test]
 fn sigusr1_without_keep_last_says_what_it_is_for() {
     let Some(target) = target() else { return };
     let folder = Folder::new();

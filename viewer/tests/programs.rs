@@ -100,6 +100,18 @@ fn the_storm_storms() {
 }
 
 #[test]
+fn the_storm_of_mappings_keeps_its_rate() {
+    for kind in ["anew", "flip", "files"] {
+        let arguments = ["--seconds", "0.2", "--rate", "500", "--kind", kind];
+        let Some(lines) = run(programs::MAP_STORM, &arguments) else {
+            return;
+        };
+        let changes = number(&lines[0]["changes"]);
+        assert!((1.0..=101.0).contains(&changes), "{lines:?}");
+    }
+}
+
+#[test]
 fn processes_fork_and_exec() {
     let Some(lines) = run(programs::FORK_EXEC, &["--ms", "2"]) else {
         return;

@@ -1,27 +1,31 @@
 //! Samples in generated code: sampled addresses, and the registers and stack words to record.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 use vmscope_process::MapEntry;
-use vmscope_records::{Avma, CpuMode, InterpreterRules, InterpreterSource, SampleDetail, Word};
+use vmscope_records::{
+    Avma, CpuMode, InterpreterRules, InterpreterSource, Mapping, Ranges, SampleDetail, Word,
+};
 
 use crate::engine::RawSample;
 
-/// File ranges per address space. Code of further files counts as generated: slightly more work, no
-/// wrong result.
+/// Mappings per address space. Code of further files counts as generated, and repeated mappings are
+/// recorded: slightly more work, no wrong result.
 const MAX_PIECES: usize = 1 << 16;
 
 /// Sample-related state of an address space.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Generated {
-    /// Ranges with file code; shared with the fork parent.
-    files: Arc<Files>,
+    /// Executable mappings, each with whether it holds file code; shared with the fork parent.
+    mappings: Arc<Ranges<Mapped>>,
     interpreter: Interpreter,
     /// Sampled addresses, not yet published.
     touched: FxHashSet<Avma>,
 }
+
+/// A mapping, and whether it holds file code.
+type Mapped = (Arc<Mapping>, bool);
 
 /// Knowledge of a process's interpreters.
 #[derive(Clone, Debug, Default)]
@@ -39,15 +43,27 @@ impl Generated {
     /// State of a fork.
     pub fn forked(&self) -> Self {
         Generated {
-            files: Arc::clone(&self.files),
+            mappings: Arc::clone(&self.mappings),
             interpreter: self.interpreter.clone(),
             touched: FxHashSet::default(),
         }
     }
 
-    pub fn mapped(&mut self, entry: &MapEntry) {
+    /// Takes a mapping; returns whether it changes the address space. The kernel reports all
+    /// protection changes, and JIT compilers make thousands a second.
+    pub fn mapped(&mut self, entry: &MapEntry, mapping: &Mapping) -> bool {
         let (start, end) = (entry.start.0, entry.end.0);
-        Arc::make_mut(&mut self.files).put(start, end, holds_code_of_file(entry));
+        let known = self.mappings.around(start, end);
+        if known.is_some_and(|(known, _)| mapping.repeats(known)) {
+            return false;
+        }
+        let mappings = Arc::make_mut(&mut self.mappings);
+        mappings.cut(start, end);
+        if mappings.len() < MAX_PIECES {
+            let mapping = Arc::new(mapping.clone());
+            mappings.put(start, end, (mapping, holds_code_of_file(entry)));
+        }
+        true
     }
 
     /// Adapters read the process, with these sources.
@@ -72,7 +88,7 @@ impl Generated {
     /// `sources` are for unrecognised VMs.
     pub fn sampled(&mut self, sample: &mut RawSample, sources: &[InterpreterSource]) {
         let is_user = sample.mode == CpuMode::User;
-        let is_generated = is_user && !self.files.holds(sample.pc);
+        let is_generated = is_user && !is_file(&self.mappings, sample.pc);
         if is_generated {
             self.touched.insert(sample.pc);
         }
@@ -81,7 +97,7 @@ impl Generated {
         };
         if let Some(chain) = &detail.chain {
             let callers = chain.user.iter().copied();
-            let callers = callers.filter(|address| !self.files.holds(*address));
+            let callers = callers.filter(|address| !is_file(&self.mappings, *address));
             self.touched.extend(callers);
         }
         let sources = match &self.interpreter {
@@ -131,45 +147,16 @@ fn keep(detail: &mut SampleDetail, sources: &[InterpreterSource], values: &mut F
     detail.registers = detail.registers.take().and_then(|all| all.only(mask));
 }
 
+/// Whether an address lies in file code.
+fn is_file(mappings: &Ranges<Mapped>, address: Avma) -> bool {
+    mappings.at(address.0).is_some_and(|(_, is_file)| *is_file)
+}
+
 /// Whether a mapping holds file code; `false` for shared memory, into which some VMs generate code.
 fn holds_code_of_file(entry: &MapEntry) -> bool {
     let shared: [&[u8]; 3] = [b"/memfd:", b"/dev/zero", b"/SYSV"];
     let is_shared = |path: &[u8]| shared.iter().any(|start| path.starts_with(start));
     entry.is_vdso() || entry.path().is_some_and(|path| !is_shared(path))
-}
-
-/// Disjoint ranges with file code: start to end.
-#[derive(Clone, Debug, Default)]
-struct Files(BTreeMap<u64, u64>);
-
-impl Files {
-    fn holds(&self, address: Avma) -> bool {
-        let before = self.0.range(..=address.0).next_back();
-        before.is_some_and(|(_, &end)| address.0 < end)
-    }
-
-    /// Marks `[start, end)` as file code or other memory.
-    fn put(&mut self, start: u64, end: u64, is_file: bool) {
-        if start >= end {
-            return;
-        }
-        while let Some((&from, &to)) = self.0.range(..end).next_back() {
-            if to <= start {
-                break;
-            }
-            self.0.remove(&from);
-            if to > end {
-                self.0.insert(end, to);
-            }
-            if from < start {
-                self.0.insert(from, start);
-                break;
-            }
-        }
-        if is_file && self.0.len() < MAX_PIECES {
-            self.0.insert(start, end);
-        }
-    }
 }
 
 #[cfg(test)]

@@ -454,15 +454,14 @@ impl Recorder {
         out: &mut Vec<Record>,
     ) {
         let mapping = seen.mapping(key, time);
-        if let Some(process) = self.processes.get_mut(&pid).filter(|_| seen.executable) {
-            process.generated.mapped(&entry);
-        }
+        let process = self.processes.get_mut(&pid).filter(|_| seen.executable);
+        let is_new = process.is_none_or(|process| process.generated.mapped(&entry, &mapping));
         if let Some(table) = self.process_table.as_ref().filter(|_| seen.executable) {
             let file = seen.module.and_then(|module| self.modules.file(module));
             table.add_mapping(key, entry, file);
         }
         out.extend(seen.new_module.map(Record::Module));
-        out.push(Record::Mapping(mapping));
+        out.extend(is_new.then_some(Record::Mapping(mapping)));
         out.extend(
             self.modules
                 .take_limits(time)

@@ -2,20 +2,9 @@
 
 use super::Live;
 use crate::profile::Profile;
-use crate::trace::{Change, Upcoming};
+use crate::trace::Upcoming;
 use crate::zone::{Growing, ZoneEvent};
-use std::collections::BTreeMap;
 use vmscope_records::{Sample, TimeNs};
-
-impl Upcoming<Change> for BTreeMap<(TimeNs, u64), Change> {
-    fn next_time(&mut self) -> Option<TimeNs> {
-        self.first_key_value().map(|((time, _), _)| *time)
-    }
-
-    fn take_next(&mut self) -> Option<Change> {
-        self.pop_first().map(|(_, change)| change)
-    }
-}
 
 impl Upcoming<ZoneEvent> for Growing {
     fn next_time(&mut self) -> Option<TimeNs> {

@@ -5,7 +5,7 @@
 
 use super::ahead::each_item;
 use super::interpreted::Interpreters;
-use super::state::Change;
+use super::state::{Change, Changes, MAX_MAPPINGS};
 use super::world::World;
 use super::{ChainTree, Place, Trace, TraceError, Watch};
 use crate::zone::ZoneEvent;
@@ -25,13 +25,12 @@ impl Trace {
     pub(crate) fn place_samples<R: Read + Seek + Send>(
         &mut self,
         reader: &mut Reader<R>,
-        changes: Vec<(TimeNs, Change)>,
+        (mut changes, is_storm): (Changes, bool),
         watch: Watch,
     ) -> Result<(), TraceError> {
         let history = self.code.history();
         self.code.forget_keys();
         let mut zone_events = history.events.into_iter().peekable();
-        let mut changes = changes.into_iter().peekable();
         let process_of = self.threads.iter().map(|thread| thread.thread.process);
         let interpreters = Interpreters::new(self);
         let world = World::new(process_of, history.placements, interpreters);
@@ -42,12 +41,28 @@ impl Trace {
             let count = usize::try_from(end.samples.min(bytes)).unwrap_or(0);
             self.samples.expect(count);
         }
-        each_item(reader, Content::SAMPLES, (1, watch), |content, item| {
+        let (mut mappings, mut number) = (0, changes.len() as u64);
+        let wanted = match is_storm {
+            true => Content(Content::SAMPLES.0 | Content::STATE.0),
+            false => Content::SAMPLES,
+        };
+        each_item(reader, wanted, (1, watch), |content, item| {
             // The first pass counted the items of mixed chunks.
             let first_seen = u64::from(content == Content::SAMPLES);
             let batch = match item {
                 Item::Samples(batch) => batch,
-                Item::Record(_) => return,
+                Item::Record(record) => {
+                    // State comes before the samples that need it.
+                    if let Some((time, change)) = Change::of_mapping(record) {
+                        mappings += 1;
+                        if is_storm && mappings > MAX_MAPPINGS {
+                            changes.insert((time, number), change);
+                            number += 1;
+                            placing.expect_more();
+                        }
+                    }
+                    return;
+                }
                 Item::Unknown(_) => {
                     self.unknown_records += first_seen;
                     return;
@@ -173,7 +188,7 @@ pub(crate) struct Placing {
     last: LastThread,
 }
 
-/// Pending changes in time order. A finished recording has a sorted list, a growing one a map.
+/// Pending changes in time order.
 pub(crate) trait Upcoming<T> {
     /// The time of the next change.
     fn next_time(&mut self) -> Option<TimeNs>;
@@ -181,13 +196,13 @@ pub(crate) trait Upcoming<T> {
     fn take_next(&mut self) -> Option<T>;
 }
 
-impl Upcoming<Change> for Peekable<IntoIter<(TimeNs, Change)>> {
+impl Upcoming<Change> for Changes {
     fn next_time(&mut self) -> Option<TimeNs> {
-        self.peek().map(|(time, _)| *time)
+        self.first_key_value().map(|((time, _), _)| *time)
     }
 
     fn take_next(&mut self) -> Option<Change> {
-        self.next().map(|(_, change)| change)
+        self.pop_first().map(|(_, change)| change)
     }
 }
 

@@ -4,6 +4,7 @@ use super::ahead::each_item;
 use super::{Trace, TraceError, TraceThread, Watch};
 use crate::space::is_shared_memory;
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeMap;
 use std::io::{Read, Seek};
 use vmscope_records::recording::{Item, Reader};
 use vmscope_records::{
@@ -13,6 +14,13 @@ use vmscope_records::{
 
 /// The most rules of a VM: each rule is compared with each function.
 pub(crate) const MAX_RULES: usize = 4096;
+
+/// The most changes of mappings that are read ahead of the samples: a program may make thousands
+/// a second. Later ones must stand before the samples that need them.
+pub(crate) const MAX_MAPPINGS: u64 = 1 << 16;
+
+/// Changes by time and recording order.
+pub(crate) type Changes = BTreeMap<(TimeNs, u64), Change>;
 
 /// A change of an address space, or of a thread's address space.
 #[derive(Debug)]
@@ -28,18 +36,37 @@ pub(crate) enum Change {
     Exec(u32, ProcessKey),
 }
 
+impl Change {
+    pub(crate) fn of_mapping(record: Record) -> Option<(TimeNs, Self)> {
+        match record {
+            Record::Mapping(mapping) => Some((mapping.time, Change::Map(mapping))),
+            Record::Unmapping(unmapping) => Some((unmapping.time, Change::Unmap(unmapping))),
+            _ => None,
+        }
+    }
+}
+
 impl Trace {
-    /// Reads all records except samples. Returns the changes in time order.
+    /// Reads all records except samples. Returns the changes, and whether there are more than
+    /// [`MAX_MAPPINGS`] of mappings, which the second pass has to read.
     pub(crate) fn read_state<R: Read + Seek + Send>(
         &mut self,
         reader: &mut Reader<R>,
         watch: Watch,
-    ) -> Result<Vec<(TimeNs, Change)>, TraceError> {
+    ) -> Result<(Changes, bool), TraceError> {
         let mut changes = Vec::new();
+        let mut mappings = 0;
         let mut updates = Vec::new();
         let wanted = Content(!Content::SAMPLES.0);
         each_item(reader, wanted, (0, watch), |_, item| match item {
             Item::Record(Record::ThreadUpdate(update)) => updates.push(update),
+            Item::Record(record @ (Record::Mapping(_) | Record::Unmapping(_))) => {
+                mappings += 1;
+                self.note_extent(&record);
+                if mappings <= MAX_MAPPINGS {
+                    changes.extend(Change::of_mapping(record));
+                }
+            }
             Item::Record(record) => self.take(record, &mut changes),
             Item::Samples(_) => {}
             Item::Unknown(_) => self.unknown_records += 1,
@@ -51,9 +78,9 @@ impl Trace {
         }
         self.keep_newest();
         self.marks.sort_by_key(|mark| mark.time);
-        // Stable: records of one time keep the recording order.
-        changes.sort_by_key(|(time, _)| *time);
-        Ok(changes)
+        let changes = (0..).zip(changes);
+        let changes = changes.map(|(number, (time, change))| ((time, number), change));
+        Ok((changes.collect(), mappings > MAX_MAPPINGS))
     }
 
     pub(crate) fn take(&mut self, record: Record, changes: &mut Vec<(TimeNs, Change)>) {
@@ -83,12 +110,10 @@ impl Trace {
             Record::Module(module) => {
                 self.modules.insert(module.key, module);
             }
-            Record::Mapping(mapping) => {
-                let of_file = self.is_file_with_code(&mapping);
-                self.extents.note(&mapping, of_file);
-                changes.push((mapping.time, Change::Map(mapping)));
+            Record::Mapping(_) | Record::Unmapping(_) => {
+                self.note_extent(&record);
+                changes.extend(Change::of_mapping(record));
             }
-            Record::Unmapping(unmap) => changes.push((unmap.time, Change::Unmap(unmap))),
             Record::Constituent(constituent) => {
                 self.code_events.came(&constituent);
                 self.code.seen(*constituent);
@@ -118,6 +143,13 @@ impl Trace {
             Record::End(end) => self.end = Some(end),
             // Lifetimes have their own reader; samples come in the second pass.
             _ => {}
+        }
+    }
+
+    fn note_extent(&mut self, record: &Record) {
+        if let Record::Mapping(mapping) = record {
+            let of_file = self.is_file_with_code(mapping);
+            self.extents.note(mapping, of_file);
         }
     }
 

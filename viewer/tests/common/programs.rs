@@ -73,8 +73,14 @@ pub const JIT_CHURN: Program = Program {
     ..KNOWN_SHARES
 };
 
+/// Changes of executable mappings without end.
+pub const MAP_STORM: Program = Program {
+    source: "map_storm.c",
+    ..KNOWN_SHARES
+};
+
 /// All of them.
-pub const ALL: [Program; 7] = [
+pub const ALL: [Program; 8] = [
     KNOWN_SHARES,
     SHORT_THREADS,
     THREAD_STORM,
@@ -82,6 +88,7 @@ pub const ALL: [Program; 7] = [
     INLINED,
     RECURSION,
     JIT_CHURN,
+    MAP_STORM,
 ];
 
 /// A program of `tests/programs` that needs no compiler.

@@ -183,6 +183,24 @@ pub struct Mapping {
     pub executable: bool,
 }
 
+impl Mapping {
+    /// The file offset of address 0, wrapped around: the same for all parts of a mapping.
+    #[must_use]
+    pub fn base(&self) -> u64 {
+        self.offset.0.wrapping_sub(self.start.0)
+    }
+
+    /// Whether its addresses held the same before, as part of `older`: a repeated mapping, e.g.
+    /// after a change of protection.
+    #[must_use]
+    pub fn repeats(&self, older: &Mapping) -> bool {
+        (older.start <= self.start && self.end <= older.end)
+            && (self.module, &self.name, self.executable)
+                == (older.module, &older.name, older.executable)
+            && (self.module.is_none() || self.base() == older.base())
+    }
+}
+
 /// An unmapped address range.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unmapping {

@@ -1,8 +1,7 @@
 use super::*;
-use proptest::prelude::*;
 use vmscope_records::{
-    Arch, CallChain, FileOffset, InterpreterValue, Pid, ProcessKey, Registers, SamplePlace,
-    StackBytes, Tid, TimeNs,
+    Arch, CallChain, FileOffset, InterpreterValue, ModuleKey, Pid, ProcessKey, Registers,
+    SamplePlace, StackBytes, Tid, TimeNs,
 };
 
 const BP: u32 = 6;
@@ -19,6 +18,21 @@ fn entry(start: u64, end: u64, name: &str) -> MapEntry {
         writable: false,
         executable: true,
     }
+}
+
+/// What [`Generated::mapped`] says of a mapping.
+fn map(space: &mut Generated, entry: &MapEntry) -> bool {
+    let mapping = Mapping {
+        process: ProcessKey(0),
+        time: TimeNs(0),
+        start: entry.start,
+        end: entry.end,
+        offset: entry.offset,
+        module: entry.path().map(|_| ModuleKey(0)),
+        name: String::new(),
+        executable: true,
+    };
+    space.mapped(entry, &mapping)
 }
 
 fn source(place: SamplePlace) -> InterpreterSource {
@@ -91,10 +105,10 @@ fn kept(space: &mut Generated, pc: u64, mode: CpuMode) -> ((usize, usize), Vec<u
 fn registers_are_kept_where_an_interpreter_may_be() {
     let (user, word) = (CpuMode::User, 0xaaaa_aaaa_aaaa_aaaa);
     let mut space = Generated::default();
-    space.mapped(&entry(0x1000, 0x2000, "/usr/bin/vm"));
-    space.mapped(&entry(0x2000, 0x3000, "[vdso]"));
-    space.mapped(&entry(0x3000, 0x4000, "//anon"));
-    space.mapped(&entry(0x4000, 0x5000, "/memfd:doublemapper"));
+    map(&mut space, &entry(0x1000, 0x2000, "/usr/bin/vm"));
+    map(&mut space, &entry(0x2000, 0x3000, "[vdso]"));
+    map(&mut space, &entry(0x3000, 0x4000, "//anon"));
+    map(&mut space, &entry(0x4000, 0x5000, "/memfd:doublemapper"));
     for file in [0x1fff, 0x2000] {
         assert_eq!(kept(&mut space, file, user), ((0, 0), vec![]));
     }
@@ -139,7 +153,7 @@ fn registers_are_kept_where_an_interpreter_may_be() {
 #[test]
 fn callers_in_generated_code_are_touched_too() {
     let mut space = Generated::default();
-    space.mapped(&entry(0x1000, 0x2000, "/usr/bin/vm"));
+    map(&mut space, &entry(0x1000, 0x2000, "/usr/bin/vm"));
     let chain = CallChain {
         user: vec![Avma(0x1800), Avma(0x3456)],
         ..CallChain::default()
@@ -156,19 +170,30 @@ fn callers_in_generated_code_are_touched_too() {
     assert_eq!(touched, [Avma(0x3456)]);
 }
 
-proptest! {
-    #[test]
-    fn pieces_of_files_are_what_was_mapped_last(
-        maps in prop::collection::vec((0..60_u64, 0..20_u64, any::<bool>()), 0..40),
-    ) {
-        let mut files = Files::default();
-        let mut model = [false; 100];
-        for (start, size, is_file) in maps {
-            files.put(start, start + size, is_file);
-            model[start as usize..(start + size) as usize].fill(is_file);
-        }
-        for (address, &is_file) in model.iter().enumerate() {
-            prop_assert_eq!(files.holds(Avma(address as u64)), is_file, "at {}", address);
-        }
+#[test]
+fn a_repeated_mapping_changes_nothing() {
+    let mut space = Generated::default();
+    assert!(map(&mut space, &entry(0x1000, 0x3000, "//anon")));
+    for _ in 0..1000 {
+        assert!(!map(&mut space, &entry(0x1000, 0x2000, "//anon")));
+        assert!(!map(&mut space.forked(), &entry(0x2000, 0x3000, "//anon")));
     }
+    assert!(map(&mut space, &entry(0x2000, 0x4000, "//anon")), "more");
+    assert!(map(&mut space, &entry(0x2000, 0x3000, "/usr/bin/vm")));
+    assert!(!map(&mut space, &entry(0x2000, 0x3000, "/usr/bin/vm")));
+    assert!(
+        map(&mut space, &entry(0x2800, 0x3000, "/usr/bin/vm")),
+        "another place of the file"
+    );
+    assert!(map(&mut space, &entry(0x1000, 0x3000, "//anon")));
+    assert_eq!(space.mappings.len(), 2);
+}
+
+#[test]
+fn an_endless_storm_of_mappings_takes_no_endless_memory() {
+    let mut space = Generated::default();
+    for at in 0..100_000 {
+        map(&mut space, &entry(at << 13, (at << 13) + 1, "//anon"));
+    }
+    assert_eq!(space.mappings.len(), MAX_PIECES);
 }

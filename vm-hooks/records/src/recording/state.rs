@@ -265,9 +265,10 @@ impl LastingState {
             .retain(|key, _| self.threads.contains_key(key));
     }
 
-    /// Memory of removed code in bytes, at the last removal of old state.
+    /// Memory of removed code and mappings in bytes; of code, at the last removal of old state.
     pub fn gone_bytes(&self) -> usize {
-        self.gone_bytes
+        let mappings = self.mappings.values().map(Mappings::gone_bytes);
+        self.gone_bytes + mappings.sum::<usize>()
     }
 
     fn count_gone(&mut self) {
@@ -382,7 +383,6 @@ impl LastingState {
                 self.mappings
                     .values()
                     .flat_map(Mappings::iter)
-                    .cloned()
                     .map(Record::Mapping),
             )
             .chain(self.compilations.values().cloned())
