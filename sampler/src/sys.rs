@@ -240,7 +240,7 @@ pub(crate) fn set_nice(nice: i32) -> io::Result<()> {
 
 /// The calling thread's nice value.
 pub(crate) fn nice() -> i32 {
-    // -1 is an answer as well as an error, but with 0 for "this thread" there is none.
+    // The result -1 may be a nice value or an error; the calling thread (0) gives no error.
     // SAFETY: takes no pointer.
     unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) }
 }

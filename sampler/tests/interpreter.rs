@@ -206,8 +206,8 @@ fn what_an_interpreter_executes_is_recorded_and_nothing_else_of_its_registers() 
         let share = *count as f64 / all as f64;
         assert!((share - parts / 6.0).abs() < 0.15, "{counts:?}");
     }
-    // Code of no file may be in an interpreter until that was told of: from the first sample
-    // on that is known not to be, all are known.
+    // Until the adapter reports the interpreter, all code without a file may belong to it. The first
+    // compiled sample without registers comes after that report.
     let mut compiled = samples.iter().filter(|one| in_code(one, COMPILED));
     let told = compiled.find(|one| one.detail.is_none());
     let told = told.expect("the interpreter was told of").time;

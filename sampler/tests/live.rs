@@ -21,7 +21,7 @@ use vmscope_sampler::{
 
 const ROLE: &str = "VMSCOPE_TEST_ROLE";
 
-/// The child's side: does what the environment says, as a test of its own.
+/// The child process: runs the role that the environment names.
 #[test]
 fn child_entry() {
     match std::env::var(ROLE).as_deref() {
@@ -194,9 +194,8 @@ fn check_lives(events: &[EngineEvent]) {
     assert!(living.is_empty(), "each thread ends: {living:?}");
 }
 
-/// No thread has more samples than its CPU time has periods. One too many is
-/// possible for each CPU: its period began before what was counted did. A thread that
-/// is sampled twice has twice as many.
+/// No thread has more samples than its CPU time has periods, except one more for each CPU, whose
+/// period began before the counted time. A thread that is sampled twice has twice as many.
 fn check_sampled_once(events: &[EngineEvent]) {
     let cpus = std::thread::available_parallelism().expect("known").get();
     for end in ends(events) {
@@ -287,8 +286,8 @@ fn a_thread_that_was_inherited_and_found_is_sampled_once() {
     let mut stdin = waves.stdin.take().expect("is a pipe");
     std::thread::sleep(Duration::from_millis(200));
     let (mut judged, mut duplicates) = (0, 0);
-    // Whether a thread is started between the opening of its starter and the next poll
-    // at /proc is chance: about one attempt in two has some.
+    // About every second attempt starts a thread between the opening of the parent's events and the
+    // next reading of /proc.
     for _ in 0..24 {
         stdin.write_all(b"x").expect("is read");
         let opened = KernelEngine::attach(&[Pid(waves.id())], &KernelOptions::default());

@@ -127,8 +127,7 @@ struct Toy {
 
 const INTERPRETER: u64 = 0x5000;
 
-/// Registers 0 and 2, the one with the bytecode's address, the other with that of the
-/// frame.
+/// Register 0 holds the address of the bytecode, register 2 the address of the frame.
 const SOURCES: [InterpreterSource; 2] = [
     InterpreterSource {
         place: SamplePlace::Register(0),

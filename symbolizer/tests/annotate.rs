@@ -360,18 +360,22 @@ fn chains_without_end_are_cut() {
     assert_eq!(levels, MAX_DEPTH);
 }
 
+/// Lines of 16 bytes of native code.
+fn piece(start: u64, frames: Vec<NativeFrame>) -> NativeLines {
+    NativeLines {
+        start: FileOffset(start),
+        end: FileOffset(start + 0x10),
+        frames,
+        exactness: Exactness::Exact,
+    }
+}
+
 #[test]
 fn native_functions_have_lines_of_files() {
     let frame = |function: &str, file: &str, line| NativeFrame {
         function: function.into(),
         file: file.into(),
         line,
-    };
-    let piece = |start, frames| NativeLines {
-        start: FileOffset(start),
-        end: FileOffset(start + 0x10),
-        frames,
-        exactness: Exactness::Exact,
     };
     let mut function = recordings::function(0, 0x100, "outer");
     function.lines = vec![
@@ -587,12 +591,6 @@ fn a_method_without_samples_has_call_sites() {
         function: function.into(),
         file: "/src/run.c".into(),
         line,
-    };
-    let piece = |start, frames| NativeLines {
-        start: FileOffset(start),
-        end: FileOffset(start + 0x10),
-        frames,
-        exactness: Exactness::Exact,
     };
     let mut run = function(0, 0x100, "run");
     run.lines = vec![

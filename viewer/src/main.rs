@@ -53,7 +53,7 @@ enum Command {
     /// Start a program and profile it
     #[command(after_help = examples::RECORD)]
     Record(record::RecordArgs),
-    /// Profile a running process, until it ends or Ctrl-C
+    /// Profile running processes, until they end or Ctrl-C
     ///
     /// HotSpot JVMs need no preparation. Other VMs need a jitdump or a perf map for the names of
     /// JIT code; if both are missing, the report says how to start the VM.
@@ -70,7 +70,7 @@ enum Command {
         #[command(flatten)]
         pager: pager::PagerOptions,
     },
-    /// Profile a running process live in the terminal
+    /// Profile running processes live in the terminal
     ///
     /// Shows the views of `vmscope view` during sampling, for the last seconds or since the start.
     #[command(after_help = examples::TOP)]

@@ -125,7 +125,7 @@ pub struct Outcome {
     pub modules: Modules,
     /// A recording in memory only.
     pub kept: Option<Kept>,
-    /// Failure during the recording; the recording is readable up to it.
+    /// Failure during the recording, which is readable up to the failure.
     pub failure: Option<SessionError>,
 }
 

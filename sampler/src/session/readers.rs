@@ -126,6 +126,9 @@ impl Readers {
             )
         });
         let watched = watched.collect();
-        AdapterThread::new(self.families, process_table, emitter).with_watched(watched)
+        AdapterThread {
+            watched,
+            ..AdapterThread::new(self.families, process_table, emitter)
+        }
     }
 }

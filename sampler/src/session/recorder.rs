@@ -1,10 +1,9 @@
 //! Converts engine events to records: keys of processes and threads, files of mappings.
 
+mod compilers;
 mod reading;
 
 use super::generated::Generated;
-mod compilers;
-
 use super::process_table::ProcessTable;
 use crate::engine::{EngineEvent, RawMapping, RawSample, RawThreadEnd};
 use std::collections::HashMap;
@@ -189,14 +188,15 @@ impl Recorder {
         out.extend(found);
         for news in news {
             if self.threads.contains_key(&news.tid) {
-                self.tell(time, news, out);
+                self.emit_news(time, news, out);
             } else if self.early_news.len() < MAX_EARLY_NEWS {
                 self.early_news.insert(news.tid, news);
             }
         }
     }
 
-    fn tell(&mut self, time: TimeNs, news: ThreadNews, out: &mut Vec<Record>) {
+    /// Records an adapter's name and role of a known thread.
+    fn emit_news(&mut self, time: TimeNs, news: ThreadNews, out: &mut Vec<Record>) {
         if let Some(thread) = self.threads.get_mut(&news.tid) {
             thread.full_name = news.name.clone().or(thread.full_name.take());
             out.push(update(thread.key, time, |update| {
@@ -346,7 +346,7 @@ impl Recorder {
             cpu_before,
         }));
         if let Some(news) = self.early_news.remove(&tid) {
-            self.tell(time, news, out);
+            self.emit_news(time, news, out);
         }
         key
     }

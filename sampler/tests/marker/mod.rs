@@ -83,7 +83,7 @@ impl Marker {
     }
 }
 
-/// The dump that is mapped, if one is.
+/// The mapped dump, if any.
 fn dump(view: &ProcessView) -> Option<MapEntry> {
     let is_dump = |entry: &&MapEntry| {
         let path = entry.path().map(String::from_utf8_lossy);

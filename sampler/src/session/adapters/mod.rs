@@ -76,11 +76,6 @@ impl AdapterThread {
         }
     }
 
-    /// Adds the attached processes.
-    pub fn with_watched(self, watched: BTreeMap<ProcessKey, WatchedProcess>) -> Self {
-        AdapterThread { watched, ..self }
-    }
-
     /// Runs until the process table closes.
     pub fn run(mut self) {
         for watched in self.watched.values() {

@@ -133,7 +133,7 @@ fn mapping_for_ever_is_told_once_and_more_processes_than_fit_are_counted() {
             assert_eq!(keys(&table), [0; 0], "after {again}");
         }
     }
-    // Of files there are at most so many, of what they are called so many bytes.
+    // The number of files is limited, and so are the bytes of their names.
     let long = "x".repeat(4000);
     for file in 0..100_000 {
         table.add_mapping(ProcessKey(0), code(0, 2 + file, &format!("/{long}")), None);

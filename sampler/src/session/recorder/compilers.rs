@@ -18,7 +18,8 @@ pub(super) struct Compilers {
 }
 
 impl Compilers {
-    /// Converts new and waiting compilations to records; counts those too old or too many.
+    /// Converts new and waiting compilations to records; counts dropped compilations (too old, too
+    /// many).
     pub fn take(
         &mut self,
         process: ProcessKey,
