@@ -163,6 +163,7 @@ fn what_an_interpreter_executes_is_recorded_and_nothing_else_of_its_registers() 
         duration: None,
         environment: Vec::new(),
         tap: None,
+        keep_secrets: false,
         adapters_share: None,
     };
     let session = Session::start(engine, readers, options).unwrap();

@@ -253,6 +253,7 @@ fn options(output: &Path) -> SessionOptions {
         duration: None,
         environment: Vec::new(),
         tap: None,
+        keep_secrets: false,
         adapters_share: None,
     }
 }

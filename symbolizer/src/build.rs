@@ -17,7 +17,9 @@ use regions::Regions;
 use rustc_hash::FxHashMap;
 use std::cell::OnceCell;
 use std::sync::Arc;
-use vmscope_records::{BytecodePc, Exactness, FileOffset, MethodKey, SymbolOwner, Symbols};
+use vmscope_records::{
+    BytecodePc, Exactness, FileOffset, MethodKey, SymbolOwner, Symbols, ThreadRole,
+};
 
 /// The name of unnamed generated code.
 const UNNAMED: &str = "(generated code, unnamed)";
@@ -134,8 +136,8 @@ pub(crate) struct Names {
     texts: Texts,
     /// By constituent.
     codes: Vec<NamesOfCode>,
-    /// The sites of native functions and of their pieces, by start offset.
-    site_of_native: FxHashMap<(SymbolOwner, FileOffset, FileOffset), SiteId>,
+    /// The sites of native functions and of their pieces, by start offset and role of the thread.
+    site_of_native: FxHashMap<(SymbolOwner, FileOffset, FileOffset, ThreadRole), SiteId>,
     texts_of_method: FxHashMap<MethodKey, MethodTexts>,
     /// One key for all methods of equal class, name, file and line.
     first_of_namesakes: FxHashMap<Namesakes, MethodKey>,
@@ -233,7 +235,7 @@ impl Builder<'_> {
                 bytecode,
             } => self.interpreted_site(handler, bytecodes, Some(BytecodePc(bytecode))),
             Place::Entering { handler, method } => self.interpreted_site(handler, method, None),
-            Place::Native(module, offset) => self.native_site(module, offset),
+            Place::Native(module, offset, role) => self.native_site(module, offset, role),
             Place::Kernel(address) => self.kernel_site(FileOffset(address.0)),
             Place::Generated => self.plain_site(UNNAMED, Region::Generated, EntryKind::Unnamed),
             Place::Doubtful => self.plain_site(

@@ -97,7 +97,7 @@ pub fn code_sizes(profile: &Profile) -> Vec<Option<u64>> {
                 let size = constituent.map(|one| one.end.0.saturating_sub(one.start.0));
                 size.map(|size| ((0, u64::from(code), 0), size))
             }
-            Place::Native(module, offset) => function(SymbolOwner::Module(module), offset),
+            Place::Native(module, offset, _) => function(SymbolOwner::Module(module), offset),
             _ => None,
         };
         if let Some((piece, size)) = found

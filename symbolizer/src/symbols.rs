@@ -26,7 +26,9 @@ impl Hits {
         let mut kernel = Vec::new();
         for place in &trace.places {
             match *place {
-                Place::Native(module, offset) if !known.contains(&SymbolOwner::Module(module)) => {
+                Place::Native(module, offset, _)
+                    if !known.contains(&SymbolOwner::Module(module)) =>
+                {
                     by_module.entry(module).or_default().push(offset);
                 }
                 Place::Kernel(address) if !known.contains(&SymbolOwner::Kernel) => {
@@ -39,6 +41,7 @@ impl Hits {
             .into_iter()
             .filter_map(|(key, mut offsets)| {
                 offsets.sort_unstable();
+                offsets.dedup();
                 Some((trace.modules.get(&key)?.clone(), offsets))
             })
             .collect();

@@ -97,8 +97,9 @@ pub enum Place {
         /// The method's object.
         method: CodeIndex,
     },
-    /// File and offset.
-    Native(ModuleKey, FileOffset),
+    /// File and offset; and the role of the sampled thread, if rules of regions ask for roles.
+    /// Otherwise [`ThreadRole::Other`].
+    Native(ModuleKey, FileOffset, ThreadRole),
     /// The kernel.
     Kernel(Avma),
     /// Generated code without a constituent: executable memory without a file.
@@ -265,6 +266,8 @@ pub struct Trace {
     pub marks: Vec<Mark>,
     /// The newest region rules of each process and VM.
     pub region_rules: BTreeMap<(ProcessKey, String), RegionRules>,
+    /// Whether a region rule asks for the role of the sampled thread.
+    pub(crate) asks_for_roles: bool,
     /// The newest interpreter rules of each process and VM.
     pub interpreters: BTreeMap<(ProcessKey, String), InterpreterRules>,
     /// The recording's native symbols.

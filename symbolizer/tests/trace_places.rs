@@ -82,7 +82,7 @@ fn a_storm_of_mappings_has_the_places_of_each_time() {
     let whole = Trace::read(&mut open()).unwrap();
     assert_eq!(places.places, whole.places);
     let modules = whole.places.iter().filter_map(|place| match place {
-        Place::Native(module, offset) => Some((*module, offset.0)),
+        Place::Native(module, offset, _) => Some((*module, offset.0)),
         _ => None,
     });
     let expected = (0..80).flat_map(|offset| files.map(|file| (file, offset)));
@@ -561,7 +561,10 @@ fn samples_out_of_order_are_counted() {
     }
     let trace = recording.read().unwrap();
     assert_eq!(trace.disordered_samples, 2);
-    assert_eq!(trace.places, [Place::Native(PROGRAM, FileOffset(0))]);
+    assert_eq!(
+        trace.places,
+        [Place::Native(PROGRAM, FileOffset(0), ThreadRole::Other)]
+    );
 }
 
 #[test]

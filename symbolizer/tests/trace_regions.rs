@@ -11,7 +11,7 @@ mod recordings;
 use recordings::{PROCESS, PROGRAM, PROGRAM_AT, Recording, THREAD, function};
 use vmscope_records::{
     Exactness, FileOffset, ModuleKey, NativeFrame, NativeLines, ProcessKey, Record, Region,
-    RegionRule, RegionRules, SymbolOwner, Symbols, TimeNs,
+    RegionRule, RegionRules, SymbolOwner, Symbols, ThreadKey, ThreadRole, TimeNs,
 };
 use vmscope_symbolizer::{Entry, Filter, Profile, Summary};
 
@@ -28,6 +28,7 @@ fn rule(module: &str, affixes: [&str; 3], region: Region, part: &str) -> RegionR
         suffix,
         region,
         part: part.into(),
+        ..RegionRule::default()
     }
 }
 
@@ -110,6 +111,62 @@ fn the_first_rule_that_fits_tells_where_a_function_belongs() {
     {
         assert_eq!(shown(&profile, sample), wanted);
     }
+}
+
+#[test]
+fn a_helper_function_belongs_to_what_its_thread_does() {
+    let roles = [
+        ThreadRole::Other,
+        ThreadRole::Compiler,
+        ThreadRole::Collector,
+    ];
+    let threads = roles.map(|role| ThreadKey(10 + role as u32));
+    let mut recording = Recording::of("HotSpot");
+    library(&mut recording)
+        .symbols(
+            LIBRARY,
+            &[
+                (0, 0x100, "OopMap::copy()"),
+                (0x100, 0x100, "Arena::grow()"),
+            ],
+        )
+        .put(rules(
+            PROCESS,
+            0,
+            vec![
+                RegionRule {
+                    role: Some(ThreadRole::Compiler),
+                    ..rule("libvm.so", ["", "", ""], Region::Compiler, "helpers")
+                },
+                rule("libvm.so", ["", "OopMap", ""], Region::Gc, "roots"),
+                rule("libvm.so", ["", "", ""], Region::Vm, ""),
+            ],
+        ));
+    for (role, thread) in roles.into_iter().zip(threads) {
+        recording.thread(thread, PROCESS, 0, "thread", role);
+    }
+    for thread in threads {
+        for at in [0, 0x10, 0x110] {
+            recording.sample(1, thread, LIBRARY_AT + at);
+        }
+    }
+    let profile = recording.profile();
+    let (roots, other) = (
+        ("OopMap::copy()", Region::Gc, "roots"),
+        ("Arena::grow()", Region::Vm, ""),
+    );
+    let helpers = (Region::Compiler, "helpers");
+    let compiling = [roots, roots, other].map(|(name, ..)| (name, helpers.0, helpers.1));
+    let wanted = [[roots, roots, other], compiling, [roots, roots, other]];
+    for (sample, wanted) in wanted.into_iter().flatten().enumerate() {
+        assert_eq!(shown(&profile, sample), wanted, "{sample}");
+    }
+    // One entry for each function and region, whatever the number of roles.
+    assert_eq!(entry(&profile, 0), entry(&profile, 6));
+    let sampled: std::collections::BTreeSet<u32> = (0..9)
+        .map(|sample| profile.site_of_place[profile.trace.samples.places[sample] as usize])
+        .collect();
+    assert_eq!(sampled.len(), 4);
 }
 
 #[test]

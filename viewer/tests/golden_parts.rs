@@ -22,10 +22,10 @@ fn rule(prefix: &str, contains: &str, region: Region, part: &str) -> RegionRule 
         module: "vm".into(),
         prefix: prefix.into(),
         contains: contains.into(),
-        suffix: String::new(),
         region,
         part: part.into(),
         strip: !prefix.is_empty(),
+        ..RegionRule::default()
     }
 }
 

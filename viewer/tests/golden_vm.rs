@@ -148,11 +148,9 @@ fn jvm(processes: u32) -> Vec<u8> {
             .map(|(prefix, region, part)| RegionRule {
                 module: "vm".into(),
                 prefix: prefix.into(),
-                contains: String::new(),
-                suffix: String::new(),
                 region,
                 part: part.into(),
-                strip: false,
+                ..RegionRule::default()
             })
             .into(),
         }))

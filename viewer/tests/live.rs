@@ -150,6 +150,7 @@ fn watch(pid: u32, output: Option<&Path>, time: Duration) -> Option<Both> {
             duration: Some(time),
             environment: Vec::new(),
             tap: Some(source),
+            keep_secrets: false,
             adapters_share: None,
         },
     )

@@ -16,6 +16,7 @@ mod process_table;
 mod progress;
 mod readers;
 mod recorder;
+mod secrets;
 mod sink;
 mod tap;
 mod touched;
@@ -69,6 +70,8 @@ pub struct SessionOptions {
     pub duration: Option<Duration>,
     /// Changes to the command's environment, each as `NAME=value`.
     pub environment: Vec<String>,
+    /// Whether command lines and facts keep values that look like passwords and other secrets.
+    pub keep_secrets: bool,
     /// Live copy of the recording.
     pub tap: Option<TapSource>,
     /// The adapters' deferrable work takes one part in this of a CPU's time, and they poll no more
@@ -194,7 +197,7 @@ impl Session {
             Arc::clone(&progress),
             session,
             limits,
-            options.environment,
+            (options.environment, options.keep_secrets),
             recorder::Recorder::new(process_table.clone(), readers.sample_needs().sources),
             options.tap,
         );

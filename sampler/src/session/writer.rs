@@ -5,6 +5,7 @@ use super::messages::{AdapterMessage, Message};
 use super::process_table::ProcessTable;
 use super::progress::Progress;
 use super::recorder::Recorder;
+use super::secrets::{mask_text, mask_words};
 use super::sink::{Kept, Saved, Sink, SinkError};
 use super::tap::TapSource;
 use crate::engine::EngineEvent;
@@ -58,6 +59,7 @@ pub(super) struct WriterThread {
     session: Session,
     limits: Vec<Limit>,
     environment: Vec<String>,
+    keep_secrets: bool,
     process_table: Option<ProcessTable>,
     recorder: Recorder,
     records: Vec<Record>,
@@ -72,7 +74,7 @@ impl WriterThread {
         progress: Arc<Progress>,
         session: Session,
         limits: Vec<Limit>,
-        environment: Vec<String>,
+        (environment, keep_secrets): (Vec<String>, bool),
         recorder: Recorder,
         tap: Option<TapSource>,
     ) -> Self {
@@ -83,6 +85,7 @@ impl WriterThread {
             session,
             limits,
             environment,
+            keep_secrets,
             process_table: recorder.process_table().cloned(),
             recorder,
             records: Vec::new(),
@@ -313,6 +316,15 @@ impl WriterThread {
     }
 
     fn put_records(&mut self) {
+        for record in self.records.iter_mut().filter(|_| !self.keep_secrets) {
+            match record {
+                Record::Session(session) => {
+                    session.command = mask_words(std::mem::take(&mut session.command));
+                }
+                Record::Fact(fact) => fact.value = mask_text(&fact.value),
+                _ => {}
+            }
+        }
         if let Some(tap) = &mut self.tap {
             tap.record(&self.records, &self.recorder.modules);
             tap.send();

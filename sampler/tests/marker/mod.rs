@@ -290,6 +290,7 @@ pub fn start_with(
         duration: None,
         environment: Vec::new(),
         tap: None,
+        keep_secrets: false,
         adapters_share: None,
     };
     let session = Session::start(engine, Readers::later(families), options).unwrap();

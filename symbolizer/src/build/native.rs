@@ -6,22 +6,29 @@ use crate::space::is_shared_memory;
 use crate::trace::Place;
 use vmscope_records::{
     ConstituentKind, Exactness, FileOffset, ModuleKey, NativeFrame, NativeFunction, NativeLines,
-    SymbolOwner, SymbolSource,
+    SymbolOwner, SymbolSource, ThreadRole,
 };
 
 /// Bytes of code without symbols that are one entry: a page, so that hot code stands out.
 const UNNAMED_RANGE: u64 = 4096;
 
-/// The names of a native place without a symbol.
+/// What is known of a native place without its symbol.
 #[derive(Clone, Copy)]
 struct Around<'a> {
     region: Region,
     /// The file's name, or the kernel's.
     module: &'a str,
+    /// The role of the thread.
+    role: ThreadRole,
 }
 
 impl<'a> Builder<'a> {
-    pub(super) fn native_site(&mut self, key: ModuleKey, offset: FileOffset) -> SiteId {
+    pub(super) fn native_site(
+        &mut self,
+        key: ModuleKey,
+        offset: FileOffset,
+        role: ThreadRole,
+    ) -> SiteId {
         let module = self.trace.modules.get(&key);
         let path = module.map_or("", |module| module.path.as_str());
         let name = path.rsplit('/').next().unwrap_or(path);
@@ -44,6 +51,7 @@ impl<'a> Builder<'a> {
         let around = Around {
             region,
             module: name,
+            role,
         };
         self.symbol_site(SymbolOwner::Module(key), offset, around)
     }
@@ -52,6 +60,7 @@ impl<'a> Builder<'a> {
         let around = Around {
             region: Region::Kernel,
             module: "[kernel]",
+            role: ThreadRole::Other,
         };
         self.symbol_site(SymbolOwner::Kernel, at, around)
     }
@@ -66,6 +75,7 @@ impl<'a> Builder<'a> {
                 owner,
                 function.start,
                 piece.map_or(FileOffset(u64::MAX), |piece| piece.start),
+                around.role,
             )
         });
         // One entry for each range of a module's unnamed code; one for the kernel.
@@ -73,7 +83,7 @@ impl<'a> Builder<'a> {
             SymbolOwner::Kernel => FileOffset(u64::MAX),
             _ => FileOffset(at.0 - at.0 % UNNAMED_RANGE),
         };
-        let piece = piece.unwrap_or((owner, FileOffset(u64::MAX), range));
+        let piece = piece.unwrap_or((owner, FileOffset(u64::MAX), range, around.role));
         if let Some(&site) = self.names.site_of_native.get(&piece) {
             return site;
         }
@@ -87,7 +97,11 @@ impl<'a> Builder<'a> {
 
     /// The site of unnamed code from a file offset on; `u64::MAX` for all of a module.
     fn nameless_site(&mut self, around: Around, from: FileOffset) -> SiteId {
-        let Around { region, module } = around;
+        let Around {
+            region,
+            module,
+            role,
+        } = around;
         let name = match (module, from) {
             ("", _) => "(no symbol)".to_owned(),
             (_, FileOffset(u64::MAX)) => format!("(no symbol) {module}"),
@@ -97,7 +111,7 @@ impl<'a> Builder<'a> {
             }
         };
         // Unnamed code fits only a rule for everything.
-        let told = self.regions.of(module, "");
+        let told = self.regions.of(module, "", role);
         let entry = self.put_entry(Entry {
             region: told.map_or(region, |told| told.region),
             tier: told.map_or_else(String::new, |told| told.part.to_owned()),
@@ -113,7 +127,7 @@ impl<'a> Builder<'a> {
         piece: Option<&'a NativeLines>,
         around: Around,
     ) -> SiteId {
-        let told = self.regions.of(around.module, &function.name);
+        let told = self.regions.of(around.module, &function.name, around.role);
         // Inlined functions have the region of the function around them.
         let region = told.map_or(around.region, |told| told.region);
         let part = told.map_or("", |told| told.part);

@@ -3,7 +3,7 @@
 use crate::trace::MAX_RULES;
 use memchr::memmem;
 use rustc_hash::{FxHashMap, FxHashSet};
-use vmscope_records::{Region, RegionRule, RegionRules};
+use vmscope_records::{FunctionName, Region, RegionRule, RegionRules, ThreadRole};
 
 /// The rules of a recording, by module file name.
 #[derive(Debug, Default)]
@@ -15,6 +15,7 @@ pub(super) struct Regions<'a> {
 #[derive(Debug)]
 struct Rule<'a> {
     rule: &'a RegionRule,
+    /// A text that the name must have.
     contains: memmem::Finder<'a>,
 }
 
@@ -43,7 +44,11 @@ impl<'a> Regions<'a> {
                 let list = by_module.entry(&rule.module).or_default();
                 // The bound holds for contradicting rules of many VMs together.
                 if list.len() < MAX_RULES {
-                    let contains = memmem::Finder::new(rule.contains.as_bytes());
+                    let contains = match &*rule.contains {
+                        "" => rule.identifiers.trim_matches('*'),
+                        contains => contains,
+                    };
+                    let contains = memmem::Finder::new(contains.as_bytes());
                     list.push(Rule { rule, contains });
                 }
             }
@@ -51,12 +56,14 @@ impl<'a> Regions<'a> {
         Regions { by_module }
     }
 
-    /// The answer of the first fitting rule for the function `name` of the file `module`.
-    pub fn of<'n>(&self, module: &str, name: &'n str) -> Option<Told<'a, 'n>> {
+    /// The answer of the first fitting rule for the function `name` of the file `module`, on a
+    /// thread with the role `role`.
+    pub fn of<'n>(&self, module: &str, name: &'n str, role: ThreadRole) -> Option<Told<'a, 'n>> {
         let rules = self.by_module.get(module)?;
+        let function = FunctionName::new(name);
         let (rule, name) = rules.iter().find_map(|Rule { rule, contains }| {
             contains.find(name.as_bytes())?;
-            Some((rule, rule.apply(name)?))
+            Some((rule, rule.apply(function, role)?))
         })?;
         (rule.region != Region::Unknown).then_some(Told {
             region: rule.region,

@@ -10,7 +10,7 @@ use vmscope_records::{FileOffset, SymbolOwner, Symbols};
 /// The native address of a place.
 fn native_of(place: Place) -> Option<(SymbolOwner, FileOffset)> {
     match place {
-        Place::Native(module, offset) => Some((SymbolOwner::Module(module), offset)),
+        Place::Native(module, offset, _) => Some((SymbolOwner::Module(module), offset)),
         Place::Kernel(address) => Some((SymbolOwner::Kernel, FileOffset(address.0))),
         _ => None,
     }

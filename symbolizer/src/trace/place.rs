@@ -14,7 +14,8 @@ use std::iter::Peekable;
 use std::vec::IntoIter;
 use vmscope_records::recording::{Item, Reader};
 use vmscope_records::{
-    Avma, CallChain, Content, CpuMode, Limit, LimitKind, ProcessKey, Sample, ThreadKey, TimeNs,
+    Avma, CallChain, Content, CpuMode, Limit, LimitKind, ProcessKey, Sample, ThreadKey, ThreadRole,
+    TimeNs,
 };
 
 /// The number of samples whose addresses are prefetched together.
@@ -110,11 +111,16 @@ impl Trace {
         if last.key != Some(sample.thread) {
             last.key = Some(sample.thread);
             last.index = self.thread_number(sample.thread);
+            last.role = match self.threads.get(last.index as usize) {
+                Some(thread) if self.asks_for_roles => thread.thread.role,
+                _ => ThreadRole::Other,
+            };
         }
         let thread = last.index;
         let process = now.process_of(thread);
         last.process = process;
-        let mut place = now.place(process, sample.pc, sample.mode);
+        let place = now.place(process, sample.pc, sample.mode);
+        let mut place = now.on_thread(place, last.role);
         if sample.mode == CpuMode::User
             && let Some(detail) = &sample.detail
         {
@@ -122,7 +128,7 @@ impl Trace {
         }
         let chain = sample.detail.as_ref().and_then(|d| d.chain.as_ref());
         let node = chain.map_or(ChainTree::NONE, |chain| {
-            self.chain_node(chain, sample.mode, process, now)
+            self.chain_node(chain, sample.mode, (process, last.role), now)
         });
         if !self.keep_samples {
             return;
@@ -143,7 +149,7 @@ impl Trace {
         &mut self,
         chain: &CallChain,
         mode: CpuMode,
-        process: ProcessKey,
+        (process, role): (ProcessKey, ThreadRole),
         now: &mut World,
     ) -> u32 {
         self.samples.truncated_chains += u64::from(chain.truncated);
@@ -159,6 +165,7 @@ impl Trace {
                 Avma(address.0.saturating_sub(1))
             };
             let place = now.place(process, call, CpuMode::User);
+            let place = now.on_thread(place, role);
             // Where nothing is mapped, nothing calls: what lies outside is no caller, either.
             let is_caller = now.places.get(place) != Some(Place::Unmapped);
             is_broken |= !is_caller;
@@ -234,6 +241,8 @@ impl Placing {
         changes: &mut impl Upcoming<Change>,
         events: &mut impl Upcoming<ZoneEvent>,
     ) {
+        // Its role may be new.
+        self.last.key = None;
         for part in samples.chunks(WARM) {
             let addresses = part.iter().map(|sample| sample.pc);
             self.world.warm(self.last.process, addresses);
@@ -290,4 +299,6 @@ struct LastThread {
     key: Option<ThreadKey>,
     index: u32,
     process: ProcessKey,
+    /// Its role, if region rules ask for roles.
+    role: ThreadRole,
 }

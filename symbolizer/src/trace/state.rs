@@ -198,6 +198,7 @@ impl Trace {
         let key = (rules.process, rules.vm.clone());
         let known = self.region_rules.get(&key);
         if known.is_none_or(|known| known.time <= rules.time) {
+            self.asks_for_roles |= rules.rules.iter().any(|rule| rule.role.is_some());
             self.region_rules.insert(key, rules);
         }
     }

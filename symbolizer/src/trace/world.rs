@@ -12,7 +12,9 @@ use super::places::Places;
 use super::state::Change;
 use crate::space::{Beginning, Mapped, Spaces};
 use crate::zone::{Changed, Claim, Layer, Placement, ZoneEvent, Zones};
-use vmscope_records::{Avma, CpuMode, InterpreterValue, ProcessKey, SampleDetail, TimeNs};
+use vmscope_records::{
+    Avma, CpuMode, InterpreterValue, ProcessKey, SampleDetail, ThreadRole, TimeNs,
+};
 
 /// Slots for kernel addresses, whose places never change: 2^10.
 const KERNEL_BITS: u32 = 10;
@@ -311,6 +313,16 @@ impl World {
         place
     }
 
+    /// The place of native code on a thread with a role.
+    pub(crate) fn on_thread(&mut self, place: u32, role: ThreadRole) -> u32 {
+        match self.places.get(place) {
+            Some(Place::Native(module, offset, ThreadRole::Other)) if role != ThreadRole::Other => {
+                self.places.intern(Place::Native(module, offset, role))
+            }
+            _ => place,
+        }
+    }
+
     fn kernel_place(&mut self, address: Avma) -> u32 {
         let slot = slot(address.0, KERNEL_BITS);
         if let Some((known, place)) = self.kernel.get(slot)
@@ -341,7 +353,7 @@ impl World {
             None => {}
         }
         match self.spaces.lookup(process, address) {
-            Some(Mapped::File(module, offset)) => Place::Native(module, offset),
+            Some(Mapped::File(module, offset)) => Place::Native(module, offset, ThreadRole::Other),
             Some(Mapped::Anonymous) => Place::Generated,
             None => Place::Unmapped,
         }

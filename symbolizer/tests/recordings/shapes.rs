@@ -216,9 +216,7 @@ fn node_functions(recording: &mut Recording) {
         contains: contains.into(),
         region,
         part: part.into(),
-        prefix: String::new(),
-        suffix: String::new(),
-        strip: false,
+        ..RegionRule::default()
     };
     let mut rules: Vec<RegionRule> = (0..60)
         .map(|n| rule(&format!("::NoSuchThing{n}::"), Region::Gc, "none"))

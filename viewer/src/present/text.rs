@@ -77,6 +77,17 @@ pub fn cut(text: &str, columns: usize) -> String {
     format!("{head}{DOTS}")
 }
 
+/// Text in at most `columns`, cut after a word, with an ellipsis. A first word that is too long is
+/// cut itself.
+pub fn cut_at_word(text: &str, columns: usize) -> String {
+    let short = cut(text, columns);
+    let whole_words = match short.strip_suffix(DOTS) {
+        Some(head) if short != harmless(text) => head.rfind(' ').and_then(|end| head.get(..end)),
+        _ => None,
+    };
+    whole_words.map_or(short, |words| format!("{words} {DOTS}"))
+}
+
 /// Text in at most `columns`, cut off without an ellipsis, which wastes narrow columns.
 pub fn start(text: &str, columns: usize) -> String {
     take_columns(harmless(&bounded(text)).chars(), columns)

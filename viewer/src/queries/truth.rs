@@ -380,7 +380,7 @@ fn modules(profile: &Profile, summary: &Summary, lines: &mut Vec<TruthLine>) {
     let is_hit = |site: &u32| summary.sites.get(*site as usize).is_some_and(|n| *n > 0);
     let mut hit = BTreeSet::new();
     for (place, site) in trace.places.iter().zip(&profile.site_of_place) {
-        if let Place::Native(module, _) = place
+        if let Place::Native(module, ..) = place
             && is_hit(site)
         {
             hit.insert(*module);

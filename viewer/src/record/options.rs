@@ -50,6 +50,12 @@ pub struct RecordOptions {
     /// The recording's file
     #[arg(long, short, value_name = "FILE", default_value = DEFAULT_OUTPUT)]
     pub(super) output: PathBuf,
+    /// Record the command line as it is; otherwise values that look like secrets become ***
+    ///
+    /// Secrets are values of options and variables whose names end in password, token, secret,
+    /// key of an API and the like, passwords in URLs, and HTTP authorization.
+    #[arg(long)]
+    pub(super) keep_secrets: bool,
     /// No live line, no report
     #[arg(long, short)]
     pub(super) quiet: bool,
@@ -107,6 +113,7 @@ impl SamplingOptions {
             duration: self.duration,
             environment: Vec::new(),
             tap: None,
+            keep_secrets: false,
             adapters_share: None,
         }
     }
@@ -122,6 +129,7 @@ impl RecordOptions {
         SessionOptions {
             output: Some(self.output.clone()),
             keep_last: self.keep_last.map(DurationNs::from),
+            keep_secrets: self.keep_secrets,
             ..self.sampling.session_options(pids, launched, command)
         }
     }

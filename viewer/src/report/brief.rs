@@ -73,7 +73,7 @@ fn head(page: &Page<'_>, out: &mut String) {
     let Some(session) = &page.profile.trace.session else {
         return;
     };
-    let command = cut(&session.command.join(" "), page.width);
+    let command = cut_at_word(&session.command.join(" "), page.width);
     out.push_str(&format!("{STRONG}{command}{STRONG:#}\n"));
     let vm = match page.profile.is_native() {
         true => "native program".to_owned(),

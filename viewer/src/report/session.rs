@@ -3,7 +3,7 @@
 use super::page::{Page, narrowed_to};
 use crate::present::names::{attached, pids};
 use crate::present::numbers::{session_time, some};
-use crate::present::text::harmless;
+use crate::present::text::{cut_at_word, harmless};
 use crate::queries::truth::truth_of;
 use anyhow::{Context, Result};
 use serde_json::{Map, Value, json};
@@ -13,6 +13,12 @@ use vmscope_symbolizer::Profile;
 /// Maximum number of listed marks.
 const MAX_MARKS: usize = 100;
 
+/// Maximum width of a command line and of a process's facts; the JSON report has them whole.
+const MAX_COMMAND: usize = 400;
+
+/// Shortest fact in bytes that may repeat a part of the command line.
+const MIN_REPEATED: usize = 16;
+
 /// Maximum number of processes with facts of their own.
 const MAX_PROCESSES: usize = 4;
 
@@ -21,7 +27,7 @@ pub(super) fn text(page: &Page<'_>, out: &mut String) {
     let Some(session) = &trace.session else {
         return;
     };
-    let command = session.command.join(" ");
+    let command = cut_at_word(&session.command.join(" "), MAX_COMMAND);
     let when = session_time(session.wall_clock_unix_ns);
     page.paragraph(out, &format!("{command}  {when}"));
     let vm = &session.vm;
@@ -48,7 +54,7 @@ pub(super) fn text(page: &Page<'_>, out: &mut String) {
     );
     page.paragraph(out, &line);
     for facts in facts_by_process(&told(page.profile)) {
-        page.paragraph(out, &facts);
+        page.paragraph(out, &cut_at_word(&facts, MAX_COMMAND));
     }
     if let Some(narrowed) = narrowed_to(page.profile, page.filter, page.summary) {
         page.paragraph(out, &narrowed);
@@ -76,10 +82,16 @@ fn marks<'a>(page: &Page<'a>) -> Vec<(f64, &'a str)> {
     marks.filter_map(mark).collect()
 }
 
-/// Facts for readers. What VMs were asked through the environment concerns VMs only.
+/// Facts for readers. What VMs were asked through the environment concerns VMs only; what is a part
+/// of the command line stands there.
 fn told(profile: &Profile) -> Vec<Fact> {
-    let facts = profile.trace.facts.iter();
+    let trace = &profile.trace;
+    let command = trace.session.as_ref();
+    let command = command.map_or_else(String::new, |session| session.command.join(" "));
+    let facts = trace.facts.iter();
     let facts = facts.filter(|fact| fact.name != "environment" || !profile.is_native());
+    let facts =
+        facts.filter(|fact| fact.value.len() < MIN_REPEATED || !command.contains(&fact.value));
     facts.cloned().collect()
 }
 

@@ -279,6 +279,10 @@ fn tell_precision(jvm: &Jvm, data: &VmData, poll: &mut Poll) {
     let Some(flags) = data.flags() else {
         return;
     };
+    // With -Xint, nothing is compiled.
+    if flags.get("UseCompiler").is_some() && !flags.is_on("UseCompiler") {
+        return;
+    }
     match (flags.is_on(FLAG), jvm.version.has_wrong_positions()) {
         (false, false) => poll.limit(
             "this JVM records few positions of optimised code: its bytecodes and lines are often \

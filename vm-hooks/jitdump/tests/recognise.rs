@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 
 use vmscope_jitdump::vm::{Vm, VmKind, recognise};
 use vmscope_process::{LoadedModule, ProcessView};
-use vmscope_records::{Pid, Region};
+use vmscope_records::{FunctionName, Pid, Region, ThreadRole};
 
 /// A VM that has said something, and waits to be told to end.
 struct Running(Child);
@@ -91,7 +91,12 @@ fn node_with_its_version_and_the_places_of_its_builtins() {
 /// A builtin is generated code, or of the interpreter when it is a bytecode's.
 fn check_builtin(vm: &Vm, module: &str, name: &str) {
     let own = vm.rules.iter().filter(|rule| rule.module == module);
-    let mut fits = own.filter_map(|rule| Some((rule, rule.apply(name)?)));
+    let mut fits = own.filter_map(|rule| {
+        Some((
+            rule,
+            rule.apply(FunctionName::new(name), ThreadRole::Other)?,
+        ))
+    });
     let (rule, shown) = fits.next().unwrap();
     let of_bytecode = name.ends_with("Handler") && !name.contains("AtomicsMutex");
     let expected = if of_bytecode || name.starts_with("Builtins_Interpreter") {

@@ -115,11 +115,9 @@ pub fn record(recording: &mut Recording) {
     let rule = |(prefix, region, part): (&str, Region, &str)| RegionRule {
         module: "libjvm.so".into(),
         prefix: prefix.into(),
-        contains: String::new(),
-        suffix: String::new(),
         region,
         part: part.into(),
-        strip: false,
+        ..RegionRule::default()
     };
     let rest = [
         ("Matcher", Region::Compiler, "C2: instruction selection"),

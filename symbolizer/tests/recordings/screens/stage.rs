@@ -121,12 +121,10 @@ impl Stage {
     pub fn regions(&mut self, vm: &str, module: &str, rules: &[(&str, Region, &str)]) {
         let rules = rules.iter().map(|&(contains, region, part)| RegionRule {
             module: module.into(),
-            prefix: String::new(),
             contains: contains.into(),
-            suffix: String::new(),
             region,
             part: part.into(),
-            strip: false,
+            ..RegionRule::default()
         });
         self.recording.put(Record::RegionRules(RegionRules {
             process: PROCESS,

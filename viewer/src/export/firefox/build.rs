@@ -66,7 +66,7 @@ impl<'a> Tables<'a> {
         };
         let symbols = profile.trace.symbols.iter().chain(&profile.resolved_now);
         let native = export.first_places(|place| match *place {
-            Place::Native(module, offset) => Some((module, offset)),
+            Place::Native(module, offset, _) => Some((module, offset)),
             _ => None,
         });
         Tables {

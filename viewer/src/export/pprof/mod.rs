@@ -307,7 +307,7 @@ impl<'a> Encoder<'a> {
 /// File of a place.
 fn home(place: &Place) -> Option<Home> {
     match *place {
-        Place::Native(module, _) => Some(Home::Module(module)),
+        Place::Native(module, ..) => Some(Home::Module(module)),
         Place::Kernel(_) => Some(Home::Kernel),
         Place::Code(..)
         | Place::Interpreted { .. }

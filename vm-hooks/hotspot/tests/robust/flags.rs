@@ -88,6 +88,8 @@ fn jvms_of_all_kinds_are_read() {
             );
             say(&text);
             assert!(codelets > 200, "{text}");
+            let positions = limits.iter().any(|text| text.contains("positions"));
+            assert_eq!(positions, compiles, "{text}");
             let remarks = limits.iter().any(|text| text.contains("frame pointers"));
             assert_eq!(remarks, !flags.contains(&FRAME_POINTERS), "{text}");
             assert_eq!(compiled >= 5, compiles, "{text}");

@@ -45,5 +45,6 @@ fn rule(module: &str, pattern: NamePattern, region: Region, part: &str) -> Regio
         region,
         part: part.to_owned(),
         strip: matches!(pattern, NamePattern::Between(..)),
+        ..RegionRule::default()
     }
 }

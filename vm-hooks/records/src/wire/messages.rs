@@ -206,7 +206,7 @@ messages! {
     RegionRules = RegionRules { 1 process: u32, 2 time: u64, 3 vm: text, 4 rules: repeated <RegionRule> }
     RegionRule = RegionRule {
         1 module: text, 2 prefix: text, 3 contains: text, 4 suffix: text, 5 region: u32,
-        6 part: text, 7 strip: flag,
+        6 part: text, 7 strip: flag, 8 identifiers: text, 9 role: optional u32,
     }
     InterpreterRules {
         1 process: u32, 2 time: u64, 3 vm: text, 4 starts: repeated u64, 5 sizes: repeated u64,

@@ -77,7 +77,7 @@ generate! {
     Fact { process, time, name, value }
     Mark { time, text }
     RegionRules { process, time, vm, rules }
-    RegionRule { module, prefix, contains, suffix, part, region, strip }
+    RegionRule { module, role, identifiers, prefix, contains, suffix, part, region, strip }
     InterpreterRules { process, time, vm, ranges: vec(range().prop_map(|(a, b)| (Avma(a), Avma(b))), 0..4), sources }
     InterpreterSource { place, holds }
     Symbols { owner, functions, note }

@@ -1,7 +1,7 @@
 use vmscope_records::ConstituentKind::{
     self, Adapter, Enilopmart, Interpreter, Method, RegExp, Stub, Trampoline,
 };
-use vmscope_records::Region;
+use vmscope_records::{FunctionName, Region, ThreadRole};
 
 use super::{BUILTIN, BYTECODE_HANDLER, INTERPRETER_ENTRY, rules, split};
 
@@ -267,9 +267,12 @@ fn names_that_node_and_deno_write() {
 /// Where the rules put a function of `node`, and what it is called there.
 fn place(name: &str) -> (Region, String, String) {
     let rules = rules(&["node".to_owned()]);
-    let mut fits = rules
-        .iter()
-        .filter_map(|rule| Some((rule, rule.apply(name)?)));
+    let mut fits = rules.iter().filter_map(|rule| {
+        Some((
+            rule,
+            rule.apply(FunctionName::new(name), ThreadRole::Other)?,
+        ))
+    });
     let (rule, shown) = fits.next().unwrap();
     (rule.region, rule.part.clone(), shown.to_owned())
 }
@@ -490,7 +493,10 @@ fn the_rules_are_few_and_the_last_takes_all() {
     assert!(rules.len() < 2 * 260, "{}", rules.len());
     for module in ["node", "libnode.so.115"] {
         let own = rules.iter().rfind(|rule| rule.module == module).unwrap();
-        assert_eq!(own.apply("anything"), Some("anything"));
+        assert_eq!(
+            own.apply(FunctionName::new("anything"), ThreadRole::Other),
+            Some("anything")
+        );
         assert_eq!(own.region, Region::Vm);
     }
 }
