@@ -81,11 +81,12 @@ pub fn cut(text: &str, columns: usize) -> String {
 /// cut itself.
 pub fn cut_at_word(text: &str, columns: usize) -> String {
     let short = cut(text, columns);
-    let whole_words = match short.strip_suffix(DOTS) {
-        Some(head) if short != harmless(text) => head.rfind(' ').and_then(|end| head.get(..end)),
-        _ => None,
-    };
-    whole_words.map_or(short, |words| format!("{words} {DOTS}"))
+    let head = short.strip_suffix(DOTS).filter(|_| short != harmless(text));
+    let words = head.and_then(|head| head.get(..head.rfind(' ')?));
+    match words {
+        Some(words) => format!("{words} {DOTS}"),
+        None => short,
+    }
 }
 
 /// Text in at most `columns`, cut off without an ellipsis, which wastes narrow columns.

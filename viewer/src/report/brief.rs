@@ -7,7 +7,7 @@ use crate::present::entries::labels_of;
 use crate::present::names::{pids, region_name};
 use crate::present::numbers::{count, percent, points, ratio, session_time, some};
 use crate::present::shorten::label;
-use crate::present::text::{cut, fit, harmless, width as text_width, wrap};
+use crate::present::text::{cut, cut_at_word, fit, harmless, width as text_width, wrap};
 use crate::queries::overview::{Overview, overview};
 use crate::queries::threads::{Group, GroupBy, Threads, knows_kernel};
 use crate::queries::truth::{About, TruthLine};
