@@ -157,7 +157,7 @@ fn javas_mutators_stand_still_in_pauses() {
     let mut of_pauses = 0;
     for one in &trace.collections {
         *kinds.entry(&one.kind).or_default() += 1;
-        let whole = one.begin.zip(one.end).filter(|_| one.stop_the_world);
+        let whole = one.begin.zip(one.end).filter(|_| one.scope.is_pause());
         let inside = one.phases.iter().filter(|phase| phase.stop_the_world);
         let inside = inside.filter_map(|phase| phase.begin.zip(phase.end));
         for (begin, end) in whole.into_iter().chain(inside) {

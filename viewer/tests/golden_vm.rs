@@ -10,8 +10,9 @@ mod golden_file;
 use golden_file::{fits, fits_one_screen, golden, golden_of, report};
 use recordings::{PROCESS, PROGRAM, PROGRAM_AT, Recording, THREAD};
 use vmscope_records::{
-    Collection, CollectionKey, Compilation, Counter, CounterMeaning, Fact, Limit, LimitKind, Phase,
-    ProcessKey, Record, Region, RegionRule, RegionRules, SpaceUse, ThreadKey, ThreadRole, TimeNs,
+    Collection, CollectionKey, CollectionScope, Compilation, Counter, CounterMeaning, Fact, Limit,
+    LimitKind, Phase, ProcessKey, Record, Region, RegionRule, RegionRules, SpaceUse, ThreadKey,
+    ThreadRole, TimeNs,
 };
 
 const MS: u64 = 1_000_000;
@@ -52,7 +53,7 @@ fn collection(key: u64, kind: &str, cause: &str, at_ms: u64, length_us: u64) -> 
         number: key,
         begin: Some(begin),
         end: (length_us > 0).then_some(TimeNs(begin.0 + length_us * 1000)),
-        stop_the_world: true,
+        scope: CollectionScope::Whole,
         spaces: vec![
             space("eden", Some(24 << 20), Some(0), Some(25 << 20)),
             space("survivor", None, Some(2 << 20), Some(3 << 20)),
@@ -79,7 +80,7 @@ fn collections(recording: &mut Recording) {
         collection(5, "full", "System.gc()", 5000, 60_000),
     ];
     let mut concurrent = collection(6, "concurrent", "", 5500, 300_000);
-    concurrent.stop_the_world = false;
+    concurrent.scope = CollectionScope::Cycle;
     concurrent.spaces.clear();
     concurrent.phases = vec![Phase {
         name: "remark".into(),
@@ -313,7 +314,7 @@ fn hostile() -> Vec<u8> {
             cause: evil(n),
             begin: Some(TimeNs(u64::MAX - n)),
             end: Some(TimeNs(n)),
-            stop_the_world: true,
+            scope: CollectionScope::Whole,
             phases: vec![Phase {
                 within: Some(0),
                 ..Phase::default()

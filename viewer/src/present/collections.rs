@@ -1,6 +1,6 @@
 //! Collections in words.
 
-use super::numbers::{brief, count, number, percent, ratio, some};
+use super::numbers::{brief, count, number, percent, ratio};
 use crate::queries::collections::Collections;
 use crate::queries::pauses::percentile;
 
@@ -17,9 +17,9 @@ pub fn collector_lines(all: &Collections) -> Vec<String> {
         return lines;
     }
     let counted = counted(all).unwrap_or_else(|| observed(all));
-    let took = all
-        .took
-        .map_or_else(String::new, |ns| format!(" in {:.0} ms", ns / 1e6));
+    let took = all.took.map_or_else(String::new, |ns| {
+        format!(", stopped for {}", pause_time(ns))
+    });
     let of = if all.narrowed {
         " of the whole process"
     } else {
@@ -27,7 +27,7 @@ pub fn collector_lines(all: &Collections) -> Vec<String> {
     };
     lines.push(format!("{counted}{of}{took}"));
     if !all.pauses.is_empty() {
-        lines.push(format!("pauses: {}", pauses_in_words(&all.pauses)));
+        lines.push(pauses_in_words(all));
     }
     let causes = all.causes.iter().take(4);
     let causes: Vec<String> = causes
@@ -39,38 +39,60 @@ pub fn collector_lines(all: &Collections) -> Vec<String> {
     lines
 }
 
-/// Number of collections and of parts of concurrent cycles, by the VM's count.
+/// Numbers of collections, cycles and their pauses, by the VM's count.
 pub fn counted(all: &Collections) -> Option<String> {
-    let parts = all.parts.filter(|parts| *parts > 0.0);
-    let parts = parts.or(all.parts.filter(|_| all.counted.is_none()));
-    let words = [(all.counted, WHOLE), (parts, PARTS)];
-    let words = words.into_iter().filter_map(|(figure, words)| {
-        let figure = number(figure?);
-        let word = words[usize::from(figure != "1")];
-        Some(format!("{figure} {word}"))
-    });
-    let words: Vec<String> = words.collect();
-    (!words.is_empty()).then(|| words.join(" and "))
+    // Several kinds of collector: those with collections.
+    let counted = match all.are_counted() {
+        true => all.counted.map(|count| count.filter(|count| *count > 0.0)),
+        false => all.counted,
+    };
+    in_words(counted)
 }
 
-/// Number of observed collections and parts of concurrent cycles.
+/// Numbers of observed collections, cycles and pauses.
 pub fn observed(all: &Collections) -> String {
-    let [whole, parts] = all.seen;
-    let whole = some(whole, WHOLE[0], WHOLE[1]);
-    match parts {
-        0 => format!("{whole} observed"),
-        _ => format!("{whole} and {} observed", some(parts, PARTS[0], PARTS[1])),
-    }
+    #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
+    let seen = all.seen.map(|seen| Some(seen as f64).filter(|_| seen > 0));
+    let words = in_words(seen).unwrap_or_else(|| "0 collections".to_owned());
+    format!("{words} observed")
 }
 
-const WHOLE: [&str; 2] = ["collection", "collections"];
-const PARTS: [&str; 2] = [
-    "pause or phase of a concurrent cycle",
-    "pauses or phases of concurrent cycles",
-];
+/// Numbers by [`CollectionScope::ALL`](vmscope_records::CollectionScope::ALL).
+fn in_words([whole, cycles, pauses]: [Option<f64>; 3]) -> Option<String> {
+    let with = |number: f64, [one, many]: [&str; 2]| {
+        let word = if number == 1.0 { one } else { many };
+        format!("{} {word}", self::number(number))
+    };
+    let whole = whole.map(|count| with(count, ["collection", "collections"]));
+    let of_cycles = ["pause of a concurrent cycle", "pauses of concurrent cycles"];
+    let cycles = match (cycles, pauses) {
+        (None, pauses) => pauses.map(|count| with(count, of_cycles)),
+        (Some(cycles), pauses) => {
+            let cycles = with(cycles, ["concurrent cycle", "concurrent cycles"]);
+            let pauses = pauses.map(|count| format!(" with {}", with(count, ["pause", "pauses"])));
+            Some(cycles + &pauses.unwrap_or_default())
+        }
+    };
+    [whole, cycles]
+        .into_iter()
+        .flatten()
+        .reduce(|a, b| format!("{a} and {b}"))
+}
 
-/// Median, p90, p99 and maximum; below 100 pauses, p99 is the maximum.
-pub fn pauses_in_words(pauses: &[u64]) -> String {
+/// Duration of pauses.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "not negative; greater ones saturate"
+)]
+pub fn pause_time(ns: f64) -> String {
+    brief(ns.max(0.0) as u64)
+}
+
+/// Median, p90, p99 and maximum; below 100 pauses, p99 is the maximum. If a pause of unknown duration
+/// may have been longer, the text says so.
+pub fn pauses_in_words(all: &Collections) -> String {
+    let pauses = &all.pauses;
     let at = |percent: usize| percentile(pauses, percent).map_or_else(String::new, brief);
     let Some(&longest) = pauses.last() else {
         return String::new();
@@ -79,6 +101,14 @@ pub fn pauses_in_words(pauses: &[u64]) -> String {
         ..100 => "p99 =".to_owned(),
         _ => format!("p99 {},", at(99)),
     };
+    let (what, more) = match all.longest_at_most {
+        Some(most) if most <= longest => ("pauses", String::new()),
+        Some(most) => (
+            "observed pauses",
+            format!("; none exceeded {}", brief(most)),
+        ),
+        None => ("observed pauses", String::new()),
+    };
     let (median, p90, longest) = (at(50), at(90), brief(longest));
-    format!("median {median}, p90 {p90}, {tail} max {longest}")
+    format!("{what}: median {median}, p90 {p90}, {tail} max {longest}{more}")
 }

@@ -3,7 +3,7 @@
 use crate::queries::parts::parts_of;
 use crate::queries::vm::{Vms, overlaps};
 use rustc_hash::{FxHashMap, FxHashSet};
-use vmscope_records::{Collection, ProcessKey, TimeNs};
+use vmscope_records::{Collection, CollectionScope, ProcessKey, TimeNs};
 use vmscope_symbolizer::time_buckets::{Counts, InSpan, Span};
 use vmscope_symbolizer::{Filter, Only, Profile, Region, Stop, Summary};
 
@@ -84,18 +84,18 @@ pub struct Collections {
     pub kinds: Vec<(String, char, u64)>,
     /// Whether any VM reports collections.
     pub tells: bool,
-    /// Number of collections and concurrent cycles by VM counters; `None` without counters.
-    pub counted: Option<f64>,
-    /// Number of parts of concurrent cycles (pauses, phases) by VM counters.
-    pub parts: Option<f64>,
-    /// Numbers of both that were observed.
-    pub seen: [u64; 2],
-    /// Collection time by VM counters, in ns.
+    /// Numbers of [`CollectionScope::ALL`] by VM counters; `None` without counters.
+    pub counted: [Option<f64>; 3],
+    /// Numbers of observed ones.
+    pub seen: [u64; 3],
+    /// Duration of all pauses by VM counters, in ns.
     pub took: Option<f64>,
     /// Number of collections with observed begin and end.
     pub observed: u64,
-    /// Observed pauses in ns, ascending.
+    /// Pauses of known duration in ns, ascending.
     pub pauses: Vec<u64>,
+    /// A duration in ns that no pause exceeded; `None` if unknown.
+    pub longest_at_most: Option<u64>,
     /// Causes of observed collections, most frequent first.
     pub causes: Vec<(String, u64)>,
     /// Samples in collectors.
@@ -103,6 +103,11 @@ pub struct Collections {
 }
 
 impl Collections {
+    /// Whether the VM counts any collection, cycle or pause.
+    pub fn are_counted(&self) -> bool {
+        self.counted.iter().flatten().any(|count| *count > 0.0)
+    }
+
     /// Letter of a kind.
     pub fn letter(&self, kind: &str) -> char {
         let known = self.kinds.iter().find(|(name, ..)| name == kind);
@@ -184,14 +189,21 @@ pub fn counts(profile: &Profile, filter: &Filter, summary: &Summary, vms: &Vms<'
         ..Collections::default()
     };
     let mut causes: FxHashMap<&str, u64> = FxHashMap::default();
+    let mut longest: Vec<Option<u64>> = Vec::new();
     let vms = vms.of.iter().filter(|vm| takes(vm.process));
     for collected in vms.filter_map(|vm| vm.collected.as_ref()) {
         all.tells = true;
-        add(&mut all.counted, collected.whole());
-        add(&mut all.parts, collected.parts());
+        let scopes = CollectionScope::ALL.into_iter().zip(&mut all.counted);
+        scopes.for_each(|(scope, sum)| add(sum, collected.count(scope)));
+        add(&mut all.took, collected.pause_time());
         for row in &collected.collectors {
-            add(&mut all.took, row.time.map(|time| time.change()));
-            all.seen[usize::from(row.is_of_parts)] += row.seen;
+            let mut scopes = CollectionScope::ALL.into_iter().zip(&mut all.seen);
+            if let Some((_, seen)) = scopes.find(|(scope, _)| row.scope == Some(*scope)) {
+                *seen += row.seen;
+            }
+            if row.scope != Some(CollectionScope::Cycle) || !row.pauses.is_empty() {
+                longest.push(row.longest_at_most());
+            }
             all.observed += row.observed;
             all.pauses.extend(&row.pauses);
             for &(cause, count) in &row.causes.listed {
@@ -200,6 +212,8 @@ pub fn counts(profile: &Profile, filter: &Filter, summary: &Summary, vms: &Vms<'
         }
     }
     all.pauses.sort_unstable();
+    let longest: Option<Vec<u64>> = longest.into_iter().collect();
+    all.longest_at_most = longest.and_then(|all| all.into_iter().max());
     all.causes = most(causes);
     all
 }
@@ -258,7 +272,7 @@ fn rows_of(profile: &Profile, filter: &Filter, stop: &Stop) -> Option<Vec<Row>> 
                 time: one.begin.or(one.end).unwrap_or(one.time),
                 begin: one.begin,
                 end: one.end,
-                stops: one.stop_the_world,
+                stops: one.scope.is_pause(),
                 before: sum(|space| space.before),
                 after: sum(|space| space.after),
                 inside: None,

@@ -8,9 +8,7 @@ use crate::queries::parts::parts_of;
 use crate::queries::vm::{Collected, Collector, Figure, VmOf, Vms, Words};
 use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr;
-use vmscope_records::{
-    COLLECTIONS_SECTION, COLLECTIONS_TOTAL, CYCLE_PARTS_UNIT, CounterMeaning, Pid, SpaceUse,
-};
+use vmscope_records::{COLLECTIONS_SECTION, CollectionScope, CounterMeaning, Pid, SpaceUse};
 use vmscope_symbolizer::Region;
 
 /// Maximum width of a figure's name.
@@ -70,28 +68,26 @@ fn figures(page: &Page<'_>, figures: &[Figure], out: &mut String) {
 }
 
 fn collections(page: &Page<'_>, collected: &Collected, out: &mut String) {
-    let mut rows = collected.collectors.iter();
-    if let Some(all) = &collected.all
-        && rows.all(|row| row.is_of_parts || row.count.is_none())
-    {
-        page.item(out, 2, &format!("{COLLECTIONS_TOTAL}: {}", value_of(all)));
-    }
     for row in &collected.collectors {
         let mut figures = Vec::new();
         if let Some(count) = &row.count {
             let number = number(count.change());
-            let unit = match (count.unit, number.as_str()) {
-                ("", "1") => "collection",
-                ("", _) => "collections",
-                (_, "1") => "pause or phase",
-                _ => CYCLE_PARTS_UNIT,
+            let unit = match row.scope {
+                Some(CollectionScope::Cycle) => "cycle",
+                Some(CollectionScope::CyclePause) => "pause",
+                _ => "collection",
             };
-            figures.push(format!("{number} {unit}{}", rate(count)));
+            let s = if number == "1" { "" } else { "s" };
+            figures.push(format!("{number} {unit}{s}{}", rate(count)));
         }
         let is_none = row.count.is_some_and(|count| count.change() == 0.0);
         let time = row.time.as_ref();
         let time = time.filter(|time| !is_none || time.change() != 0.0);
-        figures.extend(time.map(value_of));
+        figures.extend(time.map(|time| match row.scope {
+            // The program runs meanwhile.
+            Some(CollectionScope::Cycle) => milliseconds(time.change()),
+            _ => value_of(time),
+        }));
         let is_uncounted = figures.is_empty();
         if is_uncounted {
             figures.push(observed(row));
@@ -176,15 +172,20 @@ fn observed(row: &Collector) -> String {
         count(row.observed)
     );
     let ms = |ns: u64| milliseconds(std::time::Duration::from_nanos(ns).as_secs_f64() * 1e9);
+    let (word, more) = match (row.longest_at_most(), row.pauses.last()) {
+        (Some(most), Some(&longest)) if most <= longest => ("longest", String::new()),
+        (Some(most), Some(_)) => ("longest observed", format!(", none exceeded {}", ms(most))),
+        _ => ("longest observed", String::new()),
+    };
     match (row.median(), row.pauses.last()) {
         (Some(median), Some(&longest)) if row.pauses.len() > 1 => {
             let pauses = count(row.pauses.len() as u64);
             let (median, longest) = (ms(median), ms(longest));
             text.push_str(&format!(
-                "; {pauses} pauses: median {median}, longest {longest}"
+                "; {pauses} pauses: median {median}, {word} {longest}{more}"
             ));
         }
-        (_, Some(&only)) => text.push_str(&format!("; 1 pause: {}", ms(only))),
+        (_, Some(&only)) => text.push_str(&format!("; 1 pause: {}{more}", ms(only))),
         _ => {}
     }
     text
@@ -228,6 +229,11 @@ fn collections_json(collected: &Collected) -> Value {
     let collector = |row: &Collector| {
         json!({
             "name": row.label,
+            "scope": row.scope.map(|scope| match scope {
+                CollectionScope::Whole => "collection",
+                CollectionScope::Cycle => "cycle",
+                CollectionScope::CyclePause => "cycle pause",
+            }),
             "count": row.count.map(|figure| figure.change()),
             "time_ns": row.time.map(|figure| figure.change()),
             "seen": row.seen,
@@ -235,6 +241,7 @@ fn collections_json(collected: &Collected) -> Value {
             "pauses": row.pauses.len(),
             "median_pause_ns": row.median(),
             "longest_pause_ns": row.pauses.last(),
+            "longest_pause_at_most_ns": row.longest_at_most(),
             "causes": words(&row.causes),
             "other_causes": row.causes.others,
             "kinds": words(&row.kinds),
@@ -251,7 +258,10 @@ fn collections_json(collected: &Collected) -> Value {
         json!({ "name": name, "before": before, "after": after, "capacity": capacity })
     };
     json!({
-        "count": collected.whole(),
+        "count": collected.count(CollectionScope::Whole),
+        "cycles": collected.count(CollectionScope::Cycle),
+        "cycle_pauses": collected.count(CollectionScope::CyclePause),
+        "pause_time_ns": collected.pause_time(),
         "collectors": collected.collectors.iter().map(collector).collect::<Vec<_>>(),
         "left_out": collected.left_out,
         "spaces": collected.spaces.iter().map(space).collect::<Vec<_>>(),

@@ -30,6 +30,7 @@ mod node;
 
 mod causality;
 mod churn;
+mod collections;
 mod known;
 mod odd;
 mod shares;

@@ -51,12 +51,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     spent.sort_unstable();
     println!(
-        "{} looks, median {:?}, 95 % {:?}, longest {:?}; {} collections missed; clock {:?}",
+        "{} looks, median {:?}, 95 % {:?}, longest {:?}; clock {:?}",
         spent.len(),
         spent.get(spent.len() / 2),
         spent.get(spent.len() * 95 / 100),
         spent.last(),
-        vm.missed_collections(),
         vm.clock()
     );
     Ok(())
@@ -71,8 +70,8 @@ fn show(mut poll: Poll) {
         match record {
             Record::Counter(c) => println!("{}: {} = {} {}", c.section, c.name, c.value, c.unit),
             Record::Collection(c) => println!(
-                "{} {} #{} {:?} {:?}..{:?} {} {:?}",
-                c.collector, c.kind, c.number, c.cause, c.begin, c.end, c.stop_the_world, c.spaces
+                "{} {} #{} {:?} {:?}..{:?} {:?} {:?}",
+                c.collector, c.kind, c.number, c.cause, c.begin, c.end, c.scope, c.spaces
             ),
             other => println!("{other:?}"),
         }

@@ -1,8 +1,10 @@
-//! A JVM's collector, and its collections from perf data.
+//! A JVM's collector, and its collections, cycles and pauses: from perf data, and from memory where
+//! these lack them.
 
 mod counted;
+mod manager;
 mod name;
 mod watch;
 
 pub use name::{Kind, collector_of};
-pub use watch::Collections;
+pub use watch::{Collections, Figures, InMemory};

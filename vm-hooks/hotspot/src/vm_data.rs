@@ -5,9 +5,9 @@ mod facts;
 mod figures;
 
 use vmscope_process::{AdapterError, LoadedModule, Poll, ProcessView};
-use vmscope_records::{Avma, TimeNs};
+use vmscope_records::TimeNs;
 
-use crate::collector::Collections;
+use crate::collector::{Collections, Figures, InMemory, collector_of};
 use crate::compiling::Compiling;
 use crate::flags::Flags;
 use crate::java_threads::JavaThreads;
@@ -59,7 +59,6 @@ pub struct VmData {
     flags: Option<Flags>,
     clock: VmClock,
     collections: Collections,
-    pause: Option<PauseFlag>,
     threads: Threads,
     java_threads: Option<JavaThreads>,
     thread_names: Option<ThreadNames>,
@@ -68,14 +67,6 @@ pub struct VmData {
     figures_at: Option<TimeNs>,
     problems: Vec<Problem>,
     told_problems: usize,
-}
-
-/// Address of the VM's flag for stop-the-world collections.
-#[derive(Clone, Copy, Debug)]
-struct PauseFlag {
-    heap: Avma,
-    offset: u64,
-    collections: Option<u64>,
 }
 
 impl VmData {
@@ -90,7 +81,6 @@ impl VmData {
             flags: None,
             clock: VmClock::default(),
             collections: Collections::default(),
-            pause: known.structs.and_then(PauseFlag::find),
             threads: Threads::default(),
             java_threads: None,
             thread_names: None,
@@ -104,6 +94,13 @@ impl VmData {
             vm.read_with(process, structs, known.methods);
         }
         vm.find_data(process);
+        let collector = collector_of(vm.flags.as_ref(), vm.data.as_ref());
+        vm.collections.look_in(InMemory::find(
+            process,
+            collector,
+            known.libjvm,
+            known.structs,
+        ));
         vm
     }
 
@@ -194,12 +191,6 @@ impl VmData {
         &self.clock
     }
 
-    /// Number of collections that began and ended between two polls.
-    #[must_use]
-    pub fn missed_collections(&self) -> u64 {
-        self.collections.missed()
-    }
-
     /// Whether the last poll found any compiler active.
     #[must_use]
     pub fn is_compiling(&self) -> bool {
@@ -222,7 +213,7 @@ impl VmData {
         if let Some(compiling) = &mut self.compiling {
             compiling.poll(memory, self.threads.compilers(), poll)?;
         }
-        self.tell_rest(process, poll);
+        self.tell_rest(poll);
         Ok(())
     }
 
@@ -235,7 +226,7 @@ impl VmData {
         if let Some(compiling) = &mut self.compiling {
             compiling.finish(poll);
         }
-        self.tell_rest(process, poll);
+        self.tell_rest(poll);
     }
 
     /// Whether perf data have all entries of the VM's start. The VM's start time is one of the
@@ -246,14 +237,12 @@ impl VmData {
         self.without_data || began.is_some_and(|began| began > 0)
     }
 
-    fn tell_rest(&mut self, process: &ProcessView, poll: &mut Poll) {
+    fn tell_rest(&mut self, poll: &mut Poll) {
         let is_due = |then: TimeNs| poll.began().since(then).0 >= FIGURES_EVERY;
         if self.figures_at.is_none_or(is_due) {
             self.figures_at = Some(poll.began());
-            let pause = self.pause.filter(|_| process.is_live());
-            let all = pause.and_then(|pause| pause.collections(process));
             if let Some(data) = &self.data {
-                figures::tell(data, &self.collections, all, poll);
+                figures::tell(data, &self.collections, poll);
             }
             if let Some(compiling) = self.compiling.as_ref().filter(|one| one.unreadable() > 0) {
                 figures::tell_unreadable(compiling.unreadable(), poll);
@@ -280,10 +269,10 @@ impl VmData {
             return Ok(());
         };
         let from = poll.now();
-        match read(data, &mut self.collections, process) {
+        let figures = match read(data, &mut self.collections, process) {
             // The data change too fast; the next poll tries again.
-            Ok(false) => return Ok(()),
-            Ok(true) => {}
+            Ok(None) => return Ok(()),
+            Ok(Some(figures)) => figures,
             Err(PerfDataError::Memory(source)) => {
                 let error = AdapterError::reading("perf data")(source);
                 return if error.is_final() { Err(error) } else { Ok(()) };
@@ -294,14 +283,12 @@ impl VmData {
                 self.problem(format!("collections are no longer reported: {error}"), "");
                 return Ok(());
             }
-        }
+        };
         self.clock.reckon(data);
         let to = poll.now();
         let told = poll.len();
-        let pause = self.pause;
-        let is_pause = || pause.is_some_and(|pause| pause.is_set(process));
         self.collections
-            .poll(data, &mut self.clock, (from, to), is_pause, poll);
+            .poll((&figures, data), &mut self.clock, (from, to), poll);
         if poll.len() > told {
             self.judge_times();
         }
@@ -326,53 +313,22 @@ impl VmData {
     }
 }
 
-/// Reads `data` until the figures of collections are consistent; returns whether they are.
+/// Reads figures until two readings agree; `None` if they do not.
 fn read(
     data: &mut PerfData,
     collections: &mut Collections,
     process: &ProcessView,
-) -> Result<bool, PerfDataError> {
-    if data.refresh(process)? {
-        collections.find(data);
-    }
-    if !collections.is_news(data) {
-        return Ok(true);
-    }
+) -> Result<Option<Figures>, PerfDataError> {
+    let mut last: Option<Figures> = None;
     for _ in 0..ATTEMPTS {
-        let stamp = collections.stamp(data);
         if data.refresh(process)? {
             collections.find(data);
         }
-        if collections.stamp(data) == stamp {
-            return Ok(true);
+        let figures = collections.figures(data, process.memory());
+        if last.as_ref() == Some(&figures) || !collections.is_news(&figures) {
+            return Ok(Some(figures));
         }
+        last = Some(figures);
     }
-    Ok(false)
-}
-
-impl PauseFlag {
-    fn find(structs: &VmStructs) -> Option<Self> {
-        let of = |name| structs.optional_offset("CollectedHeap", name);
-        Some(Self {
-            heap: structs.optional_static("Universe", "_collectedHeap")?,
-            offset: of("_is_stw_gc_active").or_else(|| of("_is_gc_active"))?,
-            collections: of("_total_collections"),
-        })
-    }
-
-    fn is_set(self, process: &ProcessView) -> bool {
-        let memory = process.memory();
-        let heap = memory.read_pointer(self.heap).ok();
-        let at = heap.and_then(|heap| heap.checked_add(self.offset));
-        at.and_then(|at| memory.read_u8(at).ok()) == Some(1)
-    }
-
-    /// Number of collections of all kinds since the VM's start.
-    fn collections(self, process: &ProcessView) -> Option<u32> {
-        let memory = process.memory();
-        let heap = memory.read_pointer(self.heap).ok()?;
-        let at = heap.checked_add(self.collections?)?;
-        // Shenandoah does not count collections.
-        memory.read_u32(at).ok().filter(|count| *count > 0)
-    }
+    Ok(None)
 }

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use vmscope_records::{
-    Avma, COLLECTION_TIME_SUFFIX, COLLECTIONS_SECTION, Class, CodeChange, Collection, Compilation,
-    Counter, CounterMeaning, Fact, InterpreterRules, InterpreterSource, Lifetime, Limit, LimitKind,
-    LossReason, Lost, Method, ProcessKey, Record, RegionRule, RegionRules, Stream, ThreadKey,
-    ThreadRole, Tid, TimeNs,
+    Avma, COLLECTION_TIME_SUFFIX, COLLECTIONS_SECTION, Class, CodeChange, Collection,
+    CollectionScope, Compilation, Counter, CounterMeaning, Fact, InterpreterRules,
+    InterpreterSource, Lifetime, Limit, LimitKind, LossReason, Lost, Method, ProcessKey, Record,
+    RegionRule, RegionRules, Stream, ThreadKey, ThreadRole, Tid, TimeNs,
 };
 
 use crate::{KeySource, cpu_time};
@@ -275,20 +275,19 @@ impl Poll {
         }
     }
 
-    /// Emits exact count and time of a VM's collections since its start, per collector and kind
-    /// (empty if the VM does not distinguish kinds). `unit`: empty for whole collections,
-    /// [`CYCLE_PARTS_UNIT`](vmscope_records::CYCLE_PARTS_UNIT) for parts. The report compares them
-    /// with observed collections.
+    /// Emits exact number and time of a VM's collections, cycles or pauses since its start, per
+    /// collector and kind (empty if the VM does not distinguish kinds). The report compares them with
+    /// observed ones.
     pub fn collector_totals(
         &mut self,
         collector: &str,
         kind: &str,
-        (count, unit): (f64, &str),
-        time_ns: Option<f64>,
+        scope: CollectionScope,
+        (count, time_ns): (f64, Option<f64>),
     ) {
         let total = CounterMeaning::Total;
         let label = Collection::label(collector, kind);
-        self.counter(COLLECTIONS_SECTION, &label, unit, total, count);
+        self.counter(COLLECTIONS_SECTION, &label, scope.unit(), total, count);
         if let Some(time) = time_ns {
             let name = format!("{label}{COLLECTION_TIME_SUFFIX}");
             self.counter(COLLECTIONS_SECTION, &name, "ns", total, time);

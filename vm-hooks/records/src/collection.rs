@@ -2,8 +2,9 @@
 
 use crate::{CollectionKey, ProcessKey, ThreadKey, TimeNs};
 
-/// One observed collection. Written again with the same key after later observations. Polls miss
-/// many: times without an observation are `None`, never a guess (DESIGN.md §4).
+/// One observed collection, concurrent cycle, or pause of a cycle. Written again with the same key
+/// after later observations. Polls miss many: times without an observation are `None`, never a guess
+/// (DESIGN.md §4).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Collection {
     /// Key.
@@ -24,9 +25,14 @@ pub struct Collection {
     pub begin: Option<TimeNs>,
     /// Observed end.
     pub end: Option<TimeNs>,
-    /// Whether it stopped all mutators from start to end; `false` for concurrent collections, whose
-    /// pauses are phases.
-    pub stop_the_world: bool,
+    /// Extent of the record.
+    pub scope: CollectionScope,
+    /// Number of events of this collector and kind since the previous record whose single durations
+    /// are unknown: polls missed them.
+    pub missed: u64,
+    /// Sum of their durations in nanoseconds, by the VM's own clock. It is the duration of a single
+    /// event, and an upper bound for each of several.
+    pub missed_ns: Option<u64>,
     /// Phases, in order.
     pub phases: Vec<Phase>,
     /// Heap spaces before and after.
@@ -37,18 +43,44 @@ pub struct Collection {
     pub tenured_bytes: Option<u64>,
 }
 
+/// Extent of a [`Collection`]. The three are counted apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum CollectionScope {
+    /// A concurrent cycle. Mutators run during the cycle, but not in its pauses. Pauses are phases of
+    /// this record, or have separate records.
+    #[default]
+    Cycle,
+    /// A whole collection; it stops all mutators from begin to end.
+    Whole,
+    /// A pause of a concurrent cycle.
+    CyclePause,
+}
+
+impl CollectionScope {
+    /// All scopes, in the order of reports.
+    pub const ALL: [Self; 3] = [Self::Whole, Self::Cycle, Self::CyclePause];
+
+    /// Unit of the counters of [`COLLECTIONS_SECTION`].
+    #[must_use]
+    pub const fn unit(self) -> &'static str {
+        match self {
+            Self::Whole => "",
+            Self::Cycle => "cycles",
+            Self::CyclePause => "pauses",
+        }
+    }
+
+    /// Whether it stops all mutators from begin to end.
+    #[must_use]
+    pub const fn is_pause(self) -> bool {
+        !matches!(self, Self::Cycle)
+    }
+}
+
 /// Section of counters with exact totals of collections: their number, named by
 /// [`Collection::label`], and their duration in nanoseconds, named with [`COLLECTION_TIME_SUFFIX`]
-/// appended.
+/// appended. The number's unit is [`CollectionScope::unit`].
 pub const COLLECTIONS_SECTION: &str = "Collections";
-
-/// Name of the counter of [`COLLECTIONS_SECTION`] with all collections and concurrent cycles, of any
-/// kind: the others are parts of it.
-pub const COLLECTIONS_TOTAL: &str = "cycles and collections";
-
-/// Unit of counters of [`COLLECTIONS_SECTION`] that count parts of concurrent cycles instead of
-/// whole collections.
-pub const CYCLE_PARTS_UNIT: &str = "pauses or phases";
 
 /// Name suffix of counters with durations of collections.
 pub const COLLECTION_TIME_SUFFIX: &str = " time";

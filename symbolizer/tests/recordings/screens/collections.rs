@@ -2,7 +2,9 @@
 
 use super::super::PROCESS;
 use super::{BEGIN, MS, ms};
-use vmscope_records::{Collection, CollectionKey, Phase, Record, SpaceUse, ThreadKey, TimeNs};
+use vmscope_records::{
+    Collection, CollectionKey, CollectionScope, Phase, Record, SpaceUse, ThreadKey, TimeNs,
+};
 
 /// Collector threads.
 pub const COLLECTORS: [ThreadKey; 2] = [ThreadKey(7), ThreadKey(8)];
@@ -149,7 +151,12 @@ impl Happened {
             number,
             begin: observed(self.observed.0, self.begin),
             end: observed(self.observed.1, self.end),
-            stop_the_world,
+            scope: match stop_the_world {
+                true => CollectionScope::Whole,
+                false => CollectionScope::Cycle,
+            },
+            missed: 0,
+            missed_ns: None,
             phases,
             spaces: if stop_the_world {
                 self.spaces()

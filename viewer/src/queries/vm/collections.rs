@@ -1,12 +1,13 @@
-//! Collections: exact counts from VM counters, pauses from observed collections.
+//! Collections, concurrent cycles and pauses: exact counts from VM counters, durations from observed
+//! ones.
 
 use super::{Figure, Section};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use vmscope_records::{
-    COLLECTION_TIME_SUFFIX, COLLECTIONS_SECTION, COLLECTIONS_TOTAL, CYCLE_PARTS_UNIT, Collection,
-    CounterMeaning, SpaceUse, TimeNs,
+    COLLECTION_TIME_SUFFIX, COLLECTIONS_SECTION, Collection, CollectionScope, CounterMeaning,
+    SpaceUse, TimeNs,
 };
 
 /// Maximum number of rows.
@@ -20,8 +21,6 @@ const MAX_SPACES: usize = 32;
 /// Collections of one process in a window.
 #[derive(Debug, Default)]
 pub struct Collected<'a> {
-    /// All collections and concurrent cycles, if the VM counts them beside `collectors`.
-    pub all: Option<Figure<'a>>,
     /// By collector and kind, in the VM's order.
     pub collectors: Vec<Collector<'a>>,
     /// Observed collections of kinds beyond the maximum.
@@ -32,25 +31,27 @@ pub struct Collected<'a> {
     pub others: Vec<Figure<'a>>,
 }
 
-/// Collections of one kind.
+/// Collections, cycles or pauses of one kind.
 #[derive(Debug, Default)]
 pub struct Collector<'a> {
     /// [`Collection::label`].
     pub label: String,
-    /// Number of collections, or of parts of cycles, by the VM's counter: exact. `None` as well if
-    /// the counters were not read near the window's ends.
+    /// What the row counts; `None` if unknown.
+    pub scope: Option<CollectionScope>,
+    /// Their number by the VM's counter: exact. `None` as well if the counters were not read near the
+    /// window's ends.
     pub count: Option<Figure<'a>>,
     /// Duration in ns, by the VM's counter, as `count`.
     pub time: Option<Figure<'a>>,
-    /// Whether the row counts parts of concurrent cycles: pauses, phases.
-    pub is_of_parts: bool,
-    /// Number of observed collections; polls may miss some.
+    /// Number of observed ones; polls may miss some.
     pub seen: u64,
     /// Number with observed begin and end.
     pub observed: u64,
-    /// Observed pauses in ns, ascending: whole collections, or stop-the-world phases of concurrent
-    /// ones.
+    /// Pauses of known duration in ns, ascending: whole collections, pauses of cycles, or
+    /// stop-the-world phases of cycles.
     pub pauses: Vec<u64>,
+    /// Number of pauses of unknown duration, and a duration in ns that none of them exceeded.
+    pub missed: (u64, Option<u64>),
     /// Causes of observed collections.
     pub causes: Words<'a>,
     /// Kinds, if the VM's counter does not separate them.
@@ -70,6 +71,41 @@ impl Collector<'_> {
     pub fn median(&self) -> Option<u64> {
         let middle = self.pauses.len().checked_sub(1)? / 2;
         self.pauses.get(middle).copied()
+    }
+
+    /// A duration in ns that no pause exceeded; `None` if unknown. If it is the longest known pause,
+    /// no missed one was longer.
+    pub fn longest_at_most(&self) -> Option<u64> {
+        let (missed, bound) = self.missed;
+        #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
+        let [known, seen] = [self.pauses.len() as u64 + missed, self.seen].map(|n| n as f64);
+        let all = self.count.map_or(seen, |count| count.change().max(seen));
+        let is_pause = self.scope.is_some_and(CollectionScope::is_pause);
+        let longest = self.pauses.last().copied().unwrap_or(0);
+        let bound = if missed == 0 { Some(0) } else { bound };
+        bound
+            .filter(|_| is_pause && all <= known)
+            .map(|bound| bound.max(longest))
+    }
+
+    /// Notes the pauses of an observed collection, and missed ones before it.
+    fn pause(&mut self, one: &Collection) {
+        self.pauses.extend(pauses_of(one));
+        if !one.scope.is_pause() {
+            return;
+        }
+        match (one.missed, one.missed_ns) {
+            (0, _) => {}
+            (1, Some(ns)) => self.pauses.push(ns),
+            (missed, ns) => {
+                let (all, bound) = self.missed;
+                let bound = if all == 0 { Some(0) } else { bound };
+                self.missed = (
+                    all.saturating_add(missed),
+                    bound.zip(ns).map(|(a, b)| a.max(b)),
+                );
+            }
+        }
     }
 }
 
@@ -101,7 +137,8 @@ pub(super) fn collected<'a>(
         let [causes, kinds] = &mut words[place];
         row.seen += 1;
         row.observed += u64::from(one.begin.is_some() && one.end.is_some());
-        row.pauses.extend(pauses_of(one));
+        row.pause(one);
+        row.scope = row.scope.or(Some(one.scope));
         *causes.entry(&one.cause).or_default() += u64::from(!one.cause.is_empty());
         let is_told = row.label == Collection::label(&one.collector, &one.kind);
         *kinds.entry(&one.kind).or_default() += u64::from(!is_told);
@@ -110,12 +147,8 @@ pub(super) fn collected<'a>(
         row.pauses.sort_unstable();
         (row.causes, row.kinds) = (most(causes), most(kinds));
     }
-    let counts = collected.collectors.iter().filter_map(|row| row.count);
-    if !counts
-        .chain(collected.all)
-        .all(|count| covers(&count, window))
-    {
-        collected.all = None;
+    let mut counts = collected.collectors.iter().filter_map(|row| row.count);
+    if !counts.all(|count| covers(&count, window)) {
         for row in &mut collected.collectors {
             (row.count, row.time) = (None, None);
         }
@@ -132,28 +165,24 @@ pub(super) fn collected<'a>(
     let spaces = last.map_or(&[][..], |one| one.spaces.as_slice());
     collected.spaces = spaces.get(..MAX_SPACES).unwrap_or(spaces);
     let is_empty = collected.collectors.is_empty() && collected.others.is_empty();
-    let is_empty = is_empty && collected.all.is_none();
     (!is_empty || collected.left_out > 0).then_some(collected)
 }
 
 impl<'a> Collected<'a> {
-    /// Number of whole collections by kind, else of all collections and concurrent cycles, by the
-    /// VM's counters. (G1's number of all has the pauses of its cycles, too.)
-    pub fn whole(&self) -> Option<f64> {
-        let all = self.all.map(|all| all.change());
-        self.counts(false).or(all)
-    }
-
-    /// Number of parts of concurrent cycles (pauses, phases), by the VM's counters.
-    pub fn parts(&self) -> Option<f64> {
-        self.counts(true)
-    }
-
-    fn counts(&self, of_parts: bool) -> Option<f64> {
+    /// Number of collections, cycles or pauses of cycles, by the VM's counters.
+    pub fn count(&self, scope: CollectionScope) -> Option<f64> {
         let rows = self.collectors.iter();
-        let rows = rows.filter(|row| row.is_of_parts == of_parts);
+        let rows = rows.filter(|row| row.scope == Some(scope));
         let counts = rows.filter_map(|row| row.count);
         counts.map(|count| count.change()).reduce(|a, b| a + b)
+    }
+
+    /// Duration of all pauses in ns, by the VM's counters; `None` if it has none.
+    pub fn pause_time(&self) -> Option<f64> {
+        let rows = self.collectors.iter();
+        let rows = rows.filter(|row| row.scope.is_some_and(CollectionScope::is_pause));
+        let times = rows.filter_map(|row| row.time);
+        times.map(|time| time.change()).reduce(|a, b| a + b)
     }
 
     /// Adds a figure of the collections' section.
@@ -164,12 +193,9 @@ impl<'a> Collected<'a> {
             None => (figure.name, false),
         };
         let is_total = figure.meaning == CounterMeaning::Total;
-        if figure.name == COLLECTIONS_TOTAL {
-            self.all = Some(figure);
-            return;
-        }
-        let is_count = figure.unit.is_empty() || figure.unit == CYCLE_PARTS_UNIT;
-        if !is_total || !(is_time || is_count) {
+        let mut scopes = CollectionScope::ALL.into_iter();
+        let scope = scopes.find(|scope| scope.unit() == figure.unit);
+        if !is_total || !(is_time || scope.is_some()) {
             self.others.push(figure);
             return;
         }
@@ -181,7 +207,7 @@ impl<'a> Collected<'a> {
         match is_time {
             true => row.time = Some(figure),
             false => {
-                row.is_of_parts = figure.unit == CYCLE_PARTS_UNIT;
+                row.scope = scope;
                 row.count = Some(figure);
             }
         }
@@ -229,7 +255,8 @@ pub fn overlaps(one: &Collection, (from, to): (TimeNs, TimeNs)) -> bool {
 /// Observed stop-the-world times, in ns.
 fn pauses_of(one: &Collection) -> impl Iterator<Item = u64> + '_ {
     let length = |begin: Option<TimeNs>, end: Option<TimeNs>| Some(end?.since(begin?).0);
-    let whole = one.stop_the_world.then(|| length(one.begin, one.end));
+    let is_pause = one.scope.is_pause();
+    let whole = is_pause.then(|| length(one.begin, one.end));
     // Nested stop-the-world phases are parts of the outer pause.
     let stops = |within: Option<u32>| {
         let outer = within.and_then(|index| one.phases.get(index as usize));
@@ -238,7 +265,7 @@ fn pauses_of(one: &Collection) -> impl Iterator<Item = u64> + '_ {
     let phases = one
         .phases
         .iter()
-        .filter(move |phase| !one.stop_the_world && phase.stop_the_world && !stops(phase.within));
+        .filter(move |phase| !is_pause && phase.stop_the_world && !stops(phase.within));
     let phases = phases.filter_map(move |phase| length(phase.begin, phase.end));
     whole.flatten().into_iter().chain(phases)
 }
@@ -270,7 +297,7 @@ mod tests {
             cause: cause.to_owned(),
             begin: Some(TimeNs(begin)),
             end: Some(TimeNs(end)),
-            stop_the_world: true,
+            scope: CollectionScope::Whole,
             ..Collection::default()
         }
     }
@@ -299,7 +326,7 @@ mod tests {
     fn counts_are_the_vms_and_pauses_those_observed() {
         let mut concurrent = collection(4, 300, 900, "");
         concurrent.kind = "concurrent".to_owned();
-        concurrent.stop_the_world = false;
+        concurrent.scope = CollectionScope::Cycle;
         let phase = |stops, within, begin: Option<u64>| Phase {
             stop_the_world: stops,
             within,
@@ -383,14 +410,14 @@ mod tests {
         let all: Vec<&Collection> = all.iter().collect();
         let counts = |read: (u64, u64), change: f64, window: (u64, u64)| {
             let read = (TimeNs(read.0), TimeNs(read.1));
-            let figures = ["G1, young", "cycles and collections"].map(|name| Figure {
+            let figure = Figure {
                 read,
-                ..total(name, "", 0.0, change)
-            });
-            let mut sections = section(figures.into());
+                ..total("G1, young", "", 0.0, change)
+            };
+            let mut sections = section(vec![figure]);
             let window = (TimeNs(window.0), TimeNs(window.1));
             let one = collected(&all, &mut sections, window).expect("collections");
-            (one.whole(), one.collectors[0].seen)
+            (one.count(CollectionScope::Whole), one.collectors[0].seen)
         };
         let end = u64::MAX;
         assert_eq!(counts((100, 980), 2.0, (100, end)), (Some(2.0), 2));
@@ -406,28 +433,55 @@ mod tests {
     }
 
     #[test]
-    fn the_number_of_all_collections_is_not_added_to_its_parts() {
+    fn collections_cycles_and_pauses_are_counted_apart() {
         let figures = vec![
-            total("Copy, young", "", 5.0, 12.0),
-            total("MSC, full", "", 1.0, 3.0),
-            total(
-                "G1, pause of a concurrent cycle",
-                CYCLE_PARTS_UNIT,
-                2.0,
-                6.0,
-            ),
-            total("cycles and collections", "", 8.0, 21.0),
+            total("G1, young", "", 5.0, 12.0),
+            total("G1, young time", "ns", 0.0, 40.0),
+            total("G1, full", "", 1.0, 3.0),
+            total("G1, pause", "pauses", 2.0, 6.0),
+            total("G1, pause time", "ns", 0.0, 2.0),
+            total("G1, cycle", "cycles", 8.0, 10.0),
+            total("G1, cycle time", "ns", 0.0, 900.0),
+            // Of an older vmscope.
+            total("Shenandoah", "pauses or phases", 0.0, 139.0),
+            total("Shenandoah time", "ns", 0.0, 10_270.0),
         ];
         let one = collected(&[], &mut section(figures), WINDOW).expect("collections");
-        assert_eq!(one.collectors.len(), 3);
-        assert_eq!((one.whole(), one.parts()), (Some(9.0), Some(4.0)));
-        // Only cycles are counted (Z), or only parts of them (Shenandoah).
-        let figures = vec![total("cycles and collections", "", 1.0, 3.0)];
-        let one = collected(&[], &mut section(figures), WINDOW).expect("collections");
-        assert_eq!((one.whole(), one.parts()), (Some(2.0), None));
-        let figures = vec![total("Shenandoah", CYCLE_PARTS_UNIT, 1.0, 9.0)];
-        let one = collected(&[], &mut section(figures), WINDOW).expect("collections");
-        assert_eq!((one.whole(), one.parts()), (None, Some(8.0)));
+        let counts = CollectionScope::ALL.map(|scope| one.count(scope));
+        assert_eq!(counts, [Some(9.0), Some(2.0), Some(4.0)]);
+        assert_eq!(one.pause_time(), Some(42.0));
+        assert_eq!(one.others.len(), 1);
+    }
+
+    #[test]
+    fn the_longest_pause_is_known_or_bounded_or_only_observed() {
+        let longest = |missed: &[(u64, Option<u64>)], counted: f64| {
+            let all: Vec<Collection> = missed
+                .iter()
+                .zip(1..)
+                .map(|(&(missed, missed_ns), key)| Collection {
+                    missed,
+                    missed_ns,
+                    ..collection(key, 200 + key * 20, 205 + key * 20, "")
+                })
+                .collect();
+            let all: Vec<&Collection> = all.iter().collect();
+            let mut sections = section(vec![total("G1, young", "", 0.0, counted)]);
+            let one = collected(&all, &mut sections, WINDOW).expect("collections");
+            let row = &one.collectors[0];
+            (row.pauses.last().copied(), row.longest_at_most())
+        };
+        assert_eq!(longest(&[(0, None)], 1.0), (Some(5), Some(5)));
+        // One missed pause has an exact duration.
+        assert_eq!(longest(&[(0, None), (1, Some(9))], 3.0), (Some(9), Some(9)));
+        assert_eq!(
+            longest(&[(3, Some(8)), (2, Some(4))], 7.0),
+            (Some(5), Some(8))
+        );
+        assert_eq!(longest(&[(3, Some(4))], 4.0), (Some(5), Some(5)));
+        assert_eq!(longest(&[(3, None), (2, Some(4))], 7.0), (Some(5), None));
+        // Polls account for four pauses only.
+        assert_eq!(longest(&[(3, Some(4))], 5.0), (Some(5), None));
     }
 
     #[test]

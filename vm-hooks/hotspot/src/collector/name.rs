@@ -1,5 +1,7 @@
 //! Names of collectors and of collection kinds.
 
+use vmscope_records::CollectionScope;
+
 use crate::flags::Flags;
 use crate::perf_data::PerfData;
 
@@ -48,60 +50,60 @@ pub fn collector_of(flags: Option<&Flags>, data: Option<&PerfData>) -> Option<&'
         })
 }
 
-/// Kind of the events that a collector of the perf data counts.
+/// Kind of counted events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// Pause of a young collection (in G1 also of a mixed one).
-    Young,
-    /// Pause of a full collection.
-    Full,
-    /// Pause of a concurrent cycle; a cycle has two (G1: remark, cleanup) or three.
-    CyclePause,
-    /// Pause of a cycle in the young generation (generational Z).
-    MinorCyclePause,
-    /// Pause of a cycle in both generations (generational Z).
-    MajorCyclePause,
-    /// Pause or concurrent phase of Shenandoah, which counts both together.
-    PauseOrPhase,
+pub struct Kind {
+    /// Text for a report.
+    pub name: &'static str,
+    /// What an event is.
+    pub scope: CollectionScope,
 }
 
 impl Kind {
-    /// Kind by the VM's name for the collector, JDK 11 to 25.
+    /// A young collection (in G1 also a mixed one).
+    pub const YOUNG: Kind = Kind::new("young", CollectionScope::Whole);
+    /// A full collection.
+    pub const FULL: Kind = Kind::new("full", CollectionScope::Whole);
+    /// A concurrent cycle.
+    pub const CYCLE: Kind = Kind::new("cycle", CollectionScope::Cycle);
+    /// A cycle in the young generation (generational Z).
+    pub const MINOR_CYCLE: Kind = Kind::new("minor cycle", CollectionScope::Cycle);
+    /// A cycle in both generations (generational Z).
+    pub const MAJOR_CYCLE: Kind = Kind::new("major cycle", CollectionScope::Cycle);
+    /// A pause of a concurrent cycle; a cycle has two (G1: remark, cleanup) or more.
+    pub const CYCLE_PAUSE: Kind = Kind::pause("cycle pause");
+    /// A pause of a minor cycle, or of the young part of a major one.
+    pub const MINOR_CYCLE_PAUSE: Kind = Kind::pause("minor pause");
+    /// A pause of a major cycle.
+    pub const MAJOR_CYCLE_PAUSE: Kind = Kind::pause("major pause");
+
+    const fn new(name: &'static str, scope: CollectionScope) -> Self {
+        Self { name, scope }
+    }
+
+    const fn pause(name: &'static str) -> Self {
+        Self::new(name, CollectionScope::CyclePause)
+    }
+
+    /// Kind by the perf data's name for the collector, JDK 11 to 25. `None` for Shenandoah's
+    /// collectors: "partial" counts nothing, "full" pauses and concurrent phases together.
     #[must_use]
-    pub fn of(name: &str) -> Kind {
+    pub fn of(name: &str) -> Option<Kind> {
         let holds = |what: &[&str]| what.iter().any(|what| name.contains(what));
         if name.starts_with("Shenandoah") {
-            Kind::PauseOrPhase
-        } else if holds(&["minor"]) {
-            Kind::MinorCyclePause
+            return None;
+        }
+        Some(if holds(&["minor"]) {
+            Kind::MINOR_CYCLE_PAUSE
         } else if holds(&["major"]) {
-            Kind::MajorCyclePause
+            Kind::MAJOR_CYCLE_PAUSE
         } else if holds(&["concurrent", "stop-the-world phases"]) {
-            Kind::CyclePause
+            Kind::CYCLE_PAUSE
         } else if holds(&["full", "MSC", "Compact", "MarkSweep"]) {
-            Kind::Full
+            Kind::FULL
         } else {
-            Kind::Young
-        }
-    }
-
-    /// Text for a report.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Kind::Young => "young",
-            Kind::Full => "full",
-            Kind::CyclePause => "pause of a concurrent cycle",
-            Kind::MinorCyclePause => "pause of a minor cycle",
-            Kind::MajorCyclePause => "pause of a major cycle",
-            Kind::PauseOrPhase => "pause or concurrent phase",
-        }
-    }
-
-    /// Whether the kind is a whole collection rather than a part.
-    #[must_use]
-    pub const fn is_whole(self) -> bool {
-        matches!(self, Kind::Young | Kind::Full)
+            Kind::YOUNG
+        })
     }
 }
 
@@ -113,28 +115,28 @@ mod tests {
     fn kinds_by_the_names_of_four_versions() {
         for (kind, names) in [
             (
-                Kind::Young,
+                Kind::YOUNG,
                 "G1 incremental collections|G1 young collection pauses|Copy|ParNew|\
                  Serial young collection pauses|PSScavenge|Parallel young collection pauses",
             ),
             (
-                Kind::Full,
+                Kind::FULL,
                 "G1 stop-the-world full collections|G1 full collection pauses|MSC|\
                  Serial full collection pauses|PSParallelCompact|PSMarkSweep|\
                  Parallel full collection pauses",
             ),
             (
-                Kind::CyclePause,
+                Kind::CYCLE_PAUSE,
                 "G1 stop-the-world phases|G1 concurrent cycle pauses|\
                  Z concurrent cycle pauses|CMS stop-the-world phases",
             ),
-            (Kind::MinorCyclePause, "ZGC minor collection pauses"),
-            (Kind::MajorCyclePause, "ZGC major collection pauses"),
-            (Kind::PauseOrPhase, "Shenandoah partial|Shenandoah full"),
+            (Kind::MINOR_CYCLE_PAUSE, "ZGC minor collection pauses"),
+            (Kind::MAJOR_CYCLE_PAUSE, "ZGC major collection pauses"),
         ] {
             for name in names.split('|') {
-                assert_eq!(Kind::of(name), kind, "{name}");
+                assert_eq!(Kind::of(name), Some(kind), "{name}");
             }
         }
+        assert_eq!(Kind::of("Shenandoah full"), None);
     }
 }

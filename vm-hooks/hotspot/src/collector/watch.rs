@@ -1,10 +1,12 @@
 //! A JVM's collections across polls.
 
-use vmscope_process::Poll;
-use vmscope_records::{SpaceUse, TimeNs};
+use vmscope_process::{LoadedModule, Memory, Poll, ProcessView};
+use vmscope_records::{Avma, Collection, CollectionScope, SpaceUse, TimeNs};
 
-use super::counted::{Counted, MOST_COLLECTORS, Seen};
+use super::counted::{Counted, MOST_COLLECTORS, Seen, Source};
+use super::manager;
 use super::name::Kind;
+use crate::layout::VmStructs;
 use crate::perf_data::{PerfData, Slot};
 use crate::vm_clock::VmClock;
 
@@ -15,6 +17,9 @@ const MOST_SPACES: u32 = 8;
 /// The VM's text for the cause outside collections.
 const NO_CAUSE: &str = "No GC";
 
+/// Symbol of `GCId::_next_id`, the number of collections and concurrent cycles since the VM's start.
+const NEXT_ID: &str = "_ZN4GCId8_next_idE";
+
 /// Collections of a JVM.
 #[derive(Debug, Default)]
 pub struct Collections {
@@ -22,8 +27,61 @@ pub struct Collections {
     spaces: Vec<Space>,
     cause: Option<Slot>,
     last_cause: Option<Slot>,
+    memory: InMemory,
+    /// Number of collections and cycles at the last poll.
+    ids: Option<u32>,
     /// Begin of the last poll.
     looked_at: Option<TimeNs>,
+}
+
+/// What perf data lack, in the VM's memory.
+#[derive(Clone, Debug, Default)]
+pub struct InMemory {
+    collector: &'static str,
+    /// The variable with the heap's address, while memory managers are missing.
+    heap: Option<Avma>,
+    /// First and last address of libjvm.
+    libjvm: (Avma, Avma),
+    /// The number of collections and cycles.
+    ids: Option<Avma>,
+}
+
+impl InMemory {
+    /// Finds these data of a JVM with this collector.
+    #[must_use]
+    pub fn find(
+        process: &ProcessView,
+        collector: Option<&'static str>,
+        libjvm: Option<&LoadedModule>,
+        structs: Option<&VmStructs>,
+    ) -> Self {
+        let is_any = |names: &[&str]| names.iter().any(|name| collector == Some(name));
+        let has_managers = is_any(&["Shenandoah", "Z", "generational Z"]);
+        let Some(libjvm) = libjvm.filter(|_| has_managers || is_any(&["G1", "CMS"])) else {
+            return Self::default();
+        };
+        let symbols = process.symbols(libjvm, &[NEXT_ID]).ok();
+        let next_id = symbols.and_then(|found| found.into_iter().flatten().next());
+        let heap =
+            structs.and_then(|structs| structs.optional_static("Universe", "_collectedHeap"));
+        Self {
+            collector: collector.unwrap_or_default(),
+            heap: heap.filter(|_| has_managers),
+            libjvm: (
+                libjvm.start(),
+                libjvm.mappings.last().map_or(Avma(0), |last| last.end),
+            ),
+            ids: next_id.map(|symbol| symbol.address),
+        }
+    }
+}
+
+/// Figures of one reading.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Figures {
+    seen: Vec<Option<Seen>>,
+    causes: Causes,
+    ids: Option<u32>,
 }
 
 /// A heap space.
@@ -37,6 +95,7 @@ pub(crate) struct Space {
 }
 
 /// Causes from the VM.
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct Causes {
     now: String,
     last: String,
@@ -47,12 +106,12 @@ impl Causes {
         self.now.is_empty() || self.now == NO_CAUSE
     }
 
-    /// Cause of the newest collection. Outside collections, the cause belongs to the last one;
-    /// during a collection, to this collection only. Empty if neither is certain.
-    fn of(&self, kind: Kind, is_collecting: bool) -> String {
-        let cause = if !self.is_idle() && (is_collecting || !kind.is_whole()) {
+    /// Cause of the newest event of a scope: `now` while a collection or cycle lasts, `last` after
+    /// it. Empty if uncertain.
+    fn of(&self, scope: CollectionScope, lasts: bool) -> String {
+        let cause = if !self.is_idle() && (lasts || scope == CollectionScope::CyclePause) {
             &self.now
-        } else if self.is_idle() && !is_collecting {
+        } else if self.is_idle() && !lasts {
             &self.last
         } else {
             return String::new();
@@ -68,87 +127,120 @@ impl Collections {
         self.cause = data.layout().slot("sun.gc.cause");
         self.last_cause = data.layout().slot("sun.gc.lastCause");
         for number in 0..MOST_COLLECTORS {
-            if !self.collectors.iter().any(|known| known.number == number) {
+            if !self.collectors.iter().any(|known| known.is_number(number)) {
                 self.collectors.extend(Counted::find(number, data));
             }
         }
         self.spaces = spaces_of(data);
     }
 
-    /// Whether any collector's figures have changed since the last poll. Then read the data
-    /// twice, and use them only if both [`Collections::stamp`]s are equal.
-    #[must_use]
-    pub fn is_news(&self, data: &PerfData) -> bool {
-        self.collectors
-            .iter()
-            .any(|one| one.open.is_some() || !one.is_known(one.seen(data)))
+    /// Sets the places of what perf data lack.
+    pub fn look_in(&mut self, memory: InMemory) {
+        self.memory = memory;
     }
 
-    /// Figures used for reports of collections.
-    #[must_use]
-    pub fn stamp(&self, data: &PerfData) -> impl PartialEq + use<> {
-        let all = self.collectors.iter();
+    /// Finds the memory managers once the VM has made them.
+    fn find_managers(&mut self, memory: &dyn Memory) {
+        let heap = self.memory.heap.and_then(|at| memory.read_pointer(at).ok());
+        let Some(heap) = heap.filter(|heap| heap.0 != 0) else {
+            return;
+        };
+        for (manager, name, kind) in manager::find(memory, heap, self.memory.libjvm) {
+            self.memory.heap = None;
+            let source = Source::Manager(manager);
+            self.collectors
+                .push(Counted::new(kind, source, name.to_owned()));
+        }
+    }
+
+    /// The current figures. The VM may be changing them: they are valid if a second reading is equal.
+    pub fn figures(&mut self, data: &PerfData, memory: &dyn Memory) -> Figures {
+        self.find_managers(memory);
         let text = |slot: Option<Slot>| slot.and_then(|slot| slot.text(data.bytes()));
-        let seen: Vec<Seen> = all.map(|one| one.seen(data)).collect();
-        (seen, text(self.cause), text(self.last_cause))
+        let all = self.collectors.iter();
+        Figures {
+            seen: all.map(|one| one.seen(data, memory)).collect(),
+            causes: Causes {
+                now: text(self.cause).unwrap_or_default(),
+                last: text(self.last_cause).unwrap_or_default(),
+            },
+            ids: (self.memory.ids).and_then(|at| memory.read_u32(at).ok()),
+        }
     }
 
-    /// Reports changes in `data`, read between `from` and `to`. For collectors that do not
-    /// separate pauses, `is_pause` says whether the world is stopped.
+    /// Whether any collector's figures have changed since the last poll.
+    #[must_use]
+    pub fn is_news(&self, figures: &Figures) -> bool {
+        let both = self.collectors.iter().zip(&figures.seen);
+        let mut both = both.map(|(one, seen)| one.is_known(*seen));
+        both.any(|is_known| !is_known)
+    }
+
+    /// Reports changes in `figures` of `data`, read between `from` and `to`.
     pub fn poll(
         &mut self,
-        data: &PerfData,
+        (figures, data): (&Figures, &PerfData),
         clock: &mut VmClock,
         (from, to): (TimeNs, TimeNs),
-        is_pause: impl Fn() -> bool,
         poll: &mut Poll,
     ) {
         let before = self.looked_at.replace(from);
-        let text = |slot: Option<Slot>| slot.and_then(|slot| slot.text(data.bytes()));
-        let causes = Causes {
-            now: text(self.cause).unwrap_or_default(),
-            last: text(self.last_cause).unwrap_or_default(),
-        };
-        let entries = self.collectors.iter().map(|one| one.seen(data).entry);
-        let latest = entries.max().unwrap_or_default();
-        for one in &mut self.collectors {
-            let seen = one.seen(data);
-            if let Some(before) = before {
-                one.observe(seen, clock, before, to);
-            }
-            let is_new = one.take(seen, poll);
-            let Some(mut found) = one.open.take() else {
+        self.ids = figures.ids.or(self.ids);
+        let causes = &figures.causes;
+        let seen_of =
+            |one: &Counted, seen: &Option<Seen>| Some((one.kind.scope.is_pause(), (*seen)?));
+        let all = self.collectors.iter().zip(&figures.seen);
+        let all: Vec<(bool, Seen)> = all.filter_map(|(one, seen)| seen_of(one, seen)).collect();
+        let spaces = &self.spaces;
+        for (one, seen) in self.collectors.iter_mut().zip(&figures.seen) {
+            let Some(seen) = *seen else { continue };
+            let Some(step) = one.advance(seen, clock, (before, to)) else {
                 continue;
             };
-            let known = found.clone();
             let time_of = |ticks| {
                 let latest = to.plus(clock.uncertainty().unwrap_or_default());
                 clock.time_of(ticks).filter(|time| *time <= latest)
             };
-            if is_new {
-                found.begin = time_of(seen.entry);
+            let tell = |mut one: Collection, poll: &mut Poll| {
+                one.time = to;
+                poll.collection(one);
+            };
+            let mut open = one.open.take();
+            let known = open.clone();
+            if let Some(open) = &mut open {
+                open.end = open.end.or(step.ended.and_then(time_of));
             }
-            let (is_latest, is_collecting) = (seen.entry == latest, seen.is_collecting());
-            if is_collecting {
-                found.stop_the_world |= is_pause();
-            } else if found.end.is_none() {
-                found.end = time_of(seen.exit);
-            }
+            let mut found = if step.has_begun {
+                if let Some(ended) = open.filter(|_| step.ended.is_some()) {
+                    tell(ended, poll);
+                }
+                let mut new = one.begin(poll, step);
+                new.begin = time_of(seen.entry);
+                new.end = seen.exit().and_then(time_of);
+                new
+            } else if let Some(open) = open {
+                open
+            } else {
+                continue;
+            };
+            let scope = one.kind.scope;
+            let lasts = seen.length.is_none();
+            let mut others = all.iter().filter(|(pause, _)| *pause == scope.is_pause());
+            let is_latest = others.all(|(_, other)| other.entry <= seen.entry);
             if found.cause.is_empty() && is_latest && one.has_cause() {
-                found.cause = causes.of(one.kind, is_collecting);
+                found.cause = causes.of(scope, lasts);
             }
             // The VM updates the spaces' figures at the end, when its cause still shows a
             // collection.
-            let is_over = !is_collecting && (causes.is_idle() || !one.kind.is_whole());
-            if is_over && is_latest && one.kind.is_whole() {
-                found.spaces = self.spaces.iter().map(|space| space.now(data)).collect();
+            let is_whole = scope == CollectionScope::Whole;
+            let is_over = !lasts && (causes.is_idle() || !is_whole);
+            if is_over && is_latest && is_whole {
+                found.spaces = spaces.iter().map(|space| space.now(data)).collect();
             }
-            if is_new || found != known {
-                found.time = to;
-                poll.collection(found.clone());
+            if known.as_ref() != Some(&found) {
+                tell(found.clone(), poll);
             }
-            let may_get_more = is_collecting || (is_latest && !is_over);
-            one.open = may_get_more.then_some(found);
+            one.open = (lasts || (is_latest && !is_over)).then_some(found);
         }
     }
 
@@ -159,17 +251,27 @@ impl Collections {
         !self.collectors.is_empty()
     }
 
-    /// Number of collections since the first poll that began and ended between two polls.
-    #[must_use]
-    pub fn missed(&self) -> u64 {
-        self.collectors.iter().map(Counted::missed).sum()
-    }
-
     /// Reports the totals of all collectors; a tick is `per_tick` nanoseconds.
-    pub fn tell_totals(&self, data: &PerfData, per_tick: f64, poll: &mut Poll) {
+    #[expect(clippy::cast_precision_loss, reason = "figures for a report")]
+    pub fn tell_totals(&self, per_tick: f64, poll: &mut Poll) {
         for one in &self.collectors {
-            one.tell_totals(data, per_tick, poll);
+            one.tell_totals(per_tick, poll);
         }
+        let of = |scope| {
+            let all = self.collectors.iter();
+            all.filter(move |one| one.kind.scope == scope)
+        };
+        // G1's cycles, and those of Z on JDK 11, have numbers only.
+        let Some(ids) = self
+            .ids
+            .filter(|_| of(CollectionScope::Cycle).next().is_none())
+        else {
+            return;
+        };
+        let whole: u64 = of(CollectionScope::Whole).map(Counted::count).sum();
+        let cycles = u64::from(ids).saturating_sub(whole);
+        let Kind { name, scope } = Kind::CYCLE;
+        poll.collector_totals(self.memory.collector, name, scope, (cycles as f64, None));
     }
 
     /// Spaces of the heap.

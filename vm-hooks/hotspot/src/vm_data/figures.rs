@@ -2,7 +2,6 @@
 
 use vmscope_process::Poll;
 use vmscope_records::CounterMeaning::{self, Gauge, Total};
-use vmscope_records::{COLLECTIONS_SECTION, COLLECTIONS_TOTAL};
 
 use crate::collector::Collections;
 use crate::perf_data::{PerfData, Slot, Unit};
@@ -34,22 +33,13 @@ const FIGURES: &[(&str, &str, CounterMeaning, &str)] = &[
     ("Java threads", "started", Total, "java.threads.started"),
 ];
 
-/// Reports the figures; `all` is the number of collections and cycles of all kinds.
+/// Reports the figures.
 #[expect(clippy::cast_precision_loss, reason = "figures for a report")]
-pub(super) fn tell(data: &PerfData, collections: &Collections, all: Option<u32>, poll: &mut Poll) {
+pub(super) fn tell(data: &PerfData, collections: &Collections, poll: &mut Poll) {
     let frequency = data.long("sun.os.hrt.frequency").filter(|hz| *hz > 0);
     let per_tick = 1e9 / frequency.unwrap_or(1_000_000_000) as f64;
     tell_spaces(data, collections, poll);
-    collections.tell_totals(data, per_tick, poll);
-    if let Some(all) = all {
-        poll.counter(
-            COLLECTIONS_SECTION,
-            COLLECTIONS_TOTAL,
-            "",
-            Total,
-            f64::from(all),
-        );
-    }
+    collections.tell_totals(per_tick, poll);
     for (section, name, meaning, entries) in FIGURES {
         let slots = entries
             .split('+')

@@ -8,6 +8,7 @@ pub mod java;
 pub mod jdks;
 pub mod jvm;
 pub mod oracle;
+pub mod running;
 
 use std::io::Write as _;
 use std::time::{Duration, Instant};

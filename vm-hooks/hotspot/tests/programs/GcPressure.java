@@ -4,9 +4,9 @@ import java.util.List;
 /**
  * Allocates so that each collector has work: most objects die young, some are kept for a
  * while, some are dropped from the old generation. Now and then it asks for a full
- * collection. It says "ready" when it runs; each line that it reads is answered: "stop"
- * makes it allocate no more (then "stopped"), "full" calls System.gc() (then "done"),
- * and the end of its input ends it.
+ * collection. It says "ready" when it runs; each line that it reads is answered: "go" makes it
+ * allocate (then "going"), "stop" makes it allocate no more (then "stopped"), "full" calls
+ * System.gc() (then "done"), and the end of its input ends it.
  *
  * Arguments: MB that are kept, threads that allocate.
  */
@@ -22,13 +22,15 @@ public final class GcPressure {
             int share = Math.max(1, keptMb / count);
             Thread thread = new Thread(() -> allocate(share), "allocator-" + number);
             thread.setDaemon(true);
-            thread.start();
             threads.add(thread);
         }
         System.out.println("ready");
         var lines = new java.io.BufferedReader(new java.io.InputStreamReader(System.in));
         for (String line = lines.readLine(); line != null; line = lines.readLine()) {
-            if (line.equals("full")) {
+            if (line.equals("go")) {
+                threads.forEach(Thread::start);
+                System.out.println("going");
+            } else if (line.equals("full")) {
                 System.gc();
                 System.out.println("done");
             } else if (line.equals("stop")) {

@@ -11,4 +11,3 @@ mod collections;
 #[path = "../common/mod.rs"]
 mod common;
 mod compilations;
-mod jvm;

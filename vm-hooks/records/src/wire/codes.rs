@@ -3,8 +3,8 @@
 
 use super::{Wire, WireError};
 use crate::{
-    BoundaryRule, CounterMeaning, CpuMode, EndReason, Exactness, GoneReason, LimitKind, LossReason,
-    Region, SampleClock, Stream, SymbolSource, ThreadRole,
+    BoundaryRule, CollectionScope, CounterMeaning, CpuMode, EndReason, Exactness, GoneReason,
+    LimitKind, LossReason, Region, SampleClock, Stream, SymbolSource, ThreadRole,
 };
 
 pub(super) trait Code: Copy {
@@ -53,6 +53,8 @@ codes! {
         Unknown = 0, Generated = 1, Interpreter = 2, Gc = 3, Compiler = 4, Vm = 5, Library = 6,
         Kernel = 7, Idle = 8,
     } else Unknown;
+    // Before scopes, recordings had a flag for collections that stop the world.
+    CollectionScope { Cycle = 0, Whole = 1, CyclePause = 2 } else Cycle;
     CounterMeaning { Gauge = 0, Total = 1 } else Gauge;
     Stream { Any = 0, Samples = 1, Process = 2, Adapter = 3, Lifetimes = 4 } else Any;
     LossReason {

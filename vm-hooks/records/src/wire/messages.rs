@@ -177,9 +177,10 @@ messages! {
 
     Collection = Collection {
         1 key: u64, 2 process: u32, 3 time: u64, 4 collector: text, 5 kind: text, 6 cause: text,
-        7 number: u64, 8 begin: optional u64, 9 end: optional u64, 10 stop_the_world: flag,
+        7 number: u64, 8 begin: optional u64, 9 end: optional u64, 10 scope: u32,
         11 phases: repeated <Phase>, 12 spaces: repeated <SpaceUse>,
-        13 survived_bytes: optional u64, 14 tenured_bytes: optional u64,
+        13 survived_bytes: optional u64, 14 tenured_bytes: optional u64, 15 missed: u64,
+        16 missed_ns: optional u64,
     }
     Phase = Phase {
         1 name: text, 2 within: optional u32, 3 begin: optional u64, 4 end: optional u64,

@@ -65,8 +65,8 @@ generate! {
     Method { key, time, class, name, file, line, lines, bytecodes, listing }
     LineEntry { from, line }
     Collection {
-        key, process, time, collector, kind, cause, number, begin, end, stop_the_world, phases,
-        spaces, survived_bytes, tenured_bytes,
+        key, process, time, collector, kind, cause, number, begin, end, scope, missed,
+        missed_ns, phases, spaces, survived_bytes, tenured_bytes,
     }
     Phase { name, within, begin, end, stop_the_world, thread }
     SpaceUse { name, before, after, capacity }
@@ -148,6 +148,7 @@ choices! {
     BoundaryRule { AfterInstruction AtStart }
     GoneReason { Flushed Freed Recycled Unknown Unloaded }
     CounterMeaning { Gauge Total }
+    CollectionScope { Cycle Whole CyclePause }
     InterpreterValue { Bytecode Method }
     SymbolSource { DebugInfo DynamicSymbols Kallsyms MiniDebugInfo None Plt SymbolTable }
     Stream { Adapter Any Lifetimes Process Samples }

@@ -31,15 +31,15 @@ pub fn why(cx: &Cx<'_>, all: &Collections) -> [String; 2] {
             "No collection in this window, in the processes of these threads.",
             "x removes the newest filter, X all of them.",
         ),
-        _ if all.tells => match all.counted {
-            Some(number) if number > 0.0 => {
+        _ if all.tells => match all.are_counted() {
+            true => {
                 let counted = counted(all).unwrap_or_default();
                 let why = format!(
                     "The VM counts {counted} here, none of them individually observed (too short)."
                 );
                 return [why, String::new()];
             }
-            _ => (
+            false => (
                 "The VM counts no collection during this recording.",
                 "Record for longer, or with a smaller heap (java -Xmx…).",
             ),

@@ -1,6 +1,6 @@
 //! The lines above the table.
 
-use crate::present::collections::{counted, observed};
+use crate::present::collections::{counted, observed, pause_time};
 use crate::present::numbers::{count, percent, ratio, some};
 use crate::queries::collections::Collections;
 use crate::tui::theme::Role;
@@ -24,7 +24,8 @@ pub fn draw(cx: &Cx<'_>, all: &Collections, pane: &Pane<'_>, frame: &mut Frame<'
     let took = all.took.map_or_else(String::new, |ns| {
         let (from, to) = all.window;
         let elapsed = to.since(from).as_secs_f64().max(1e-9);
-        format!(", {:.0} ms ({})", ns / 1e6, percent(ns / 1e9 / elapsed))
+        let share = percent(ns / 1e9 / elapsed);
+        format!(", stopped for {} ({share})", pause_time(ns))
     });
     let whole = format!(", {} fully timed{took}", count(all.observed));
     let bits = [(Role::Strong, counted + of), (Role::Text, whole)];

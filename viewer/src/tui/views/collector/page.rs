@@ -28,7 +28,7 @@ const BAR: usize = 12;
 const COLUMNS: [Column; 12] = [
     Column::right("time", "time", 9).sort(Sort::Up),
     Column::right("duration", "duration", 9).sort(Sort::Down),
-    Column::left("kind", "kind", 10).sort(Sort::Up),
+    Column::left("kind", "kind", 11).sort(Sort::Up),
     Column::left("cause", "cause", 14).sort(Sort::Up),
     Column::left("collector", "collector", 12)
         .rank(3)

@@ -19,9 +19,8 @@ pub fn edge(ns: u64) -> String {
 /// Draws figures and histogram.
 pub fn draw(all: &Collections, pane: &Pane<'_>, frame: &mut Frame<'_>) {
     let pauses = some(all.pauses.len() as u64, "pause", "pauses");
-    let whole = count(all.observed);
     let remark = match counted(all) {
-        Some(counted) => format!("{pauses} in {whole} fully timed of {counted}"),
+        Some(counted) => format!("{pauses} of known length, of {counted}"),
         None => format!("{pauses} in {}", observed(all)),
     };
     pane.heading(frame, "Pauses", &remark);
@@ -29,7 +28,7 @@ pub fn draw(all: &Collections, pane: &Pane<'_>, frame: &mut Frame<'_>) {
         let text = "no pause was fully timed".to_owned();
         return pane.line(frame, 1, &[(Role::Dim, text)]);
     }
-    pane.line(frame, 1, &[(Role::Strong, pauses_in_words(&all.pauses))]);
+    pane.line(frame, 1, &[(Role::Strong, pauses_in_words(all))]);
     let buckets = buckets(&all.pauses, pane.rows().saturating_sub(2));
     let most = buckets.iter().map(|bucket| bucket.2).max().unwrap_or(0);
     let bar = pane.columns().saturating_sub(30).min(60);

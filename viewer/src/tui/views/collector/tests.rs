@@ -148,7 +148,8 @@ fn without_room_above_the_table_a_part_takes_its_place() {
 fn collections_of_processes_that_are_left_out_are_not_shown() {
     use crate::recordings::{PROCESS, PROGRAM_AT, Recording, THREAD};
     use vmscope_records::{
-        Collection, CollectionKey, ProcessKey, Record, ThreadKey, ThreadRole, TimeNs,
+        Collection, CollectionKey, CollectionScope, ProcessKey, Record, ThreadKey, ThreadRole,
+        TimeNs,
     };
     let (process, thread) = (ProcessKey(2), ThreadKey(2));
     let mut recording = Recording::of("HotSpot");
@@ -168,7 +169,9 @@ fn collections_of_processes_that_are_left_out_are_not_shown() {
         number: 1,
         begin: Some(TimeNs(10_000)),
         end: Some(TimeNs(20_000)),
-        stop_the_world: true,
+        scope: CollectionScope::Whole,
+        missed: 0,
+        missed_ns: None,
         phases: Vec::new(),
         spaces: Vec::new(),
         survived_bytes: None,

@@ -17,16 +17,16 @@ pub fn collector(digest: &Digest, pane: &Pane<'_>, frame: &mut Frame<'_>) {
     let title = (Role::Region(Region::Gc), " GC ".to_owned());
     if pane.rows() == 1 {
         // Small screens show the longest pause alone.
-        let longest = digest.collections.pauses.last();
-        let mut short: Vec<String> = lines
-            .into_iter()
-            .filter(|l| !l.starts_with("pauses"))
-            .collect();
-        if let Some(&longest) = longest {
-            short.insert(
-                2.min(short.len()),
-                format!("longest pause {}", brief(longest)),
-            );
+        let mut short = lines;
+        if let Some(&longest) = digest.collections.pauses.last() {
+            let all = digest.collections.longest_at_most;
+            let what = match all.is_some_and(|most| most <= longest) {
+                true => "longest pause",
+                false => "longest observed pause",
+            };
+            if let Some(line) = short.iter_mut().find(|line| line.contains("pauses: ")) {
+                *line = format!("{what} {}", brief(longest));
+            }
         }
         let text = short.join(", ");
         return pane.line(frame, 0, &[title, (Role::Text, text)]);

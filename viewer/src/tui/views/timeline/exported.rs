@@ -110,7 +110,7 @@ fn events(cx: &Cx<'_>, grid: &Grid, stop: &Stop) -> Option<Vec<Part>> {
                 text(&one.collector),
                 text(&one.kind),
                 text(&one.cause),
-                yes(one.stop_the_world),
+                yes(one.scope.is_pause()),
             ]);
         }
     })?;

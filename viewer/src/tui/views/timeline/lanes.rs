@@ -154,7 +154,7 @@ impl Lanes {
             let Some(columns) = grid.columns_of(from, to) else {
                 continue;
             };
-            if one.stop_the_world {
+            if one.scope.is_pause() {
                 let begun = grid.has(from).then_some(&mut begun);
                 self.put_span(&mut pauses, begun, columns, &one.kind);
             } else {
@@ -170,7 +170,7 @@ impl Lanes {
                 let Some((columns, (from, _))) = columns.zip(times) else {
                     continue;
                 };
-                if !one.stop_the_world && phase.stop_the_world {
+                if !one.scope.is_pause() && phase.stop_the_world {
                     let begun = grid.has(from).then_some(&mut begun);
                     self.put_span(&mut pauses, begun, columns, &phase.name);
                 }

@@ -1,32 +1,10 @@
-//! Installed JVMs, and programs running on them.
+//! `tests/programs/GcPressure.java`, which obeys.
 
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-use crate::common::jdks::jdks;
-
-/// `java` commands, one per release.
-pub fn all() -> Vec<(u32, PathBuf)> {
-    let all = jdks().into_iter();
-    all.map(|jdk| (jdk.release, jdk.java())).collect()
-}
-
-/// Compiles a program of `tests/programs` for JDK 11; `None` without a compiler.
-pub fn compiled(program: &str) -> Option<tempfile::TempDir> {
-    let folder = tempfile::tempdir().unwrap();
-    let source = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/programs")
-        .join(program);
-    let result = Command::new("javac")
-        .args(["--release", "11", "-d"])
-        .arg(folder.path())
-        .arg(source)
-        .status()
-        .ok()?;
-    assert!(result.success(), "{program} does not compile");
-    Some(folder)
-}
+use super::java::classes;
+use super::jdks::Jdk;
 
 /// A running program; killed on drop.
 pub struct Running {
@@ -36,18 +14,15 @@ pub struct Running {
 }
 
 impl Running {
-    /// Starts the program and waits for `ready`; `None` if the JVM lacks the option.
-    pub fn start(
-        java: &Path,
-        options: &[String],
-        classes: &Path,
-        program: &[&str],
-    ) -> Option<Self> {
-        let mut child = Command::new(java)
+    /// Starts the program and waits for `ready`; `None` if the JVM lacks an option, or where the
+    /// program can't be compiled.
+    pub fn start(jdk: &Jdk, options: &[&str]) -> Option<Self> {
+        let mut child = Command::new(jdk.java())
+            .arg("-XX:+UnlockExperimentalVMOptions")
             .args(options)
             .arg("-cp")
-            .arg(classes)
-            .args(program)
+            .arg(classes()?)
+            .args(["GcPressure", "24"])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -65,8 +40,8 @@ impl Running {
 
     /// Gives it a line, and waits for the answer.
     pub fn ask(&mut self, line: &str, answer: &str) {
-        let input = self.input.as_mut().unwrap();
-        writeln!(input, "{line}").unwrap();
+        let input = self.input.as_mut().expect("not ended");
+        writeln!(input, "{line}").expect("it reads");
         assert!(self.wait_for(answer), "it ended instead of saying {answer}");
     }
 
