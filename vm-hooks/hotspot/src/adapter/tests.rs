@@ -7,7 +7,7 @@ use vmscope_process::{KeySource, Memory, MemoryError};
 use vmscope_records::{Constituent, ConstituentKind, PcMap, ProcessKey, Record, TimeNs};
 
 use super::*;
-use crate::code::Nmethod;
+use crate::code::{CodeCache, Nmethod};
 use crate::testing::{Snapshot, walk};
 
 /// A JVM's memory; a part can be removed, and a pointer set to null.
@@ -193,6 +193,26 @@ fn what_is_hit_between_two_readings_is_looked_up_after_the_next() {
     );
     touched.looked_up(true, Vec::new(), is_code);
     assert!(touched.all().is_empty() && touched.fresh().is_empty());
+}
+
+/// Samples hit code behind the memory that the code cache had at its last reading.
+#[test]
+fn what_is_hit_in_a_code_cache_that_grew_is_looked_up_after_the_next_reading() {
+    for name in ["jdk17", "jdk25"] {
+        let mut scene = Scene::new(name);
+        scene.poll(&[]).0.unwrap();
+        let memory = scene.memory.clone();
+        let opened = scene.opened();
+        opened.zone.put_off();
+        let heaps = CodeCache::new(opened.jvm.code.clone()).heaps(&*memory);
+        let heaps = heaps.unwrap();
+        let mut ends = heaps.iter().map(|heap| (heap.high, heap.reserved_end));
+        let (grown, _) = ends.find(|(high, end)| high < end).unwrap();
+        scene.poll(&[grown]).0.unwrap();
+        assert_eq!(scene.adapter.touched.all(), [grown], "{name}");
+        let opened = scene.opened();
+        assert!(opened.zone.is_awaited() && !opened.interpreted.is_waiting());
+    }
 }
 
 /// Nmethod data exceed the limit of one reading: several readings report them.

@@ -209,10 +209,11 @@ impl Zone {
         before.is_some_and(|(_, end)| at < *end)
     }
 
-    /// Whether an address lies in the code cache.
+    /// Whether an address lies in the code cache, or in memory reserved for its growth: code that
+    /// the VM creates after a reading may lie there.
     pub fn holds(&self, at: Avma) -> bool {
         let mut heaps = self.heaps.iter();
-        heaps.any(|heap| heap.low <= at && at < heap.high)
+        heaps.any(|heap| heap.low <= at && at < heap.reserved_end)
     }
 
     /// Simulates so many bytes of data outside the code cache.

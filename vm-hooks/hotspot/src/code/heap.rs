@@ -30,6 +30,8 @@ pub struct HeapBounds {
     pub low: Avma,
     /// End of the committed memory (exclusive).
     pub high: Avma,
+    /// End of the reserved memory (exclusive), up to which the heap may grow.
+    pub reserved_end: Avma,
     /// End of the last block in use (exclusive).
     pub used_end: Avma,
     /// Bytes per segment.
@@ -102,9 +104,10 @@ fn read_heap(
         at: heap,
     };
     let bytes = high.checked_sub(low).ok_or_else(|| implausible(high))?;
+    let reserved_end = number(layout.reserved_end)?.cast_unsigned().max(high);
     let log2 = number(layout.log2_segment)?;
-    if bytes > MAX_HEAP_BYTES || !(4..=MAX_LOG2_SEGMENT).contains(&log2) {
-        return Err(implausible(bytes));
+    if reserved_end - low > MAX_HEAP_BYTES || !(4..=MAX_LOG2_SEGMENT).contains(&log2) {
+        return Err(implausible(reserved_end - low));
     }
     let segment = 1_u64 << log2;
     let map_low = number(layout.segmap_low)?.cast_unsigned();
@@ -115,6 +118,7 @@ fn read_heap(
     Ok(HeapBounds {
         low: Avma(low),
         high: Avma(high),
+        reserved_end: Avma(reserved_end),
         used_end: Avma(low + used.min(bytes)),
         segment,
     })
@@ -232,6 +236,7 @@ mod tests {
             data: Scalar::ABSENT,
             low: Scalar::ABSENT,
             high: Scalar::ABSENT,
+            reserved_end: Scalar::ABSENT,
             segmap_low: Scalar::ABSENT,
             segmap_high: Scalar::ABSENT,
             log2_segment: Scalar::ABSENT,
@@ -254,6 +259,7 @@ mod tests {
         let bounds = HeapBounds {
             low: Avma(0x1000),
             high: end,
+            reserved_end: end,
             used_end: end,
             segment: 64,
         };

@@ -43,6 +43,8 @@ pub(super) struct HeapsLayout {
     /// In `CodeHeap`: bounds of its memory and of its segment map.
     pub low: Scalar,
     pub high: Scalar,
+    /// End of the reserved memory; [`HeapsLayout::high`] in VMs that do not tell it.
+    pub reserved_end: Scalar,
     pub segmap_low: Scalar,
     pub segmap_high: Scalar,
     pub log2_segment: Scalar,
@@ -185,6 +187,7 @@ impl HeapsLayout {
                 ..scalar
             })
         };
+        let high = space("_memory", "_high")?;
         Ok(HeapsLayout {
             heaps: structs.static_at("CodeCache", "_heaps")?,
             length: structs
@@ -192,7 +195,8 @@ impl HeapsLayout {
                 .map_or_else(|| structs.scalar("GenericGrowableArray", "_len"), Ok)?,
             data: structs.scalar("GrowableArray<int>", "_data")?,
             low: space("_memory", "_low")?,
-            high: space("_memory", "_high")?,
+            high,
+            reserved_end: space("_memory", "_high_boundary").unwrap_or(high),
             segmap_low: space("_segmap", "_low")?,
             segmap_high: space("_segmap", "_high")?,
             log2_segment: structs.scalar("CodeHeap", "_log2_segment_size")?,
