@@ -5,11 +5,14 @@
 
 mod common;
 
+use std::fs::Permissions;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use common::targets::Target;
 use common::vmscope::{Folder, Run, Working, await_samples, can_sample, command, report, trace_of};
 use common::{await_that, programs};
+use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::signal::Signal;
 use vmscope_records::{EndReason, Limit, LimitKind, TimeNs};
 use vmscope_symbolizer::Trace;
@@ -285,6 +288,70 @@ fn only_the_newest_is_kept_and_saved_at_the_targets_end() {
     working.end().code(0);
     assert_eq!(reason(&trace(&output)), Some(EndReason::TargetExited));
     keeps_about_a_second(&output);
+}
+
+/// `--keep-last` is on disk: after a kill in the middle, the window is there, and so is the earlier
+/// recording, which its owner has protected.
+#[test]
+fn a_kill_leaves_the_newest_and_the_earlier_recording() {
+    let Some(mut target) = target() else { return };
+    // No core files of SIGQUIT.
+    setrlimit(Resource::RLIMIT_CORE, 0, 0).expect("a lower limit");
+    let kills = [
+        &[Signal::SIGKILL][..],
+        &[Signal::SIGQUIT],
+        &[Signal::SIGINT, Signal::SIGINT],
+    ];
+    for signals in kills {
+        let folder = Folder::new();
+        let (output, old) = (folder.file("out.vmscope"), folder.file("out.vmscope.old"));
+        attach(&target, &output, &["--duration", "0.3"])
+            .end()
+            .code(0);
+        let earlier = std::fs::read(&output).expect("a recording");
+        std::fs::set_permissions(&output, Permissions::from_mode(0o400)).expect("ours");
+        let working = attach(&target, &output, &["--keep-last", "2"]);
+        await_that("old samples are dropped", || {
+            let trace = trace_of(&output)?;
+            trace.limits.iter().any(is_dropped).then_some(())
+        });
+        let killed = now();
+        signals.iter().for_each(|signal| working.signal(*signal));
+        let run = working.end();
+        // Two signals may arrive as one, which ends it properly.
+        let by_signal = matches!(run.status.code(), None | Some(0 | 130));
+        run.check(by_signal, "it was killed");
+
+        let times = trace(&output).samples.times;
+        let (first, last) = (times[0], *times.last().expect("samples"));
+        assert!(last.since(first).as_secs_f64() > 1.0, "{first:?} {last:?}");
+        let missing = killed.since(last).as_secs_f64();
+        assert!(missing < 3.0, "the last {missing} s are missing");
+        shows_the_shares(report(&output, &[]).code(0).prints("only the newest"));
+        let mode = |path: &Path| std::fs::metadata(path).expect("a file").mode() & 0o777;
+        assert_eq!((mode(&output), mode(&old)), (0o600, 0o400));
+        assert!(
+            std::fs::read(&old).is_ok_and(|old| old == earlier),
+            "the earlier one"
+        );
+        assert!(target.is_running(), "{signals:?}");
+    }
+}
+
+#[test]
+fn a_recording_in_progress_is_not_renamed() {
+    let Some(target) = target() else { return };
+    let folder = Folder::new();
+    let output = folder.file("out.vmscope");
+    let working = attach(&target, &output, &[]);
+    await_samples(&output, 100);
+    for options in [&[][..], &["--keep-last", "2"]] {
+        let second = attach(&target, &output, options).end();
+        second.code(2).says("another vmscope is writing it");
+    }
+    working.signal(Signal::SIGINT);
+    shows_the_shares(working.end().code(0));
+    assert_eq!(folder.names(), ["out.vmscope"]);
 }
 
 #[test]

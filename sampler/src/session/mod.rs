@@ -257,7 +257,7 @@ impl Session {
         self.to_writer.try_send(Message::Mark(mark)).is_ok()
     }
 
-    /// Saves a copy of the part kept in memory, and continues.
+    /// Saves a copy of the kept newest part, and continues.
     ///
     /// # Errors
     /// [`SinkError`].

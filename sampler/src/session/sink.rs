@@ -1,6 +1,5 @@
 //! Destination of a session's records: a file, or memory.
 
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use vmscope_process::Modules;
@@ -12,8 +11,7 @@ use vmscope_records::{DurationNs, Record, RecordingEnd};
 /// Length of the part kept by a recording in memory: ten minutes.
 pub const DEFAULT_KEPT: DurationNs = DurationNs(600_000_000_000);
 
-/// Memory limit of `--keep-last`, for samples and freed code. At six bytes a sample: half a day of
-/// eight busy threads; less with stack bytes.
+/// Memory limit of `--keep-last` for removed code and mappings of its window.
 const KEEP_LAST_MAX_BYTES: usize = 256 << 20;
 
 /// Memory limit of a live view, which holds a profile besides.
@@ -44,8 +42,9 @@ pub enum SinkError {
 fn remedy(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::AlreadyExists => {
-            " (and it is not a recording of yours): choose another --output"
+            " (only recordings of yours are renamed): choose another --output"
         }
+        io::ErrorKind::ResourceBusy => ": choose another --output",
         io::ErrorKind::IsADirectory => ": name a file in it with --output",
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
             ": choose a writable folder with --output"
@@ -61,31 +60,35 @@ pub(super) enum Sink {
         writer: Box<Writer<RecordingFile>>,
         path: PathBuf,
     },
-    /// The newest part, in memory; with an output file, that file, still empty.
-    Memory {
+    /// The newest part, in a file or in memory only.
+    Newest {
         kept: Box<KeepLast>,
-        file: Option<(File, PathBuf)>,
+        path: Option<PathBuf>,
     },
 }
 
 impl Sink {
     /// Begins a recording at `path`, or in memory only.
     pub fn create(path: Option<&Path>, keep_last: Option<DurationNs>) -> Result<Self, SinkError> {
-        let in_memory = |window, most| Box::new(KeepLast::new(window, most));
         let Some(path) = path else {
-            let kept = in_memory(keep_last.unwrap_or(DEFAULT_KEPT), LIVE_MAX_BYTES);
-            return Ok(Sink::Memory { kept, file: None });
+            let window = keep_last.unwrap_or(DEFAULT_KEPT);
+            let kept = Box::new(KeepLast::new(window, LIVE_MAX_BYTES));
+            return Ok(Sink::Newest { kept, path: None });
         };
         let path = path.to_owned();
+        if let Some(window) = keep_last {
+            return match KeepLast::in_file(&path, window, KEEP_LAST_MAX_BYTES) {
+                Ok(kept) => Ok(Sink::Newest {
+                    kept: Box::new(kept),
+                    path: Some(path),
+                }),
+                Err(error) => Err(SinkError::Create { path, error }),
+            };
+        }
         let file = create_private(&path).map_err(|error| SinkError::Create {
             path: path.clone(),
             error,
         })?;
-        if let Some(window) = keep_last {
-            let kept = in_memory(window, KEEP_LAST_MAX_BYTES);
-            let file = Some((file, path));
-            return Ok(Sink::Memory { kept, file });
-        }
         match Writer::begin(RecordingFile::new(file)) {
             Ok(writer) => Ok(Sink::File {
                 writer: Box::new(writer),
@@ -101,27 +104,21 @@ impl Sink {
 
     pub fn put(&mut self, record: Record) -> Result<(), SinkError> {
         match self {
-            Sink::File { writer, path } => writer.put(record).map_err(|error| SinkError::Write {
-                path: path.clone(),
-                error,
-            }),
-            Sink::Memory { kept, .. } => {
+            Sink::File { writer, path } => writer.put(record).map_err(|e| failed(path, e)),
+            Sink::Newest { kept, .. } => {
                 kept.put(record);
                 Ok(())
             }
         }
     }
 
-    /// Writes out all records so far; in memory, drops old ones.
+    /// Writes out all records so far; drops old ones that are not to be kept.
     pub fn flush(&mut self) -> Result<(), SinkError> {
         match self {
-            Sink::File { writer, path } => writer.flush().map_err(|error| SinkError::Write {
-                path: path.clone(),
-                error,
-            }),
-            Sink::Memory { kept, .. } => {
-                kept.flush();
-                Ok(())
+            Sink::File { writer, path } => writer.flush().map_err(|e| failed(path, e)),
+            Sink::Newest { kept, path } => {
+                let path = path.as_deref().unwrap_or(Path::new(""));
+                kept.flush().map_err(|e| failed(path, e))
             }
         }
     }
@@ -130,13 +127,13 @@ impl Sink {
     pub fn bytes(&self) -> u64 {
         match self {
             Sink::File { writer, .. } => writer.written().bytes,
-            Sink::Memory { kept, .. } => kept.bytes(),
+            Sink::Newest { kept, .. } => kept.bytes(),
         }
     }
 
-    /// Copies the part in memory to a file, and continues.
+    /// Copies the kept part to a file, and continues.
     pub fn save_copy(&mut self, path: &Path, end: RecordingEnd) -> Result<Written, SinkError> {
-        let Sink::Memory { kept, .. } = self else {
+        let Sink::Newest { kept, .. } = self else {
             let why = "the recording is already in its file (only --keep-last saves copies)";
             return Err(SinkError::Create {
                 path: path.to_owned(),
@@ -150,19 +147,13 @@ impl Sink {
     pub fn end(self, end: RecordingEnd) -> Result<(Written, Option<Kept>), SinkError> {
         match self {
             Sink::File { writer, path } => Ok((finish(writer.end(end), &path)?, None)),
-            Sink::Memory {
-                mut kept,
-                file: Some((file, path)),
-            } => {
-                let written = finish(kept.save(RecordingFile::new(file), end), &path)?;
-                Ok((written, None))
-            }
-            Sink::Memory {
-                mut kept,
-                file: None,
-            } => {
-                // Includes records outside chunks.
-                kept.flush();
+            Sink::Newest { mut kept, path } => {
+                let ended = kept.end(end.clone());
+                if let Some(path) = path {
+                    let ended = ended.map_err(|error| failed(&path, error))?;
+                    let ended = ended.map(|ended| finish(Ok(ended), &path)).transpose()?;
+                    return Ok((ended.unwrap_or_default(), None));
+                }
                 let written = Written {
                     samples: kept.samples(),
                     ..Written::default()
@@ -209,21 +200,27 @@ fn save(kept: &mut KeepLast, path: &Path, end: RecordingEnd) -> Result<Written, 
     finish(kept.save(RecordingFile::new(file), end), path)
 }
 
+fn failed(path: &Path, error: WriteError) -> SinkError {
+    SinkError::Write {
+        path: path.to_owned(),
+        error,
+    }
+}
+
 fn finish(
     ended: Result<(RecordingFile, Written), WriteError>,
     path: &Path,
 ) -> Result<Written, SinkError> {
-    let failed = |error| SinkError::Write {
-        path: path.to_owned(),
-        error,
-    };
-    let (file, written) = ended.map_err(failed)?;
-    let bytes = written.bytes;
+    let (file, written) = ended.map_err(|e| failed(path, e))?;
     file.finish().map_err(|source| {
-        failed(WriteError {
-            written_bytes: bytes,
-            source,
-        })
+        let written_bytes = written.bytes;
+        failed(
+            path,
+            WriteError {
+                written_bytes,
+                source,
+            },
+        )
     })?;
     Ok(written)
 }

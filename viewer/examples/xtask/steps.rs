@@ -166,6 +166,7 @@ pub const DEEP: &[Step] = &[
         "release build",
         &["cargo", "build", "--release", "--locked"],
     ),
+    plain("kills at random moments", &["viewer/benches/kills.py"]),
     Step {
         name: "benchmark against perf",
         command: &[

@@ -43,7 +43,7 @@ pub struct SamplingOptions {
 pub struct RecordOptions {
     #[command(flatten)]
     pub(super) sampling: SamplingOptions,
-    /// Keep only this many newest seconds, in memory; saved at the end; SIGUSR1 saves a copy
+    /// Keep only this many newest seconds; SIGUSR1 saves a copy
     #[arg(long, value_name = "SECS", value_parser = positive_seconds,
           allow_negative_numbers = true)]
     pub(super) keep_last: Option<Duration>,

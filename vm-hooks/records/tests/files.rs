@@ -218,7 +218,7 @@ fn keep_last_on_a_full_disk_says_so_too() {
     for (index, record) in noise(20_000).enumerate() {
         keep.put(record);
         if index % 700 == 699 {
-            keep.flush();
+            keep.flush().unwrap();
         }
     }
     let mut disk = SmallDisk {
@@ -240,6 +240,7 @@ fn a_full_file_system_ends_the_recording_and_says_so() {
     const KEY: &str = "VMSCOPE_TEST_FULL_DISK";
     const NAME: &str = "a_full_file_system_ends_the_recording_and_says_so";
     if let Some(folder) = std::env::var_os(KEY) {
+        keep_last_fills_the_file_system(Path::new(&folder));
         let path = PathBuf::from(folder).join("out");
         let file = RecordingFile::new(create_private(&path).unwrap());
         let mut writer = Writer::begin(file).unwrap();
@@ -284,6 +285,31 @@ fn a_full_file_system_ends_the_recording_and_says_so() {
     );
     let said = String::from_utf8_lossy(&output.stdout).contains("was tested");
     assert!(said, "the test did not run in the file system");
+}
+
+/// There is room for the window and not for its copy: the recording ends, and the window is there.
+fn keep_last_fills_the_file_system(folder: &Path) {
+    let path = folder.join("kept");
+    let mut keep = KeepLast::in_file(&path, DurationNs(7_000 * 713_927), 1 << 30).unwrap();
+    let mut put = 0;
+    let failed = noise(50_000).enumerate().find_map(|(index, record)| {
+        keep.put(record);
+        put += 1;
+        (index % 700 == 699).then(|| keep.flush().err())?
+    });
+    let failed = failed.unwrap();
+    assert_eq!(failed.source.kind(), ErrorKind::StorageFull);
+    // 64 KiB are set aside for the end.
+    let ended = keep.end(common::end(EndReason::WriteFailed));
+    assert!(ended.is_ok() || ended.is_err_and(|e| e.source.kind() == ErrorKind::StorageFull));
+    let read = common::read(&fs::read(&path).unwrap()).unwrap();
+    assert_eq!(read.ending.damage_count, 0);
+    assert_eq!(read.end().unwrap().reason, EndReason::WriteFailed);
+    let kept = read.samples().count();
+    assert!(kept >= 7_000, "{kept} of {put}");
+    let files: Vec<_> = fs::read_dir(folder).unwrap().collect();
+    assert_eq!(files.len(), 1, "{files:?}");
+    fs::remove_file(&path).unwrap();
 }
 
 #[test]

@@ -164,7 +164,7 @@ fn interpreters_are_kept_as_long_as_their_code() {
     keep.put(thread(SECOND, 2));
     for second in 2..20 {
         keep.put(sample(second * SECOND, 2, 0x5000));
-        keep.flush();
+        keep.flush().unwrap();
     }
     let (bytes, _) = keep.save(Vec::new(), end(EndReason::Saved)).unwrap();
     let records = read(&bytes).unwrap().records;

@@ -4,10 +4,11 @@ use super::reader::Reader;
 use super::writer::Store;
 use crate::Content;
 use nix::errno::Errno;
-use nix::fcntl::{FallocateFlags, fallocate};
+use nix::fcntl::{FallocateFlags, FcntlArg, fallocate, fcntl};
+use nix::libc;
 use std::fs::{File, OpenOptions, Permissions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// Space kept free behind the last chunk, so that even a full disk has room for the end record with
@@ -31,29 +32,67 @@ pub fn earlier(path: &Path) -> PathBuf {
     name.into()
 }
 
-/// Creates a recording file: a new plain file with access for its owner only. An existing recording
-/// goes to [`earlier`], where it replaces another one; nothing else is replaced.
+/// Creates a recording file: a new plain file with access for its owner only, locked against other
+/// recorders while it is open. An existing recording goes to [`earlier`], where it replaces another one
+/// unless that is write-protected; nothing else is replaced.
 ///
 /// # Errors
-/// `AlreadyExists` for another kind (or owner) of file; other I/O errors.
+/// `AlreadyExists` for another kind (or owner) of file; `ResourceBusy` if another recorder writes the
+/// existing recording; other I/O errors.
 pub fn create_private(path: &Path) -> io::Result<File> {
-    match create_new(path) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            if !is_replaceable(path)? {
-                return Err(error);
+    if is_taken(path)? {
+        if std::fs::symlink_metadata(path)?.len() == 0 {
+            std::fs::remove_file(path)?;
+        } else {
+            let earlier = earlier(path);
+            let is_protected = |metadata: std::fs::Metadata| metadata.mode() & 0o200 == 0;
+            if std::fs::symlink_metadata(&earlier).is_ok_and(is_protected) {
+                return Err(in_the_way(&earlier));
             }
-            if std::fs::symlink_metadata(path)?.len() == 0 {
-                std::fs::remove_file(path)?;
-            } else {
-                let earlier = earlier(path);
-                if std::fs::symlink_metadata(&earlier).is_ok() && !is_replaceable(&earlier)? {
-                    return Err(error);
-                }
-                std::fs::rename(path, earlier)?;
-            }
-            create_new(path)
+            is_taken(&earlier).map_err(|_| in_the_way(&earlier))?;
+            std::fs::rename(path, earlier)?;
         }
-        other => other,
+    }
+    let file = create_new(path)?;
+    // Whatever else lies there shows when a successor is created.
+    let _ = remove_unfinished(&successor(path));
+    Ok(file)
+}
+
+/// Whether a replaceable file has this name. Another one is an error.
+pub(super) fn is_taken(path: &Path) -> io::Result<bool> {
+    match is_replaceable(path) {
+        Ok(true) => Ok(true),
+        Ok(false) => Err(Errno::EEXIST.into()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+fn in_the_way(path: &Path) -> io::Error {
+    let why = format!("{} is in the way", path.display());
+    io::Error::new(io::ErrorKind::AlreadyExists, why)
+}
+
+/// Name of the file that will replace the one at `path`. It is hidden, and users do not choose such names.
+pub(super) fn successor(path: &Path) -> PathBuf {
+    let mut name = std::ffi::OsString::from(".");
+    name.push(path.file_name().unwrap_or_default());
+    name.push(".unfinished");
+    path.with_file_name(name)
+}
+
+/// Creates a file at [`successor`], like [`create_private`]. Removes one that a killed recorder left.
+pub(super) fn create_successor(path: &Path) -> io::Result<File> {
+    let path = successor(path);
+    remove_unfinished(&path)?;
+    create_new(&path)
+}
+
+fn remove_unfinished(path: &Path) -> io::Result<()> {
+    match is_taken(path).map_err(|_| in_the_way(path))? {
+        true => std::fs::remove_file(path),
+        false => Ok(()),
     }
 }
 
@@ -67,7 +106,24 @@ fn create_new(path: &Path) -> io::Result<File> {
         .open(path)?;
     // A umask may remove permissions of the owner.
     file.set_permissions(Permissions::from_mode(0o600))?;
+    // Some network file systems have no locks.
+    let _ = fcntl(&file, FcntlArg::F_OFD_SETLK(&whole_file(libc::F_WRLCK)));
     Ok(file)
+}
+
+/// A lock of a whole file. It belongs to the open file and ends with it.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "the constants' types are those of C's enumerations"
+)]
+fn whole_file(kind: libc::c_int) -> libc::flock {
+    libc::flock {
+        l_type: kind as libc::c_short,
+        l_whence: libc::SEEK_SET as libc::c_short,
+        l_start: 0,
+        l_len: 0,
+        l_pid: 0,
+    }
 }
 
 /// Whether `path` is this user's recording, or an empty file.
@@ -79,20 +135,24 @@ fn is_replaceable(path: &Path) -> io::Result<bool> {
     if !metadata.is_file() || metadata.uid() != nix::unistd::geteuid().as_raw() {
         return Ok(false);
     }
-    if metadata.len() == 0 {
-        return Ok(true);
-    }
     let mut start = [0; super::frame::FILE_MAGIC.len()];
     let file = OpenOptions::new()
         .read(true)
-        .custom_flags(nix::libc::O_NOFOLLOW | nix::libc::O_NONBLOCK)
+        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
         .open(path)?;
+    let mut lock = whole_file(libc::F_RDLCK);
+    let asked = fcntl(&file, FcntlArg::F_OFD_GETLK(&mut lock));
+    if asked.is_ok() && i32::from(lock.l_type) != libc::F_UNLCK {
+        let why = "another vmscope is writing it";
+        return Err(io::Error::new(io::ErrorKind::ResourceBusy, why));
+    }
     let mut file = file.take(start.len() as u64);
-    Ok(file.read_exact(&mut start).is_ok() && start == super::frame::FILE_MAGIC)
+    let is_recording = file.read_exact(&mut start).is_ok() && start == super::frame::FILE_MAGIC;
+    Ok(is_recording || metadata.len() == 0)
 }
 
 impl RecordingFile {
-    /// A recording in a file from [`create_private`].
+    /// A recording in a new file, such as from [`create_private`].
     #[must_use]
     pub fn new(file: File) -> Self {
         RecordingFile {
@@ -128,6 +188,28 @@ impl RecordingFile {
             length,
             can_reserve: true,
         })
+    }
+
+    /// Reads `length` bytes at `offset`.
+    pub(super) fn read(&self, offset: u64, length: usize) -> io::Result<Vec<u8>> {
+        let mut bytes = vec![0; length];
+        self.file.read_exact_at(&mut bytes, offset)?;
+        Ok(bytes)
+    }
+
+    /// Puts this file, which is at [`successor`], in the place of `old` at `path`. A crash of the
+    /// machine leaves either of the two whole.
+    pub(super) fn replace(&self, old: &Self, path: &Path) -> io::Result<()> {
+        self.file.sync_data()?;
+        let identity = |metadata: &std::fs::Metadata| (metadata.dev(), metadata.ino());
+        match std::fs::symlink_metadata(path) {
+            Ok(metadata) if identity(&metadata) != identity(&old.file.metadata()?) => {
+                let why = format!("{} is another file now", path.display());
+                return Err(io::Error::new(io::ErrorKind::AlreadyExists, why));
+            }
+            // Without a file, the user has moved it away.
+            _ => std::fs::rename(successor(path), path),
+        }
     }
 
     /// Releases reserved space and truncates the file to its length.

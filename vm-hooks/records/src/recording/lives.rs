@@ -2,7 +2,8 @@
 //! processes inherit from ended ancestors.
 
 use crate::{
-    Constituent, ConstituentGone, ConstituentMoved, Process, ProcessEnd, ProcessKey, Record, TimeNs,
+    Avma, Constituent, ConstituentGone, ConstituentMoved, Process, ProcessEnd, ProcessKey, Record,
+    TimeNs, Unmapping,
 };
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -18,6 +19,19 @@ impl ProcessLife {
     /// The process it inherits from.
     fn heir_of(&self) -> Option<ProcessKey> {
         self.process.parent.filter(|_| self.forked)
+    }
+
+    /// Takes its parent's mappings from a forked process: its own copies are kept, without those that
+    /// it has removed since.
+    pub fn not_inherited(&self) -> Option<Record> {
+        self.heir_of().map(|_| {
+            Record::Unmapping(Unmapping {
+                process: self.process.key,
+                time: self.process.time,
+                start: Avma(0),
+                end: Avma(u64::MAX),
+            })
+        })
     }
 
     fn ended_before(&self, horizon: TimeNs) -> bool {

@@ -1,7 +1,7 @@
 //! Recordings: append-only files of framed, checksummed, compressed chunks.
 //!
 //! [`Writer`] writes one, [`Reader`] reads one, whole or damaged; [`KeepLast`] keeps the newest
-//! part in memory until saved. `FORMAT.md` describes the bytes.
+//! part, in a file or in memory. `FORMAT.md` describes the bytes.
 
 mod chunk;
 mod file;
@@ -10,6 +10,7 @@ mod gather;
 mod keep;
 mod lives;
 mod mappings;
+mod newest;
 mod reader;
 mod state;
 mod writer;

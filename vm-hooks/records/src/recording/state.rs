@@ -12,6 +12,9 @@ use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 /// Below this number, unused methods are not swept.
 const METHODS_BEFORE_SWEEP: usize = 4096;
 
+/// Up to this number, unused modules stay: a module that is mapped again is not written again.
+const MODULES_BEFORE_SWEEP: usize = 4096;
+
 /// Cap on ended processes with inherited code.
 const MAX_ANCESTORS: usize = 4096;
 
@@ -232,10 +235,13 @@ impl LastingState {
         for mappings in self.mappings.values_mut() {
             mappings.forget_before(horizon);
         }
-        let used: HashSet<ModuleKey> = self.mappings.values().flat_map(Mappings::modules).collect();
-        // A recent module may precede its mapping.
-        self.modules
-            .retain(|key, (time, _)| used.contains(key) || !past(*time));
+        if self.modules.len() > MODULES_BEFORE_SWEEP {
+            let used: HashSet<ModuleKey> =
+                self.mappings.values().flat_map(Mappings::modules).collect();
+            // A recent module may precede its mapping.
+            self.modules
+                .retain(|key, (time, _)| used.contains(key) || !past(*time));
+        }
         while let Some((time, _)) = self.passing.front() {
             if *time >= horizon {
                 break;
@@ -369,6 +375,7 @@ impl LastingState {
                     .clone()
                     .map(|life| Record::Process(life.process.clone())),
             )
+            .chain(processes.clone().filter_map(ProcessLife::not_inherited))
             .chain(self.facts.values().cloned())
             .chain(self.rules.values().cloned())
             .chain(self.interpreters.values().cloned())

@@ -174,6 +174,10 @@ impl<S: Store> Writer<S> {
         self.written
     }
 
+    pub(super) fn store(&self) -> &S {
+        &self.store
+    }
+
     pub(super) fn append_finished(&mut self, finished: &Finished) -> Result<(), WriteError> {
         self.append(&finished.bytes)?;
         if finished.content == Content::SAMPLES {
