@@ -30,6 +30,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             .unwrap_or(0),
         call_graph_depth: std::env::var("CHAIN").ok().and_then(|n| n.parse().ok()),
         max_descriptors: std::env::var("MAX_FDS").ok().and_then(|n| n.parse().ok()),
+        ..KernelOptions::default()
     };
     let opening = Instant::now();
     let (mut engine, mut running, seconds) = if first == "--" {

@@ -300,15 +300,39 @@ pub enum EngineError {
         #[source]
         source: io::Error,
     },
-    /// The kernel forbids perf events.
-    #[error(
-        "the kernel forbids perf events (kernel.perf_event_paranoid is {paranoid}): `sysctl \
-         kernel.perf_event_paranoid=2` allows them on your own processes, unless a container's \
-         seccomp filter forbids them"
-    )]
+    /// Perf events are forbidden, by the setting, a seccomp filter or a security module.
+    #[error("{}", forbidden(*paranoid))]
     Forbidden {
-        /// `/proc/sys/kernel/perf_event_paranoid`, or -1 where it cannot be read.
-        paranoid: i64,
+        /// `kernel.perf_event_paranoid`; `None` where it cannot be read.
+        paranoid: Option<i64>,
+        /// The kernel's error.
+        #[source]
+        source: io::Error,
+    },
+    /// The descriptors do not suffice for one event per thread.
+    #[error(
+        "{threads} threads need more than the {allowed} file descriptors that vmscope may open: \
+         raise the limit on open files (ulimit -n)"
+    )]
+    TooFewDescriptors {
+        /// Threads of all targets.
+        threads: usize,
+        /// The limit.
+        allowed: u64,
+        /// The kernel's error.
+        #[source]
+        source: io::Error,
+    },
+    /// The user may lock no more memory, not even for the smallest rings.
+    #[error(
+        "no locked memory is left for the rings of perf events: user {uid} may lock {allowed_kb} kB \
+         in all profilers together; end other profilers, raise ulimit -l, or run vmscope as root"
+    )]
+    LockedMemory {
+        /// vmscope's user.
+        uid: u32,
+        /// `kernel.perf_event_mlock_kb` of all CPUs and RLIMIT_MEMLOCK, in kB.
+        allowed_kb: u64,
         /// The kernel's error.
         #[source]
         source: io::Error,
@@ -327,4 +351,21 @@ pub enum EngineError {
         #[source]
         source: io::Error,
     },
+}
+
+/// The largest `kernel.perf_event_paranoid` that allows events on a user's own processes.
+const PARANOID_OF_OWN: i64 = 2;
+
+fn forbidden(paranoid: Option<i64>) -> String {
+    match paranoid {
+        None => "this kernel has no perf events".to_owned(),
+        Some(paranoid) if paranoid > PARANOID_OF_OWN => format!(
+            "the kernel forbids perf events (kernel.perf_event_paranoid is {paranoid}): `sysctl \
+             kernel.perf_event_paranoid={PARANOID_OF_OWN}` allows them on your own processes"
+        ),
+        Some(paranoid) => format!(
+            "a seccomp filter (of a container or service) or a security module forbids perf \
+             events, although kernel.perf_event_paranoid is {paranoid}"
+        ),
+    }
 }

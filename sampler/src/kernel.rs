@@ -26,6 +26,8 @@ mod threads;
 pub use probe::{Probe, probe};
 
 use std::os::fd::{AsFd as _, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -55,6 +57,32 @@ pub struct KernelOptions {
     pub stack_bytes: u16,
     /// Maximum open descriptors, besides RLIMIT_NOFILE (raised to its hard limit).
     pub max_descriptors: Option<u64>,
+    /// Progress of the opening, for whoever waits.
+    pub opening: Arc<Opening>,
+}
+
+/// Progress of opening the targets' threads, readable from any thread.
+#[derive(Debug, Default)]
+pub struct Opening {
+    opened: AtomicUsize,
+    threads: AtomicUsize,
+}
+
+impl Opening {
+    /// Threads with events, and all threads of the targets; zeros before the first.
+    #[must_use]
+    pub fn progress(&self) -> (usize, usize) {
+        let read = |number: &AtomicUsize| number.load(Ordering::Relaxed);
+        (read(&self.opened), read(&self.threads))
+    }
+
+    fn expect(&self, threads: usize) {
+        self.threads.store(threads, Ordering::Relaxed);
+    }
+
+    fn opened(&self, threads: usize) {
+        self.opened.store(threads, Ordering::Relaxed);
+    }
 }
 
 /// See the [module](self).
@@ -97,6 +125,8 @@ struct Target {
     pid: u32,
     pidfd: OwnedFd,
     has_exited: bool,
+    /// The limit of a process that was stopped.
+    stopped: Option<Limit>,
 }
 
 impl KernelEngine {

@@ -24,7 +24,7 @@ pub use engine::{
     Engine, EngineDescription, EngineError, EngineEvent, EngineState, RawMapping, RawSample,
     RawThreadEnd,
 };
-pub use kernel::{KernelEngine, KernelOptions};
+pub use kernel::{KernelEngine, KernelOptions, Opening};
 pub use launch::{HeldCommand, LaunchError, RunningCommand};
-pub use priority::{Scheduling, raise_this_thread};
+pub use priority::{Favoured, Scheduling, raise_this_thread};
 pub use rate::{RateError, SamplingRate};

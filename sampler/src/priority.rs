@@ -1,7 +1,8 @@
-//! Priority of the drain thread.
+//! Priorities of vmscope's threads, so that a busy machine does not starve them.
 //!
 //! A drain delayed by a busy target loses records to ring overflow. The lowest real-time priority
-//! precedes all ordinary threads and yields to other real-time threads.
+//! precedes all ordinary threads and yields to other real-time threads. The other threads get the
+//! best nice value.
 
 use crate::sys;
 
@@ -26,12 +27,41 @@ pub fn raise_this_thread() -> Scheduling {
             real_time: true,
         };
     }
-    // RLIMIT_NICE may allow intermediate values only.
-    let now = sys::nice();
-    let _best = (-20..now).find(|&nice| sys::set_nice(nice).is_ok());
+    improve_nice(sys::nice());
     Scheduling {
         words: format!("nice {}", sys::nice()),
         real_time: false,
+    }
+}
+
+/// Sets the best nice value below `now`; RLIMIT_NICE may allow intermediate values only.
+fn improve_nice(now: i32) {
+    let _best = (-20..now).find(|&nice| sys::set_nice(nice).is_ok());
+}
+
+/// The best nice value that the user may have, for the calling thread and the threads that it
+/// starts. Dropping it restores the calling thread's value.
+///
+/// Start no other programs meanwhile: they inherit the value.
+#[derive(Debug)]
+pub struct Favoured {
+    before: i32,
+}
+
+impl Favoured {
+    /// Favours the calling thread.
+    #[must_use]
+    pub fn begin() -> Self {
+        let before = sys::nice();
+        improve_nice(before);
+        Self { before }
+    }
+}
+
+impl Drop for Favoured {
+    fn drop(&mut self) {
+        // A worse value is always allowed.
+        let _ = sys::set_nice(self.before);
     }
 }
 
@@ -47,5 +77,21 @@ mod tests {
             .expect("does not panic");
         assert_eq!(got.real_time, got.words.starts_with("SCHED_FIFO "));
         assert!(got.real_time || got.words.starts_with("nice "));
+    }
+
+    #[test]
+    fn threads_are_favoured_until_the_end_only() {
+        std::thread::spawn(|| {
+            let before = sys::nice();
+            let favoured = Favoured::begin();
+            let inherited = std::thread::spawn(sys::nice).join();
+            let raised = inherited.expect("does not panic");
+            assert_eq!(raised, sys::nice());
+            assert!(raised <= before);
+            drop(favoured);
+            assert_eq!(sys::nice(), before);
+        })
+        .join()
+        .expect("does not panic");
     }
 }

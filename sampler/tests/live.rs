@@ -9,7 +9,7 @@
 )]
 
 use std::collections::HashMap;
-use std::io::{Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -33,6 +33,28 @@ fn child_entry() {
                 threads
                     .into_iter()
                     .for_each(|thread| thread.join().expect("spins"));
+            }
+        }
+        Ok("idle-threads") => {
+            for _ in 0..200 {
+                std::thread::spawn(|| std::thread::sleep(Duration::from_secs(600)));
+            }
+            println!("ready");
+            std::thread::sleep(Duration::from_secs(600));
+        }
+        Ok("attach") => {
+            let pid = std::env::var("PID").ok().and_then(|pid| pid.parse().ok());
+            let pid = Pid(pid.expect("a pid"));
+            match KernelEngine::attach(&[pid], &KernelOptions::default()) {
+                Err(error) if forbidden(&error) => {}
+                engine => {
+                    let mut events = Vec::new();
+                    engine
+                        .expect("opens")
+                        .finish(&mut events)
+                        .expect("finishes");
+                    assert!(ends(&events).len() > 200);
+                }
             }
         }
         Ok("spin") => spin(Duration::from_secs(2)),
@@ -383,6 +405,27 @@ fn with_few_descriptors_each_thread_has_one_event() {
     check_sampled_once(&events);
     let sampled = ends(&events).iter().filter(|end| end.samples > 20).count();
     assert_eq!(sampled, 2, "both threads that spin are sampled");
+}
+
+/// Counters of CPU time must leave the descriptors to the events.
+#[test]
+fn every_thread_has_an_event_though_the_descriptors_do_not_suffice_for_all() {
+    let mut target = child("idle-threads");
+    let mut target = target.stdout(Stdio::piped()).spawn().expect("can fork");
+    let mut said = BufReader::new(target.stdout.take().expect("piped")).lines();
+    while said.next().expect("goes on").expect("readable") != "ready" {}
+    let attach = child("attach");
+    let mut limited = Command::new("sh");
+    limited
+        .args(["-c", "ulimit -n 364; exec \"$0\" \"$@\""])
+        .arg(attach.get_program())
+        .args(attach.get_args())
+        .env(ROLE, "attach")
+        .env("PID", target.id().to_string());
+    let status = limited.stdout(Stdio::null()).status().expect("can fork");
+    target.kill().expect("can kill");
+    target.wait().expect("waits");
+    assert!(status.success());
 }
 
 #[test]

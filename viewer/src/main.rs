@@ -168,6 +168,9 @@ fn probe(pid: Option<i32>) -> Option<doctor::facts::PerfProbe> {
 }
 
 fn code_of(error: &anyhow::Error) -> u8 {
+    if error.downcast_ref::<record::Interrupted>().is_some() {
+        return signals::INTERRUPTED;
+    }
     let launch = error.downcast_ref().and_then(record::launch_code);
     launch.unwrap_or(if record::is_about_target(error) {
         TARGET

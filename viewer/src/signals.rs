@@ -9,7 +9,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGXFSZ};
 use signal_hook::flag;
 
 /// Exit code in shells of a program ended by Ctrl-C.
-const INTERRUPTED: i32 = 130;
+pub const INTERRUPTED: u8 = 130;
 
 /// Interval of signal checks in a screen's thread.
 const LOOK: Duration = Duration::from_millis(500);
@@ -36,7 +36,7 @@ impl Signals {
         let save = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM, SIGHUP] {
             // Order matters: the first handler only raises the flag.
-            flag::register_conditional_shutdown(signal, INTERRUPTED, Arc::clone(&end))?;
+            flag::register_conditional_shutdown(signal, INTERRUPTED.into(), Arc::clone(&end))?;
             flag::register(signal, Arc::clone(&end))?;
         }
         flag::register(SIGUSR1, Arc::clone(&save))?;

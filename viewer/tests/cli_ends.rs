@@ -214,6 +214,37 @@ fn a_duration_ends_it() {
     shows_the_shares(run.prints("process_cpu_seconds"));
 }
 
+/// Whether `/proc/PID/stat` at `path` shows this state.
+fn in_state(path: &str, state: char) -> Option<()> {
+    let stat = std::fs::read_to_string(path).expect("not reaped");
+    stat.contains(&format!(") {state} ")).then_some(())
+}
+
+#[test]
+fn a_process_without_its_main_thread_is_sampled() {
+    let Some(program) = programs::build(programs::LEFT_BY_MAIN).filter(|_| can_sample()) else {
+        return;
+    };
+    let target = Target::ready(std::process::Command::new(program));
+    let stat = format!("/proc/{}/stat", target.pid());
+    await_that("its main thread has ended", || in_state(&stat, 'Z'));
+    let folder = Folder::new();
+    let working = attach(&target, &folder.file("out.vmscope"), &["--duration", "0.5"]);
+    working.end().code(0).prints("left_work");
+}
+
+#[test]
+fn a_stopped_process_is_named_as_stopped() {
+    let Some(target) = target() else { return };
+    target.signal(Signal::SIGSTOP);
+    let stat = format!("/proc/{}/stat", target.pid());
+    await_that("it has stopped", || in_state(&stat, 'T'));
+    let folder = Folder::new();
+    let working = attach(&target, &folder.file("out.vmscope"), &["--duration", "0.2"]);
+    let words = "was stopped by a signal";
+    working.end().code(0).says(words).prints(words);
+}
+
 /// Asks for copies until one shows that something was dropped; returns that one.
 fn await_dropped(working: &mut Working, folder: &Folder) -> PathBuf {
     let output = folder.file("out.vmscope");

@@ -127,7 +127,7 @@ fn watch(pid: u32, output: Option<&Path>, time: Duration) -> Option<Both> {
         call_graph_depth: None,
         registers: needs.registers,
         stack_bytes: u16::try_from(needs.stack_bytes).unwrap(),
-        max_descriptors: None,
+        ..KernelOptions::default()
     };
     let engine = match KernelEngine::attach(&[pid], &options) {
         Err(error @ EngineError::Forbidden { .. }) => {

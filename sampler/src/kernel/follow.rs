@@ -272,7 +272,7 @@ impl KernelEngine {
         let own_ring = self.sources.per_thread();
         out.push(EngineEvent::ThreadEnded(Box::new(thread.end(time, false))));
         if thread.counter().is_some() {
-            self.sources.budget += 1;
+            self.sources.counters += 1;
         }
         if let Some(own) = thread.own {
             // An uninherited family is useless now.

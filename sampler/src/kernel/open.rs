@@ -4,14 +4,15 @@ use std::io;
 use std::os::fd::AsFd as _;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use vmscope_records::{LimitKind, Pid, SampleClock, Tid, TimeNs};
+use vmscope_records::{Limit, LimitKind, Pid, SampleClock, Tid, TimeNs};
 
 use super::attr::{Extras, Recipe};
 use super::decode::SP_REGISTER;
 use super::order::Sorter;
-use super::sources::Sources;
+use super::proc::Stat;
+use super::sources::{Refused, Sources, lockable_bytes};
 use super::threads::{Process, Thread};
-use super::{KernelEngine, KernelOptions, Target, limit, period_of, proc};
+use super::{KernelEngine, KernelOptions, Opening, Target, limit, period_of, proc};
 use crate::engine::{EngineDescription, EngineError, EngineEvent};
 use crate::sys;
 
@@ -36,15 +37,20 @@ const BIG_RING_SECONDS: u64 = 2;
 const PLAIN_SAMPLE_BYTES: u64 = 56;
 
 /// Pages of a CPU's ring. The kernel grants more than [`RING_PAGES`] to root only; other users'
-/// drains wake at half of that.
-fn ring_pages(extras: &Extras, period_ns: u64, page: usize) -> usize {
+/// drains wake at half of that. A user who may lock hardly more than that takes a half, so that
+/// a second vmscope finds a rest.
+fn ring_pages(extras: &Extras, period_ns: u64, cpus: u64) -> usize {
+    let page = (sys::page_size() as u64).max(1);
+    if sys::effective_uid() != 0 && lockable_bytes(cpus) < 2 * cpus * RING_PAGES as u64 * page {
+        return RING_PAGES / 2;
+    }
     if extras.stack_bytes == 0 || sys::effective_uid() != 0 {
         return RING_PAGES;
     }
     let registers = u64::from(extras.registers.count_ones()) * 8;
     let sample = PLAIN_SAMPLE_BYTES + registers + u64::from(extras.stack_bytes);
     let samples = (BIG_RING_SECONDS * 1_000_000_000).div_ceil(period_ns.max(1));
-    let pages = samples.saturating_mul(sample) / (page as u64).max(1);
+    let pages = samples.saturating_mul(sample) / page;
     let pages = usize::try_from(pages).unwrap_or(BIG_RING_PAGES);
     let pages = pages.clamp(RING_PAGES, BIG_RING_PAGES);
     pages.next_power_of_two()
@@ -54,16 +60,12 @@ fn forbidden(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EACCES | libc::EPERM))
 }
 
-fn too_many(error: &io::Error) -> bool {
-    matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE))
-}
-
 fn is(error: &io::Error, errno: i32) -> bool {
     error.raw_os_error() == Some(errno)
 }
 
 /// Refuses invalid targets, by /proc.
-fn check_target(pid: u32) -> Result<(), EngineError> {
+fn check_target(pid: u32) -> Result<Stat, EngineError> {
     let missing = |_| EngineError::NoSuchProcess { pid: Pid(pid) };
     // The kernel would take 0 as vmscope itself.
     if pid == 0 {
@@ -80,10 +82,52 @@ fn check_target(pid: u32) -> Result<(), EngineError> {
     if stat.is_kernel_thread() {
         return Err(EngineError::KernelThread { pid: Pid(pid) });
     }
-    if stat.is_dead() {
+    if stat.is_dead() && living_threads(pid).next().is_none() {
         return Err(EngineError::Zombie { pid: Pid(pid) });
     }
-    Ok(())
+    Ok(stat)
+}
+
+/// Threads of a process that have not ended: the main thread may have, before others.
+fn living_threads(pid: u32) -> impl Iterator<Item = u32> {
+    let threads = proc::threads(pid).unwrap_or_default().into_iter();
+    threads.filter(move |tid| proc::thread_stat(pid, *tid).is_ok_and(|stat| !stat.is_dead()))
+}
+
+/// The limit of a process that a signal or a debugger has stopped.
+fn stopped(pid: u32, stat: &Stat, now: u64) -> Option<Limit> {
+    let (who, remedy) = match stat.state {
+        b'T' => ("a signal", format!("kill -CONT {pid}")),
+        b't' => ("a debugger", "let the debugger continue it".to_owned()),
+        _ => return None,
+    };
+    let text = format!(
+        "process {pid} was stopped by {who} when vmscope attached: no samples until it continues"
+    );
+    Some(limit(now, LimitKind::NotSampled, text, &remedy))
+}
+
+/// Classifies a refusal of a target's event or ring.
+fn refused(pid: u32, why: Refused, threads: usize, allowed: u64, cpus: u64) -> EngineError {
+    let lacks_descriptors = why.for_lack_of_descriptors();
+    match why {
+        Refused::Event(source) if lacks_descriptors => EngineError::TooFewDescriptors {
+            threads,
+            allowed,
+            source,
+        },
+        Refused::Ring(source) if is(&source, libc::EPERM) => EngineError::LockedMemory {
+            uid: sys::effective_uid(),
+            allowed_kb: lockable_bytes(cpus) / 1024,
+            source,
+        },
+        Refused::Ring(source) => EngineError::Syscall {
+            operation: "mapping a ring",
+            object: format!("process {pid}"),
+            source,
+        },
+        Refused::Event(source) => open_error(pid, source),
+    }
 }
 
 /// Classifies an error of opening an event on the target.
@@ -100,14 +144,14 @@ fn open_error(pid: u32, source: io::Error) -> EngineError {
                 source,
             },
             _ => EngineError::Forbidden {
-                paranoid: proc::kernel_setting("perf_event_paranoid").unwrap_or(-1),
+                paranoid: proc::kernel_setting("perf_event_paranoid"),
                 source,
             },
         };
     }
     if is(&source, libc::ENOSYS) {
         return EngineError::Forbidden {
-            paranoid: proc::kernel_setting("perf_event_paranoid").unwrap_or(-1),
+            paranoid: proc::kernel_setting("perf_event_paranoid"),
             source,
         };
     }
@@ -121,11 +165,16 @@ fn open_error(pid: u32, source: io::Error) -> EngineError {
 /// Opens one event to find the granted properties: kernel excluded if forbidden, no
 /// `inherit_thread` if unknown.
 fn probe(pid: u32, recipe: &mut Recipe) -> Result<(), EngineError> {
+    let mut tid = pid;
     loop {
         // CPU 0 may be offline; a thread's event waits for it.
         let cpu = recipe.inherit.then_some(0);
-        match sys::perf_event_open(&recipe.sampling(), pid, cpu) {
+        match sys::perf_event_open(&recipe.sampling(), tid, cpu) {
             Ok(_) => return Ok(()),
+            Err(error) if is(&error, libc::ESRCH) => match living_threads(pid).next() {
+                Some(living) if living != tid => tid = living,
+                _ => return Err(open_error(pid, error)),
+            },
             Err(error) if forbidden(&error) && !recipe.exclude_kernel => {
                 recipe.exclude_kernel = true;
             }
@@ -139,7 +188,7 @@ fn probe(pid: u32, recipe: &mut Recipe) -> Result<(), EngineError> {
 
 impl Target {
     fn open(pid: u32) -> Result<Self, EngineError> {
-        check_target(pid)?;
+        let stat = check_target(pid)?;
         let pidfd = sys::pidfd_open(pid).map_err(|error| {
             if is(&error, libc::ESRCH) {
                 return EngineError::ExitedWhileAttaching { pid: Pid(pid) };
@@ -154,6 +203,7 @@ impl Target {
             pid,
             pidfd,
             has_exited: false,
+            stopped: stopped(pid, &stat, sys::monotonic_ns()),
         })
     }
 }
@@ -191,7 +241,10 @@ impl KernelEngine {
         }
 
         let now = sys::monotonic_ns();
-        let mut limits = Vec::new();
+        let mut limits: Vec<Limit> = targets
+            .iter()
+            .filter_map(|one| one.stopped.clone())
+            .collect();
         if recipe.exclude_kernel {
             limits.push(limit(
                 now,
@@ -212,32 +265,35 @@ impl KernelEngine {
             ));
         }
         let allowed = sys::raise_open_files().unwrap_or(1024);
-        let budget = allowed
-            .min(options.max_descriptors.unwrap_or(u64::MAX))
-            .saturating_sub(RESERVED_DESCRIPTORS);
+        let allowed = allowed.min(options.max_descriptors.unwrap_or(u64::MAX));
+        let budget = allowed.saturating_sub(RESERVED_DESCRIPTORS);
         let cpus = proc::online_cpus().unwrap_or_else(|| vec![0]);
+        let cpu_count = u64::try_from(cpus.len()).unwrap_or(u64::MAX);
         let threads_of = |pid: &u32| proc::threads(*pid).map_or(1, |threads| threads.len());
-        let count: usize = pids.iter().map(threads_of).sum();
-        let needed = count
-            .saturating_add(1)
-            .saturating_mul(cpus.len().saturating_add(1));
+        let threads: usize = pids.iter().map(threads_of).sum();
+        let thread_count = u64::try_from(threads).unwrap_or(u64::MAX);
+        options.opening.expect(threads);
+        // Events and rings.
+        let inherited = thread_count.saturating_add(1).saturating_mul(cpu_count);
 
-        let mut per_thread = u64::try_from(needed).unwrap_or(u64::MAX) > budget;
+        let mut per_thread = inherited > budget;
         loop {
             let mut recipe = recipe;
             recipe.inherit = !per_thread;
             recipe.inherit_thread &= !per_thread;
-            let mut sources = Sources::new(recipe, budget);
-            if !per_thread {
-                let pages = ring_pages(&recipe.extras, recipe.period_ns, sys::page_size());
+            let mut sources = Sources::new(recipe);
+            let needed = if per_thread { thread_count } else { inherited };
+            // Half of the rest stays for threads found later.
+            sources.counters = budget.saturating_sub(needed) / 2;
+            if per_thread {
+                sources.size_thread_rings(thread_count, cpu_count);
+            } else {
+                let pages = ring_pages(&recipe.extras, recipe.period_ns, cpu_count);
                 match sources.open_rings(&cpus, pages) {
                     Ok(()) if !sources.cpus.is_empty() => {}
-                    Err(source) if !too_many(&source) => {
-                        return Err(EngineError::Syscall {
-                            operation: "mapping a ring",
-                            object: format!("{} CPUs", cpus.len()),
-                            source,
-                        });
+                    Err(why) if !why.for_lack_of_descriptors() => {
+                        let pid = pids.first().copied().unwrap_or(0);
+                        return Err(refused(pid, why, threads, allowed, cpu_count));
                     }
                     _ => {
                         per_thread = true;
@@ -276,54 +332,58 @@ impl KernelEngine {
                     now,
                     LimitKind::EngineFallback,
                     format!(
-                        "{count} threads on {} CPUs need more than the {budget} allowed file \
-                         descriptors: new threads are sampled up to 0.1 s late",
-                        cpus.len()
+                        "{threads} threads on {cpu_count} CPUs need more than the {allowed} allowed \
+                         file descriptors: new threads are sampled up to 0.1 s late"
                     ),
                     "raise the limit on open files (ulimit -n)",
                 ));
             }
-            match engine.open_threads() {
+            match engine.open_threads(&options.opening) {
                 Ok(()) => return Ok(engine),
-                Err((_, error)) if too_many(&error) && !per_thread => {
+                Err((_, why)) if why.for_lack_of_descriptors() && !per_thread => {
                     per_thread = true;
                     targets = engine.targets;
                 }
-                Err((pid, error)) => return Err(open_error(pid, error)),
+                Err((pid, why)) => {
+                    return Err(refused(pid, why, threads, allowed, cpu_count));
+                }
             }
         }
     }
 
     /// Opens events on all threads, starts them, then opens events on threads started meanwhile
     /// without inheritance. An error names the process.
-    fn open_threads(&mut self) -> Result<(), (u32, io::Error)> {
+    fn open_threads(&mut self, opening: &Opening) -> Result<(), (u32, Refused)> {
         let pids: Vec<u32> = self.targets.iter().map(|target| target.pid).collect();
         let mut out = Vec::new();
         // All threads found here start before the first sample.
         let now = sys::monotonic_ns();
         for &pid in &pids {
-            self.processes.insert(pid, Process::found(pid));
-            self.open_all_threads(pid, now, false, &mut out)?;
+            self.processes.insert(pid, Process::started(pid, 0));
+            self.open_all_threads(pid, now, false, opening, &mut out)?;
         }
         if !self.sources.recipe.on_exec {
             for thread in self.threads.values_mut() {
-                // Immediately before its start, for complete counts.
+                // Immediately before its start: opening may have taken long.
                 thread.note_before();
-            }
-            for thread in self.threads.values() {
                 let enabled = thread.own.map_or(Ok(()), |own| self.sources.enable(own));
                 let counter = thread.counter();
                 enabled
                     .and_then(|()| counter.map_or(Ok(()), |one| sys::perf_enable(one.as_fd())))
-                    .map_err(|error| (thread.pid, error))?;
+                    .map_err(|error| (thread.pid, error.into()))?;
+            }
+            for (&pid, process) in &mut self.processes {
+                let threads = self.threads.values().filter(|thread| thread.pid == pid);
+                let sampled = threads.map(Thread::sampled_so_far).sum();
+                *process = Process::started(pid, sampled);
             }
             for &pid in &pids {
-                self.open_all_threads(pid, now, true, &mut out)?;
+                self.open_all_threads(pid, now, true, opening, &mut out)?;
             }
         }
         let is_empty = |pid: &u32| !self.threads.values().any(|thread| thread.pid == *pid);
         if let Some(pid) = pids.into_iter().find(is_empty) {
-            return Err((pid, io::Error::from_raw_os_error(libc::ESRCH)));
+            return Err((pid, io::Error::from_raw_os_error(libc::ESRCH).into()));
         }
         for event in &mut out {
             if let EngineEvent::ThreadStarted {
@@ -334,7 +394,7 @@ impl KernelEngine {
                 *cpu_before = vmscope_records::DurationNs(thread.cpu_before);
             }
         }
-        self.first = out;
+        self.first.append(&mut out);
         Ok(())
     }
 
@@ -345,14 +405,16 @@ impl KernelEngine {
         pid: u32,
         time: u64,
         start: bool,
+        opening: &Opening,
         out: &mut Vec<EngineEvent>,
-    ) -> Result<(), (u32, io::Error)> {
+    ) -> Result<(), (u32, Refused)> {
         for _ in 0..SCANS {
             let mut any = false;
             for tid in proc::threads(pid).unwrap_or_default() {
                 if !self.threads.contains_key(&tid) {
                     let opened = self.open_found(pid, tid, time, start, out);
-                    any |= opened.map_err(|error| (pid, error))?;
+                    any |= opened.map_err(|why| (pid, why))?;
+                    opening.opened(self.threads.len());
                 }
             }
             if !any {
@@ -370,11 +432,11 @@ impl KernelEngine {
         time: u64,
         start: bool,
         out: &mut Vec<EngineEvent>,
-    ) -> io::Result<bool> {
+    ) -> Result<bool, Refused> {
         let family = match self.sources.open_family(tid) {
             Ok(family) => family,
-            Err(error) if is(&error, libc::ESRCH) => return Ok(false),
-            Err(error) => return Err(error),
+            Err(Refused::Event(error)) if is(&error, libc::ESRCH) => return Ok(false),
+            Err(why) => return Err(why),
         };
         let period = self.sources.recipe.period_ns;
         let known = self.threads.contains_key(&tid);

@@ -13,10 +13,13 @@
 
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
+use std::sync::Arc;
 
+use nix::sys::resource::{Resource, getrlimit};
 use rustc_hash::FxHashMap;
 
 use super::attr::Recipe;
+use super::proc;
 use super::ring::Ring;
 use crate::sys;
 
@@ -29,8 +32,8 @@ pub(super) type FamilyIndex = u32;
 pub(super) struct Family {
     /// The thread of the opened events.
     pub tid: u32,
-    /// One event per CPU, or one for all; empty once closed.
-    events: Vec<OwnedFd>,
+    /// One event per CPU, or one for all (its ring's slot owns it too); empty once closed.
+    events: Vec<Arc<OwnedFd>>,
     /// Current period of the thread, inherited by threads started from now on.
     pub period_ns: u64,
     /// Another thread inherited the events.
@@ -41,7 +44,7 @@ pub(super) struct Family {
 /// A ring and the event that owns it.
 #[derive(Debug)]
 pub(super) struct Slot {
-    pub owner: OwnedFd,
+    pub owner: Arc<OwnedFd>,
     pub ring: Ring,
     /// Time of the last record: start of the next loss.
     pub last_time: u64,
@@ -62,25 +65,63 @@ pub(super) struct Sources {
     pub slots: Vec<Slot>,
     pub families: Vec<Family>,
     ids: FxHashMap<u64, FamilyIndex>,
-    /// Remaining descriptors.
-    pub budget: u64,
+    /// Descriptors left for counters. Events of later threads need the others.
+    pub counters: u64,
+    /// Pages of a per-thread ring.
+    thread_ring_pages: usize,
     page: usize,
 }
 
 /// Pages of a per-thread ring: more than a second of plain samples.
 const THREAD_RING_PAGES: usize = 16;
 
+/// Pages of all per-thread rings for root, who has no limit on locked memory: 128 MiB.
+const ALL_THREAD_RINGS_PAGES: u64 = 1 << 15;
+
+/// Refusal of an event.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Refused {
+    /// By `perf_event_open(2)` or an ioctl.
+    #[error(transparent)]
+    Event(#[from] io::Error),
+    /// By `mmap(2)`, even of the smallest ring.
+    #[error("its ring cannot be mapped: {0}")]
+    Ring(io::Error),
+}
+
+impl Refused {
+    pub fn for_lack_of_descriptors(&self) -> bool {
+        let Refused::Event(error) = self else {
+            return false;
+        };
+        matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE))
+    }
+}
+
 impl Sources {
-    pub fn new(recipe: Recipe, budget: u64) -> Self {
+    pub fn new(recipe: Recipe) -> Self {
         Self {
             recipe,
             cpus: Vec::new(),
             slots: Vec::new(),
             families: Vec::new(),
             ids: FxHashMap::default(),
-            budget,
+            counters: 0,
+            thread_ring_pages: THREAD_RING_PAGES,
             page: sys::page_size(),
         }
+    }
+
+    /// Shares the allowed locked memory among the rings of `threads`.
+    pub fn size_thread_rings(&mut self, threads: u64, cpus: u64) {
+        let all = match sys::effective_uid() {
+            0 => ALL_THREAD_RINGS_PAGES,
+            _ => lockable_bytes(cpus) / (self.page as u64).max(1),
+        };
+        let each = usize::try_from(all / threads.max(1)).unwrap_or(usize::MAX);
+        // Without the control page, rounded down to a power of two.
+        let each = each.saturating_sub(1).clamp(1, THREAD_RING_PAGES);
+        self.thread_ring_pages = 1 << each.ilog2();
     }
 
     pub fn per_thread(&self) -> bool {
@@ -88,7 +129,7 @@ impl Sources {
     }
 
     /// Maps a ring per online CPU: `pages` pages, halved until the kernel agrees.
-    pub fn open_rings(&mut self, cpus: &[u32], pages: usize) -> io::Result<()> {
+    pub fn open_rings(&mut self, cpus: &[u32], pages: usize) -> Result<(), Refused> {
         let me = std::process::id();
         for &cpu in cpus {
             let mut pages = pages.max(1);
@@ -98,16 +139,16 @@ impl Sources {
                 let owner = match sys::perf_event_open(&recipe.ring_owner(), me, Some(cpu)) {
                     Ok(owner) => owner,
                     Err(error) if error.raw_os_error() == Some(libc::ENODEV) => break,
-                    Err(error) => return Err(error),
+                    Err(error) => return Err(Refused::Event(error)),
                 };
                 match Ring::map(owner.as_fd(), pages, self.page) {
                     Ok(ring) => {
-                        self.add_slot(owner, ring, None);
+                        self.add_slot(Arc::new(owner), ring, None);
                         self.cpus.push(cpu);
                         break;
                     }
                     Err(error) if may_be_smaller(&error) && pages > 1 => pages /= 2,
-                    Err(error) => return Err(error),
+                    Err(error) => return Err(Refused::Ring(error)),
                 }
             }
         }
@@ -118,8 +159,7 @@ impl Sources {
         u32::try_from(pages.saturating_mul(self.page) / 2).unwrap_or(u32::MAX)
     }
 
-    fn add_slot(&mut self, owner: OwnedFd, ring: Ring, family: Option<FamilyIndex>) {
-        self.budget = self.budget.saturating_sub(1);
+    fn add_slot(&mut self, owner: Arc<OwnedFd>, ring: Ring, family: Option<FamilyIndex>) {
         self.slots.push(Slot {
             owner,
             ring,
@@ -131,15 +171,15 @@ impl Sources {
     }
 
     /// Opens disabled events on a thread.
-    pub fn open_family(&mut self, tid: u32) -> io::Result<FamilyIndex> {
+    pub fn open_family(&mut self, tid: u32) -> Result<FamilyIndex, Refused> {
         let index = FamilyIndex::try_from(self.families.len()).map_err(io::Error::other)?;
         let mut events = Vec::with_capacity(self.cpus.len().max(1));
         let mut ids = Vec::with_capacity(events.capacity());
         if self.per_thread() {
             let (owner, ring) = self.open_own_ring(tid)?;
             ids.push(sys::perf_id(owner.as_fd())?);
-            events.push(owner.try_clone()?);
-            self.budget = self.budget.saturating_sub(1);
+            let owner = Arc::new(owner);
+            events.push(Arc::clone(&owner));
             self.add_slot(owner, ring, Some(index));
         } else {
             let attr = self.recipe.sampling();
@@ -147,10 +187,8 @@ impl Sources {
                 let event = sys::perf_event_open(&attr, tid, Some(*cpu))?;
                 sys::perf_set_output(event.as_fd(), slot.owner.as_fd())?;
                 ids.push(sys::perf_id(event.as_fd())?);
-                events.push(event);
+                events.push(Arc::new(event));
             }
-            let opened = u64::try_from(events.len()).unwrap_or(u64::MAX);
-            self.budget = self.budget.saturating_sub(opened);
         }
         self.ids.extend(ids.into_iter().map(|id| (id, index)));
         self.families.push(Family {
@@ -163,8 +201,8 @@ impl Sources {
         Ok(index)
     }
 
-    fn open_own_ring(&self, tid: u32) -> io::Result<(OwnedFd, Ring)> {
-        let mut pages = THREAD_RING_PAGES;
+    fn open_own_ring(&self, tid: u32) -> Result<(OwnedFd, Ring), Refused> {
+        let mut pages = self.thread_ring_pages;
         loop {
             let mut recipe = self.recipe;
             recipe.wakeup_bytes = self.half(pages);
@@ -172,18 +210,18 @@ impl Sources {
             match Ring::map(owner.as_fd(), pages, self.page) {
                 Ok(ring) => return Ok((owner, ring)),
                 Err(error) if may_be_smaller(&error) && pages > 1 => pages /= 2,
-                Err(error) => return Err(error),
+                Err(error) => return Err(Refused::Ring(error)),
             }
         }
     }
 
     /// Opens a disabled counter of a thread's CPU time; `None` without a free descriptor.
     pub fn open_counter(&mut self, tid: u32) -> Option<OwnedFd> {
-        if self.budget == 0 {
+        if self.counters == 0 {
             return None;
         }
         let counter = sys::perf_event_open(&self.recipe.counter(), tid, None).ok()?;
-        self.budget -= 1;
+        self.counters -= 1;
         Some(counter)
     }
 
@@ -222,9 +260,7 @@ impl Sources {
             return;
         };
         family.closed = true;
-        let freed = u64::try_from(family.events.len()).unwrap_or(0);
         family.events = Vec::new();
-        self.budget = self.budget.saturating_add(freed);
         for slot in &mut self.slots {
             if slot.family == Some(index) {
                 slot.retired = true;
@@ -234,10 +270,7 @@ impl Sources {
 
     /// Drops rings of threads that had exited before the last reading.
     pub fn drop_retired(&mut self) {
-        let before = self.slots.len();
         self.slots.retain(|slot| !slot.retired);
-        let freed = u64::try_from(before - self.slots.len()).unwrap_or(0);
-        self.budget = self.budget.saturating_add(freed);
     }
 
     /// Re-draws the period of the family's own thread, uniform within ±2 % of the rate; `None` if
@@ -273,4 +306,13 @@ impl Sources {
 /// memory.
 fn may_be_smaller(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EPERM | libc::ENOMEM))
+}
+
+/// Bytes that a user other than root may lock for rings: `perf_event_mlock_kb` per CPU, which all
+/// processes of the user share, and RLIMIT_MEMLOCK.
+pub(super) fn lockable_bytes(cpus: u64) -> u64 {
+    let kb = proc::kernel_setting("perf_event_mlock_kb").and_then(|kb| u64::try_from(kb).ok());
+    let of_perf = kb.unwrap_or(0).saturating_mul(1024).saturating_mul(cpus);
+    let limit = getrlimit(Resource::RLIMIT_MEMLOCK).map_or(0, |(soft, _)| soft);
+    of_perf.saturating_add(limit)
 }

@@ -158,6 +158,14 @@ impl Thread {
         self.counted_from_start = true;
     }
 
+    /// CPU time since [`Self::note_before`], in ns.
+    pub fn sampled_so_far(&self) -> u64 {
+        self.counter.count().unwrap_or_else(|| {
+            let now = proc::thread_cpu_ns(self.pid, self.tid).unwrap_or(0);
+            now.saturating_sub(self.cpu_before)
+        })
+    }
+
     pub fn counter(&self) -> Option<&OwnedFd> {
         self.counter.event.as_ref()
     }
@@ -286,7 +294,7 @@ impl Thread {
 /// A sampled process.
 #[derive(Debug)]
 pub(super) struct Process {
-    pub cpu_before: u64,
+    cpu_before: u64,
     user_ticks_before: u64,
 }
 
@@ -294,10 +302,12 @@ pub(super) struct Process {
 const TICK_NS: u64 = 10_000_000;
 
 impl Process {
-    /// A process started before sampling.
-    pub fn found(pid: u32) -> Self {
+    /// A process whose threads' events have started, and have counted `sampled` ns since. Reading
+    /// this before the start would count all CPU time of a long opening as sampled.
+    pub fn started(pid: u32, sampled: u64) -> Self {
+        let all = sys::process_cpu_ns(pid).unwrap_or(0);
         Self {
-            cpu_before: sys::process_cpu_ns(pid).unwrap_or(0),
+            cpu_before: all.saturating_sub(sampled),
             user_ticks_before: proc::process_stat(pid).map_or(0, |stat| stat.user_ticks),
         }
     }
@@ -320,5 +330,26 @@ impl Process {
         });
         let cpu = cpu.saturating_sub(self.cpu_before);
         Some((cpu, user.map(|user| user.min(cpu))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cpu_time_before_the_start_of_the_events_is_not_sampled_time() {
+        let me = std::process::id();
+        let now = || sys::process_cpu_ns(me).expect("a clock");
+        while now() < 20_000_000 {}
+        let before = now();
+        let process = Process::started(me, 3_000_000);
+        let (cpu, _) = process.cpu(me).expect("alive");
+        let since = now() - before;
+        assert!(cpu >= 3_000_000, "{cpu}");
+        assert!(
+            cpu <= 3_000_000 + since,
+            "{cpu}, {since} ns since the start"
+        );
     }
 }

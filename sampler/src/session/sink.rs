@@ -39,6 +39,16 @@ pub enum SinkError {
     },
 }
 
+impl SinkError {
+    /// The amount that is in the file nevertheless.
+    pub(super) fn written(&self) -> Written {
+        match self {
+            SinkError::Create { .. } => Written::default(),
+            SinkError::Write { error, .. } => error.written,
+        }
+    }
+}
+
 fn remedy(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::AlreadyExists => {
@@ -212,15 +222,7 @@ fn finish(
     path: &Path,
 ) -> Result<Written, SinkError> {
     let (file, written) = ended.map_err(|e| failed(path, e))?;
-    file.finish().map_err(|source| {
-        let written_bytes = written.bytes;
-        failed(
-            path,
-            WriteError {
-                written_bytes,
-                source,
-            },
-        )
-    })?;
+    file.finish()
+        .map_err(|source| failed(path, WriteError { written, source }))?;
     Ok(written)
 }

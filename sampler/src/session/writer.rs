@@ -241,6 +241,7 @@ impl WriterThread {
             match sink.end(end.clone()) {
                 Ok(all) => (written, kept) = all,
                 Err(error) => {
+                    written = error.written();
                     self.failure.get_or_insert(error);
                 }
             }

@@ -271,7 +271,7 @@ pub fn start_with(
         call_graph_depth: None,
         registers: 0,
         stack_bytes: 0,
-        max_descriptors: None,
+        ..KernelOptions::default()
     };
     let engine = match KernelEngine::follow(&held, &options) {
         Err(error @ EngineError::Forbidden { .. }) => {

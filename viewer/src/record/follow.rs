@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use vmscope_records::EndReason;
 use vmscope_records::recording::earlier;
+use vmscope_sampler::Favoured;
 use vmscope_sampler::session::{Outcome, Session};
 
 use super::live_line::{LiveLine, bytes};
@@ -15,7 +16,7 @@ use crate::report;
 use crate::signals::Signals;
 
 /// Interval of live-line updates and signal checks.
-const TICK: Duration = Duration::from_millis(100);
+pub(super) const TICK: Duration = Duration::from_millis(100);
 
 /// Outcome of a watched session.
 pub(super) struct Followed {
@@ -25,11 +26,13 @@ pub(super) struct Followed {
     pub(super) complete: bool,
 }
 
-/// Watches a session until its end, makes its recording self-contained, and reports.
+/// Watches a session until its end, makes its recording self-contained, and reports. The report
+/// takes its turn among the other programs.
 pub(super) fn follow(
     session: Session,
     options: &RecordOptions,
     signals: &Signals,
+    favoured: Favoured,
     out: &mut dyn Write,
 ) -> Result<Followed> {
     let mut line = LiveLine::new(!options.quiet);
@@ -51,7 +54,7 @@ pub(super) fn follow(
         outcome.reason,
         EndReason::Interrupted | EndReason::DurationOver
     );
-    let complete = finish(&outcome, options, out)?;
+    let complete = finish(&outcome, options, favoured, out)?;
     Ok(Followed { asked, complete })
 }
 
@@ -94,7 +97,12 @@ impl<'a> EarlierRecording<'a> {
 }
 
 /// Embeds symbols, prints a summary, and reports.
-fn finish(outcome: &Outcome, options: &RecordOptions, out: &mut dyn Write) -> Result<bool> {
+fn finish(
+    outcome: &Outcome,
+    options: &RecordOptions,
+    favoured: Favoured,
+    out: &mut dyn Write,
+) -> Result<bool> {
     let path = &options.output;
     let mut complete = outcome.failure.is_none();
     if let Some(failure) = &outcome.failure {
@@ -113,6 +121,7 @@ fn finish(outcome: &Outcome, options: &RecordOptions, out: &mut dyn Write) -> Re
         path.display(),
     ));
     if !options.quiet {
+        drop(favoured);
         report::run(path, &options.report, out)?;
         out.flush()?;
     }

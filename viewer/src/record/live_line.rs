@@ -1,4 +1,4 @@
-//! Progress line of a recording.
+//! Progress line of an attachment and a recording.
 
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
@@ -25,28 +25,47 @@ impl LiveLine {
         }
     }
 
+    pub(super) fn is_on(&self) -> bool {
+        self.on
+    }
+
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
     pub(super) fn draw(&mut self, session: &Session) {
-        let since = self.last.elapsed();
-        if !self.on || (self.drawn && since < Duration::from_millis(500)) {
+        if !self.is_due() {
             return;
         }
         let progress = session.progress();
         let samples = progress.samples();
         if self.drawn {
-            self.rate = (samples - self.samples.min(samples)) as f64 / since.as_secs_f64();
+            let since = self.last.elapsed().as_secs_f64();
+            self.rate = (samples - self.samples.min(samples)) as f64 / since;
         }
-        (self.last, self.samples, self.drawn) = (Instant::now(), samples, true);
+        self.samples = samples;
         let elapsed = vmscope_sampler::session::now()
             .since(session.began())
             .as_secs_f64();
-        let _ = write!(
-            std::io::stderr(),
-            "\r\x1b[Kvmscope: {elapsed:.1} s  {samples} samples  {:.0}/s  {} lost  {}  (Ctrl-C ends)",
+        self.show(&format!(
+            "{elapsed:.1} s  {samples} samples  {:.0}/s  {} lost  {}",
             self.rate,
             progress.lost(),
             bytes(progress.bytes()),
-        );
+        ));
+    }
+
+    /// Draws the progress of attaching.
+    pub(super) fn draw_text(&mut self, text: &str) {
+        if self.is_due() {
+            self.show(text);
+        }
+    }
+
+    fn is_due(&self) -> bool {
+        self.on && (!self.drawn || self.last.elapsed() >= Duration::from_millis(500))
+    }
+
+    fn show(&mut self, text: &str) {
+        (self.last, self.drawn) = (Instant::now(), true);
+        let _ = write!(std::io::stderr(), "\r\x1b[Kvmscope: {text}  (Ctrl-C ends)");
     }
 
     pub(super) fn clear(&mut self) {

@@ -6,21 +6,24 @@ pub(crate) mod families;
 mod follow;
 pub(crate) mod live_line;
 mod named;
+mod opening;
 mod options;
 mod starts_programs;
 
 pub use command::launch_code;
 pub use named::Named;
+pub use opening::{Interrupted, Target};
 pub use options::{DEFAULT_OUTPUT, RecordOptions, SamplingOptions};
 
 use anyhow::{Result, bail};
 use clap::Args;
 use std::io::Write;
 use std::process::Command;
-use vmscope_process::{AttachError, ProcessFacts, ProcessView, examine};
-use vmscope_records::{EndReason, Pid};
+use std::sync::Arc;
+use vmscope_process::AttachError;
+use vmscope_records::{EndReason, LimitKind};
 use vmscope_sampler::session::{Readers, Session};
-use vmscope_sampler::{EngineError, HeldCommand, KernelEngine};
+use vmscope_sampler::{Engine as _, EngineError, Favoured, HeldCommand, KernelEngine};
 
 use command::{end_command, exit_code, find_program};
 use environment::Prepared;
@@ -106,10 +109,12 @@ pub fn record(args: &RecordArgs, out: &mut dyn Write) -> Result<Ended> {
         );
     }
     let held = HeldCommand::start(command)?;
+    // From now on: the command must not inherit it.
+    let favoured = Favoured::begin();
     if asks_vms {
         readers.launched(held.pid());
     }
-    let kernel = options.sampling.kernel_options(&readers)?;
+    let kernel = options.sampling.kernel_options(&readers, Arc::default())?;
     let engine = KernelEngine::follow(&held, &kernel).map_err(explain)?;
     let mut session_options = options.session_options(vec![held.pid()], true, words);
     session_options.environment = environment.told;
@@ -118,7 +123,7 @@ pub fn record(args: &RecordArgs, out: &mut dyn Write) -> Result<Ended> {
     match held.release() {
         Ok(mut child) => {
             earlier.tell_name();
-            let ended = follow(session, options, &signals, out);
+            let ended = follow(session, options, &signals, favoured, out);
             let status = end_command(&mut child, ended.as_ref().is_ok_and(|e| e.asked), options)?;
             let ended = ended?;
             Ok(match status.and_then(exit_code) {
@@ -145,9 +150,14 @@ pub fn record(args: &RecordArgs, out: &mut dyn Write) -> Result<Ended> {
 pub fn attach(args: &AttachArgs, out: &mut dyn Write) -> Result<Ended> {
     let options = &args.options;
     options.sampling.check()?;
-    let pids = Named::pids(&args.processes)?;
     let signals = Signals::catch()?;
-    let target = Target::open(&pids, &options.sampling)?;
+    let favoured = Favoured::begin();
+    let pids = Named::pids(&args.processes)?;
+    let target = Target::open(&pids, &options.sampling, &signals, options.quiet)?;
+    let limits = target.engine.description().limits.iter();
+    for limit in limits.filter(|limit| limit.kind == LimitKind::NotSampled) {
+        say(&format!("{} ({})", limit.text, limit.remedy));
+    }
     let earlier = EarlierRecording::of(options);
     let session = Session::start(
         Box::new(target.engine),
@@ -155,44 +165,12 @@ pub fn attach(args: &AttachArgs, out: &mut dyn Write) -> Result<Ended> {
         options.session_options(pids, false, target.command),
     )?;
     earlier.tell_name();
-    let ended = follow(session, options, &signals, out)?;
+    let ended = follow(session, options, &signals, favoured, out)?;
     Ok(if ended.complete {
         Ended::Well
     } else {
         Ended::Incomplete
     })
-}
-
-/// Running processes, ready for sampling.
-#[derive(Debug)]
-pub struct Target {
-    /// Command line of the first, or name.
-    pub command: Vec<String>,
-    pub readers: Readers,
-    pub engine: KernelEngine,
-}
-
-impl Target {
-    /// Opens processes.
-    ///
-    /// # Errors
-    /// Failure to attach or sample, with a remedy.
-    pub fn open(pids: &[Pid], options: &SamplingOptions) -> Result<Self> {
-        let facts: Result<Vec<ProcessFacts>, _> = pids.iter().map(|pid| examine(*pid)).collect();
-        let first = facts?.into_iter().next();
-        let views: Result<_, _> = pids.iter().map(|pid| ProcessView::open(*pid)).collect();
-        let readers = Readers::of(views?, families::attaching());
-        let engine = KernelEngine::attach(pids, &options.kernel_options(&readers)?);
-        let command = first.map(|first| match first.command.is_empty() {
-            true => vec![first.name],
-            false => first.command,
-        });
-        Ok(Target {
-            command: command.unwrap_or_default(),
-            readers,
-            engine: engine.map_err(explain)?,
-        })
-    }
 }
 
 /// Adds a remedy to an engine's error.

@@ -2,10 +2,11 @@
 
 use clap::Args;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 use vmscope_records::{DurationNs, Pid};
 use vmscope_sampler::session::{Readers, SessionOptions};
-use vmscope_sampler::{KernelOptions, RateError, SamplingRate};
+use vmscope_sampler::{KernelOptions, Opening, RateError, SamplingRate};
 
 use crate::report::ReportOptions;
 
@@ -78,11 +79,15 @@ impl SamplingOptions {
             .map_or(Ok(SamplingRate::DEFAULT), SamplingRate::from_hz)
     }
 
-    /// The engine's options; `readers` add data to each sample.
+    /// The engine's options; `readers` add data to each sample, `opening` shows the progress.
     ///
     /// # Errors
     /// An invalid rate.
-    pub fn kernel_options(&self, readers: &Readers) -> anyhow::Result<KernelOptions> {
+    pub(super) fn kernel_options(
+        &self,
+        readers: &Readers,
+        opening: Arc<Opening>,
+    ) -> anyhow::Result<KernelOptions> {
         let needs = readers.sample_needs();
         Ok(KernelOptions {
             rate: self.rate()?,
@@ -90,6 +95,7 @@ impl SamplingOptions {
             registers: needs.registers,
             stack_bytes: u16::try_from(needs.stack_bytes).unwrap_or(u16::MAX),
             max_descriptors: None,
+            opening,
         })
     }
 

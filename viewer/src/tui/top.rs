@@ -21,6 +21,7 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use vmscope_records::{EndReason, TimeNs};
+use vmscope_sampler::Favoured;
 use vmscope_sampler::session::{
     Outcome, Progress, Session, SessionOptions, Tap, TapEnded, now, tap,
 };
@@ -82,7 +83,8 @@ pub fn top(args: &TopArgs) -> Result<Ended> {
     if let Some(output) = args.output.as_deref().filter(|output| output.exists()) {
         bail!("{} exists: give another name", output.display());
     }
-    let target = Target::open(&pids, &args.sampling)?;
+    let favoured = Favoured::begin();
+    let target = Target::open(&pids, &args.sampling, &signals, false)?;
     let name = format!("{} {words}", short_name(&target.command));
     let (source, tapped) = tap(BATCHES);
     let options = SessionOptions {
@@ -92,6 +94,7 @@ pub fn top(args: &TopArgs) -> Result<Ended> {
         ..args.sampling.session_options(pids, false, target.command)
     };
     let session = Session::start(Box::new(target.engine), target.readers, options)?;
+    drop(favoured);
     let theme = Theme::of(|name| std::env::var(name).ok());
     let state = LiveState {
         output: args

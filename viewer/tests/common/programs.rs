@@ -79,8 +79,14 @@ pub const MAP_STORM: Program = Program {
     ..KNOWN_SHARES
 };
 
+/// A process whose main thread has ended.
+pub const LEFT_BY_MAIN: Program = Program {
+    source: "left_by_main.c",
+    ..KNOWN_SHARES
+};
+
 /// All of them.
-pub const ALL: [Program; 8] = [
+pub const ALL: [Program; 9] = [
     KNOWN_SHARES,
     SHORT_THREADS,
     THREAD_STORM,
@@ -89,6 +95,7 @@ pub const ALL: [Program; 8] = [
     RECURSION,
     JIT_CHURN,
     MAP_STORM,
+    LEFT_BY_MAIN,
 ];
 
 /// A program of `tests/programs` that needs no compiler.

@@ -58,7 +58,7 @@
 #endif
 
 #define RANGES 6
-#define THREADS_MAX 256
+#define THREADS_MAX 10000
 
 /* The line of each operation, noted by the function that holds it. */
 static int line_of[RANGES];
@@ -235,7 +235,7 @@ int main(int argc, char **argv)
 		i++;
 	}
 	if (threads < 1 || threads > THREADS_MAX)
-		usage("--threads takes 1 to 256");
+		usage("--threads takes 1 to 10000");
 	if (jitter_percent > 50)
 		usage("--jitter takes 0 to 50");
 	if (!forever && !cycles_wanted && seconds_wanted <= 0)

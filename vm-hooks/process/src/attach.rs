@@ -50,8 +50,7 @@ pub enum AttachError {
     },
     /// A zombie.
     #[error(
-        "process {pid} ({name}) or its main thread has ended (a zombie of process {parent}): \
-         nothing to attach to"
+        "process {pid} ({name}) has ended (a zombie of process {parent}): nothing to attach to"
     )]
     Zombie {
         /// Process id.
@@ -64,7 +63,7 @@ pub enum AttachError {
     /// A process of another user.
     #[error(
         "process {pid} ({name}) belongs to user {owner}, and you are user {own}; run vmscope as \
-         that user, as root, or with CAP_SYS_PTRACE and CAP_PERFMON"
+         that user, or {}", rights(*own)
     )]
     NotYours {
         /// Process id.
@@ -76,16 +75,18 @@ pub enum AttachError {
         /// Effective user id of vmscope.
         own: u32,
     },
-    /// An undumpable process of the same user.
+    /// A process of the same user that is undumpable or has more rights.
     #[error(
         "process {pid} ({name}) is yours, but protected (setuid, capabilities or PR_SET_DUMPABLE); \
-         run vmscope as root, or with CAP_SYS_PTRACE and CAP_PERFMON"
+         run vmscope {}", rights(*own)
     )]
     Protected {
         /// Process id.
         pid: Pid,
         /// Its name.
         name: String,
+        /// Effective user id of both.
+        own: u32,
     },
     /// The process exited during attaching.
     #[error("process {pid} ended while vmscope was attaching to it; start the program again")]
@@ -104,6 +105,17 @@ pub enum AttachError {
         #[source]
         source: io::Error,
     },
+}
+
+/// The rights that user `own` needs. A root who is refused lacks capabilities, as in containers.
+fn rights(own: u32) -> &'static str {
+    match own {
+        0 => {
+            "with CAP_SYS_PTRACE and CAP_PERFMON, which root lacks here (containers: --cap-add \
+             SYS_PTRACE --cap-add PERFMON)"
+        }
+        _ => "as root, or with CAP_SYS_PTRACE and CAP_PERFMON",
+    }
 }
 
 /// A process as `/proc` describes it.
@@ -148,10 +160,11 @@ pub fn examine(pid: Pid) -> Result<ProcessFacts, AttachError> {
     if stat.flags & StatFlags::PF_KTHREAD.bits() != 0 {
         return Err(AttachError::KernelThread { pid, name });
     }
-    if matches!(stat.state, 'Z' | 'X' | 'x') {
+    if has_ended(&stat) && living_thread(pid).is_none() {
         let parent = Pid(u32::try_from(stat.ppid).unwrap_or_default());
         return Err(AttachError::Zombie { pid, name, parent });
     }
+    let living = living(pid);
     let status = read_status(pid, &format!("/proc/{pid}/status"))?;
     let process = positive(status.tgid);
     if process != pid.get() {
@@ -159,9 +172,9 @@ pub fn examine(pid: Pid) -> Result<ProcessFacts, AttachError> {
         return Err(AttachError::Thread { pid, process, name });
     }
     let inner = status.nspid.as_ref().and_then(|pids| pids.last().copied());
-    let command = read_bounded(&format!("/proc/{pid}/cmdline"))
+    let command = read_bounded(&format!("/proc/{living}/cmdline"))
         .map_err(|source| proc_error(pid, "cmdline", source))?;
-    let program = std::fs::read_link(format!("/proc/{pid}/exe"));
+    let program = std::fs::read_link(format!("/proc/{living}/exe"));
     Ok(ProcessFacts {
         pid,
         inner_pid: inner.map_or(pid, |inner| Pid(positive(inner))),
@@ -207,7 +220,28 @@ pub fn processes_named(name: &str) -> Vec<ProcessFacts> {
 /// Start time of process `pid`; `None` after its exit.
 pub(crate) fn start_ticks(pid: Pid) -> Option<u64> {
     let stat = read_stat(pid).ok()?;
-    (!matches!(stat.state, 'Z' | 'X' | 'x')).then_some(stat.starttime)
+    (!has_ended(&stat) || living_thread(pid).is_some()).then_some(stat.starttime)
+}
+
+fn has_ended(stat: &Stat) -> bool {
+    matches!(stat.state, 'Z' | 'X' | 'x')
+}
+
+/// A living thread of process `pid`, other than its main thread: any has the process's memory and
+/// files in `/proc`.
+fn living_thread(pid: Pid) -> Option<Pid> {
+    let entries = std::fs::read_dir(format!("/proc/{pid}/task")).ok()?;
+    let tids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    let mut others = tids.map(Pid).filter(|tid| *tid != pid);
+    others.find(|tid| read_stat(*tid).is_ok_and(|stat| !has_ended(&stat)))
+}
+
+/// The id below which `/proc` describes process `pid`: its own, or a living thread's where the main
+/// thread has ended and has no memory or files any more.
+pub(crate) fn living(pid: Pid) -> Pid {
+    let has_ended = read_stat(pid).is_ok_and(|stat| has_ended(&stat));
+    let other = has_ended.then(|| living_thread(pid));
+    other.flatten().unwrap_or(pid)
 }
 
 /// Identity of the program in a process, cheap to read: an exec changes the addresses of code and
@@ -238,7 +272,8 @@ pub(crate) fn program_stamp(stat: &File) -> Option<ProgramStamp> {
     let mut bytes = [0; 2048];
     let length = stat.read_at(&mut bytes, 0).ok()?;
     let stat = Stat::from_read(bytes.get(..length)?).ok()?;
-    (!matches!(stat.state, 'Z' | 'X' | 'x')).then_some(ProgramStamp {
+    let pid = Pid(positive(stat.pid));
+    (!has_ended(&stat) || living_thread(pid).is_some()).then_some(ProgramStamp {
         start_ticks: stat.starttime,
         places: [stat.startcode, stat.startstack],
     })
@@ -255,7 +290,7 @@ pub(crate) fn explain(process: &ProcessFacts, error: MapsError) -> AttachError {
             owner: process.user,
             own,
         },
-        io::ErrorKind::PermissionDenied => AttachError::Protected { pid, name },
+        io::ErrorKind::PermissionDenied => AttachError::Protected { pid, name, own },
         _ => proc_error(pid, "maps", error.source),
     }
 }
@@ -457,6 +492,28 @@ mod tests {
         assert!(matches!(gone, AttachError::Ended { .. }));
         let message = error(denied, own + 1).to_string();
         assert!(message.contains("belongs to user") && message.contains("run vmscope as"));
+    }
+
+    #[test]
+    fn root_is_not_told_to_become_root() {
+        let refused = |own| {
+            let (pid, name, owner) = (Pid(1), "init".to_owned(), 7);
+            let protected = AttachError::Protected {
+                pid,
+                name: name.clone(),
+                own,
+            };
+            let anothers = AttachError::NotYours {
+                pid,
+                name,
+                owner,
+                own,
+            };
+            [protected.to_string(), anothers.to_string()]
+        };
+        assert!(refused(0).iter().all(|text| !text.contains("as root")));
+        assert!(refused(0).iter().all(|text| text.contains("--cap-add")));
+        assert!(refused(1000).iter().all(|text| text.contains("as root")));
     }
 
     #[test]

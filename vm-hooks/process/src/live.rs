@@ -6,6 +6,7 @@ use nix::errno::Errno;
 use nix::sys::uio::{RemoteIoVec, process_vm_readv};
 use vmscope_records::{Avma, Pid};
 
+use crate::attach::living;
 use crate::{Memory, MemoryError};
 
 /// Memory of a live process. Reads neither stop nor change the process.
@@ -48,8 +49,9 @@ impl Memory for LiveMemory {
             wanted,
             source: source.into(),
         };
-        let raw = i32::try_from(self.pid.get()).map_err(|_| MemoryError::Gone { pid: self.pid })?;
-        let pid = nix::unistd::Pid::from_raw(raw);
+        let gone = || MemoryError::Gone { pid: self.pid };
+        let raw = |pid: Pid| i32::try_from(pid.get()).map_err(|_| gone());
+        let mut id = self.pid;
         let mut got = 0;
         // A call may end early without a gap (after 2 GiB, for example); another call tells.
         while let Some(rest) = buffer.get_mut(got..).filter(|rest| !rest.is_empty()) {
@@ -63,6 +65,7 @@ impl Memory for LiveMemory {
                 base,
                 len: rest.len(),
             }];
+            let pid = nix::unistd::Pid::from_raw(raw(id)?);
             match process_vm_readv(pid, &mut [IoSliceMut::new(rest)], &remote) {
                 Ok(0) | Err(Errno::EFAULT) => break,
                 Ok(count) => got = got.saturating_add(count),
@@ -70,7 +73,10 @@ impl Memory for LiveMemory {
                 Err(Errno::EPERM | Errno::EACCES) => {
                     return Err(MemoryError::Denied { pid: self.pid });
                 }
-                Err(Errno::ESRCH) => return Err(MemoryError::Gone { pid: self.pid }),
+                Err(Errno::ESRCH) => match living(self.pid) {
+                    other if other != id => id = other,
+                    _ => return Err(gone()),
+                },
                 Err(other) => return Err(io(other)),
             }
         }

@@ -6,6 +6,8 @@ use procfs::FromBufRead as _;
 use procfs::process::{MMPermissions, MemoryMaps};
 use vmscope_records::{Avma, FileOffset, Pid};
 
+use crate::attach::living;
+
 /// A mapping: a line of `/proc/PID/maps`, or the kernel's `PERF_RECORD_MMAP2`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MapEntry {
@@ -103,15 +105,23 @@ pub const MAX_MAPPINGS: usize = 1 << 20;
 /// The longest line: a path of `PATH_MAX` bytes, each escaped to four, after the other fields.
 const MAX_LINE_BYTES: u64 = 4 * 4096 + 256;
 
-/// Reads the mappings of process `pid`. Kernel threads, zombies and exiting processes have none.
+/// Reads the mappings of process `pid`, also if its main thread has ended. Kernel threads, zombies
+/// and exiting processes have none.
 ///
 /// # Errors
 /// [`MapsError`]; typically `EACCES` for another user's process, `ESRCH` or `ENOENT` after its
 /// exit.
 pub fn read_maps(pid: Pid) -> Result<Maps, MapsError> {
     let error = |source| MapsError { pid, source };
-    let file = std::fs::File::open(format!("/proc/{pid}/maps")).map_err(error)?;
-    parse_maps(BufReader::with_capacity(1 << 16, file)).map_err(error)
+    let read = |id: Pid| {
+        let file = std::fs::File::open(format!("/proc/{id}/maps"))?;
+        parse_maps(BufReader::with_capacity(1 << 16, file))
+    };
+    let maps = read(pid).map_err(error)?;
+    match living(pid) {
+        other if maps.entries.is_empty() && other != pid => read(other).map_err(error),
+        _ => Ok(maps),
+    }
 }
 
 /// A process with unreadable mappings.

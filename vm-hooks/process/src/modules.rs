@@ -13,8 +13,6 @@ use vmscope_records::{
 use crate::opening::{Opening, is_program, read_vdso};
 use crate::{MapEntry, MapsError, ModuleFile, ReadAt, read_maps};
 
-/// Cap on open files: each takes a descriptor, and no known process has that many libraries.
-pub const MAX_OPEN_FILES: usize = 4000;
 /// Cap on module keys: a hostile target must not fill our memory by mapping files.
 pub const MAX_MODULES: usize = 1 << 14;
 
@@ -29,9 +27,35 @@ pub struct Modules {
     known: Vec<Known>,
     open_files: usize,
     max_open_files: usize,
-    not_kept_open: u64,
-    not_registered: u64,
-    told: (u64, u64),
+    /// First file beyond the open ones.
+    beyond_open: Reached,
+    /// First file beyond [`MAX_MODULES`].
+    beyond_modules: Reached,
+}
+
+/// Whether a limit was reached. It is told once: a target may map files endlessly.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Reached {
+    #[default]
+    No,
+    Now,
+    Told,
+}
+
+impl Reached {
+    fn note(&mut self) {
+        if *self == Reached::No {
+            *self = Reached::Now;
+        }
+    }
+
+    fn take(&mut self) -> bool {
+        let is_new = *self == Reached::Now;
+        if is_new {
+            *self = Reached::Told;
+        }
+        is_new
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -94,13 +118,13 @@ impl Default for Modules {
 }
 
 impl Modules {
-    /// An empty registry. Its limit of open files is [`MAX_OPEN_FILES`], and at most half of
-    /// vmscope's descriptors.
+    /// An empty registry. It keeps as many files open as half of the descriptors that are free now.
     #[must_use]
     pub fn new() -> Self {
-        // The sampler's events need the other half.
-        let allowed = getrlimit(Resource::RLIMIT_NOFILE).map_or(1024, |(soft, _)| soft / 2);
-        Self::with_max_open_files(usize::try_from(allowed).unwrap_or(usize::MAX))
+        let allowed = getrlimit(Resource::RLIMIT_NOFILE).map_or(1024, |(soft, _)| soft);
+        let allowed = usize::try_from(allowed).unwrap_or(usize::MAX);
+        let used = std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count);
+        Self::with_max_open_files(allowed.saturating_sub(used) / 2)
     }
 
     /// An empty registry with at most `max` open files.
@@ -110,10 +134,9 @@ impl Modules {
             keys: HashMap::new(),
             known: Vec::new(),
             open_files: 0,
-            max_open_files: max.min(MAX_OPEN_FILES),
-            not_kept_open: 0,
-            not_registered: 0,
-            told: (0, 0),
+            max_open_files: max,
+            beyond_open: Reached::No,
+            beyond_modules: Reached::No,
         }
     }
 
@@ -168,26 +191,22 @@ impl Modules {
                 remedy: remedy.to_owned(),
             });
         };
-        let (not_kept_open, not_registered) = (self.not_kept_open, self.not_registered);
-        if not_kept_open > self.told.0 {
+        if self.beyond_open.take() {
             say(
                 format!(
-                    "{not_kept_open} binaries could not be kept open: if deleted before the end, \
-                     their functions have no names"
+                    "only {} binaries are kept open: if others are deleted before the end, their \
+                     functions have no names",
+                    self.open_files
                 ),
                 "raise the limit on open files (ulimit -n)",
             );
         }
-        if not_registered > self.told.1 {
+        if self.beyond_modules.take() {
             say(
-                format!(
-                    "more than {MAX_MODULES} binaries: functions in {not_registered} further \
-                     mappings have no names"
-                ),
+                format!("more than {MAX_MODULES} binaries: functions in the others have no names"),
                 "",
             );
         }
-        self.told = (not_kept_open, not_registered);
         limits
     }
 
@@ -237,7 +256,7 @@ impl Modules {
         };
         let key = u32::try_from(next).map(ModuleKey);
         let Some(key) = key.ok().filter(|_| next < MAX_MODULES) else {
-            self.not_registered += 1;
+            self.beyond_modules.note();
             sighting.name = entry.display_name();
             return sighting;
         };
@@ -262,7 +281,9 @@ impl Modules {
                 self.open_files += 1;
             }
         }
-        self.not_kept_open += u64::from(found.file.is_none() && found.opened);
+        if found.file.is_none() && found.opened {
+            self.beyond_open.note();
+        }
         self.known.push(Known {
             record: record.clone(),
             file: found.file,

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use nix::errno::Errno;
 use vmscope_records::{Avma, BuildId, ModuleState, Pid};
 
+use crate::attach::living;
 use crate::{
     ElfFile, LiveMemory, MapEntry, Memory, ModuleFile, ReadAt, Root, build_id_in_memory,
     open_magic_link, own_root, read_maps,
@@ -51,12 +52,13 @@ impl Opening {
                 .clone()
         };
         let (start, end) = (entry.start.get(), entry.end.get());
+        let id = living(pid);
         let ways = [
             // The file itself, even if deleted; needs CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE.
-            Way::Link(format!("/proc/{pid}/map_files/{start:x}-{end:x}")),
+            Way::Link(format!("/proc/{id}/map_files/{start:x}-{end:x}")),
             Way::Path,
             // The program itself, even if deleted.
-            Way::Link(format!("/proc/{pid}/exe")),
+            Way::Link(format!("/proc/{id}/exe")),
             // An exited process has no root. Our own may be the same; the file's identity proves
             // it.
             Way::OwnRoot,
@@ -135,7 +137,7 @@ enum Way {
 
 /// Whether a mapping's file is the program of the process.
 pub(crate) fn is_program(pid: Pid, entry: &MapEntry) -> bool {
-    let program = std::fs::read_link(format!("/proc/{pid}/exe"));
+    let program = std::fs::read_link(format!("/proc/{}/exe", living(pid)));
     program.is_ok_and(|program| {
         let program = program.as_os_str().as_bytes();
         let name = program.strip_suffix(b" (deleted)").unwrap_or(program);

@@ -13,6 +13,7 @@ use nix::unistd::{UnlinkatFlags, unlinkat};
 use vmscope_records::Pid;
 
 use crate::ModuleFile;
+use crate::attach::living;
 use crate::file::{identity_of, reopen};
 
 /// A directory that confines a target's paths.
@@ -25,7 +26,11 @@ impl Root {
     /// # Errors
     /// I/O errors: `EACCES` for another user's process, `ENOENT` after its exit.
     pub fn of_process(pid: Pid) -> io::Result<Self> {
-        Self::at(Path::new(&format!("/proc/{pid}/root")))
+        let of = |id: Pid| Self::at(Path::new(&format!("/proc/{id}/root")));
+        of(pid).or_else(|error| match living(pid) {
+            other if other != pid => of(other),
+            _ => Err(error),
+        })
     }
 
     /// Our own directory `path`, for core files of other machines.

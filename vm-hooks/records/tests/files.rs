@@ -16,7 +16,9 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use vmscope_records::recording::{KeepLast, RecordingFile, Store, Writer, create_private};
+use vmscope_records::recording::{
+    KeepLast, RecordingFile, Store, WriteError, Writer, create_private,
+};
 use vmscope_records::*;
 
 /// Random samples, of which 1,000 take about 15 KB: a disk is soon full of them.
@@ -156,8 +158,9 @@ impl Store for &mut SmallDisk {
     }
 }
 
-/// Everything in `bytes` is a whole recording whose end says that writing failed.
-fn assert_ends_by_failure(bytes: &[u8], at_least: u64) {
+/// Everything in `bytes` is a whole recording whose end says that writing failed, as does `error`.
+fn assert_ends_by_failure(bytes: &[u8], error: &WriteError, at_least: u64) {
+    assert_eq!(error.source.kind(), ErrorKind::StorageFull);
     let read = common::read(bytes).unwrap();
     assert_eq!(read.ending.damage_count, 0);
     let end = read.end().unwrap();
@@ -169,6 +172,7 @@ fn assert_ends_by_failure(bytes: &[u8], at_least: u64) {
     );
     let count = read.samples().count() as u64;
     assert_eq!(count, end.samples);
+    assert_eq!(count, error.written.samples);
     assert!(count >= at_least, "{count}");
     // The recording has the first `count` samples, without gaps.
     for (index, (got, put)) in read.samples().zip(noise(count)).enumerate() {
@@ -197,8 +201,7 @@ fn a_full_disk_ends_the_recording_and_says_so() {
         }
         assert!(failed);
         let error = writer.end(common::end(EndReason::Interrupted)).unwrap_err();
-        assert_eq!(error.source.kind(), ErrorKind::StorageFull);
-        assert_ends_by_failure(&disk.bytes, 5_000);
+        assert_ends_by_failure(&disk.bytes, &error, 5_000);
     }
 }
 
@@ -225,8 +228,9 @@ fn keep_last_on_a_full_disk_says_so_too() {
         room: 100_000,
         ..SmallDisk::default()
     };
-    assert!(keep.save(&mut disk, common::end(EndReason::Saved)).is_err());
-    assert_ends_by_failure(&disk.bytes, 5_000);
+    let saved = keep.save(&mut disk, common::end(EndReason::Saved));
+    let error = saved.unwrap_err();
+    assert_ends_by_failure(&disk.bytes, &error, 5_000);
     // What is kept is still there.
     let (bytes, _) = keep
         .save(Vec::new(), common::end(EndReason::Saved))
@@ -250,8 +254,8 @@ fn a_full_file_system_ends_the_recording_and_says_so() {
                 break;
             }
         }
-        writer.end(common::end(EndReason::Interrupted)).unwrap_err();
-        assert_ends_by_failure(&fs::read(&path).unwrap(), 5_000);
+        let error = writer.end(common::end(EndReason::Interrupted)).unwrap_err();
+        assert_ends_by_failure(&fs::read(&path).unwrap(), &error, 5_000);
         println!("the full file system was tested");
         return;
     }

@@ -100,10 +100,14 @@ impl Journal {
         };
         for entry in entries.flatten() {
             let path = entry.path();
-            if let Some(old) = read(&path).and_then(|text| OldRun::parse(&text, &path))
-                && !old.goes_on()
-                && old.clean(&root)
-            {
+            let Some(text) = read(&path) else {
+                continue;
+            };
+            let is_done = match OldRun::parse(&text, &path) {
+                Some(old) => !old.goes_on() && old.clean(&root),
+                None => is_torn(&text, &path),
+            };
+            if is_done {
                 // Somebody else may have swept at the same time.
                 let _ = std::fs::remove_file(&path);
             }
@@ -238,6 +242,27 @@ impl OldRun {
         }
         remove_v8_logs(root, folder, pid, mark);
     }
+}
+
+/// Whether a journal of a run that is over ends within its first two lines: the run was killed
+/// before it asked a VM for files, or the disk was full.
+fn is_torn(text: &str, path: &Path) -> bool {
+    let name = path.file_name().and_then(OsStr::to_str);
+    let run = name.and_then(|name| {
+        let (pid, started) = name.split_once('-')?;
+        Some((pid.parse().ok()?, started.parse::<u64>().ok()?))
+    });
+    let Some((pid, started)) = run else {
+        return false;
+    };
+    let start = format!("{HEAD}\nrun {pid} {started} ");
+    // A boot id has hexadecimal digits and dashes.
+    let is_boot_id = |rest: &str| {
+        rest.bytes()
+            .all(|byte| byte.is_ascii_hexdigit() || byte == b'-')
+    };
+    let is_start = start.starts_with(text) || text.strip_prefix(&start).is_some_and(is_boot_id);
+    is_start && start_ticks(pid) != Some(started)
 }
 
 /// Whether a file is empty, or begins as a jitdump of process `pid` does.
@@ -455,17 +480,40 @@ mod tests {
         assert_eq!(mode & 0o777, 0o600);
         journal.end();
         assert!(!journal.path.exists());
-        for text in [
-            "",
-            "vmscope journal 1\n",
-            "vmscope journal 1\nrun x y z\n",
-            "\u{0}",
+        for (name, text) in [
+            ("1-1", "vmscope journal 1\nrun x y z\n"),
+            ("1-1", "vmscope journal 1\nrun 1 2 "),
+            ("1-1", "\u{0}"),
+            ("notes", ""),
         ] {
-            let path = dir.path().join("1-1");
+            let path = dir.path().join(name);
             std::fs::write(&path, text).unwrap();
             Journal::sweep(dir.path());
             assert!(path.exists(), "{text:?}");
         }
+    }
+
+    #[test]
+    fn a_torn_journal_goes_once_its_run_is_over() {
+        let dir = tempfile::tempdir().unwrap();
+        let (me, dead) = (std::process::id(), dead_pid());
+        let mine = start_ticks(me).unwrap();
+        for text in [
+            "".to_owned(),
+            "vmscope jour".to_owned(),
+            format!("{HEAD}\n"),
+            format!("{HEAD}\nrun {dead} 7"),
+            format!("{HEAD}\nrun {dead} 7 0b1c-"),
+        ] {
+            let path = dir.path().join(format!("{dead}-7"));
+            std::fs::write(&path, &text).unwrap();
+            Journal::sweep(dir.path());
+            assert!(!path.exists(), "{text:?}");
+        }
+        let path = dir.path().join(format!("{me}-{mine}"));
+        std::fs::write(&path, "").unwrap();
+        Journal::sweep(dir.path());
+        assert!(path.exists(), "this run goes on");
     }
 
     #[test]

@@ -185,8 +185,25 @@ fn files_beyond_the_limit_are_known_but_not_kept_open() {
     }));
     let limits = modules.take_limits(TimeNs(5));
     assert_eq!(limits.len(), 1);
-    assert!(limits[0].text.contains("could not be kept open"));
+    assert!(limits[0].text.contains("only 1 binaries are kept open"));
     assert!(modules.take_limits(TimeNs(6)).is_empty());
+}
+
+#[test]
+fn a_limit_is_told_once_though_files_are_mapped_endlessly() {
+    let mut modules = Modules::with_max_open_files(0);
+    let mut limits = Vec::new();
+    for inode in 1..=MAX_MODULES + 500 {
+        let line = format!("1000-2000 r-xp 00000000 00:01 {inode}    /none/lib{inode}.so");
+        let entry = crate::parse_line(line.as_bytes()).unwrap();
+        modules.see(Pid(std::process::id()), &entry, TimeNs(1));
+        limits.append(&mut modules.take_limits(TimeNs(1)));
+    }
+    let texts: Vec<&str> = limits.iter().map(|limit| limit.text.as_str()).collect();
+    assert_eq!(
+        texts,
+        ["more than 16384 binaries: functions in the others have no names"]
+    );
 }
 
 #[test]

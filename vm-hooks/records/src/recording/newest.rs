@@ -121,7 +121,7 @@ impl NewestFile {
     fn failed(&self, error: &io::Error) -> WriteError {
         let text = format!("cannot replace the file by its newest part: {error}");
         WriteError {
-            written_bytes: self.bytes(),
+            written: self.writer.written(),
             source: io::Error::new(error.kind(), text),
         }
     }

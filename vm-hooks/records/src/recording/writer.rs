@@ -31,10 +31,10 @@ impl Store for Vec<u8> {
 
 /// A failed write: earlier chunks are intact, later writes fail.
 #[derive(Debug, thiserror::Error)]
-#[error("writing the recording failed after {written_bytes} bytes: {source}")]
+#[error("writing the recording failed after {} bytes: {source}", written.bytes)]
 pub struct WriteError {
-    /// Bytes written before.
-    pub written_bytes: u64,
+    /// Amount written before, all readable.
+    pub written: Written,
     /// The I/O error.
     #[source]
     pub source: io::Error,
@@ -69,13 +69,13 @@ pub struct Writer<S> {
 struct Failure {
     kind: io::ErrorKind,
     text: String,
-    written_bytes: u64,
+    written: Written,
 }
 
 impl Failure {
     fn to_error(&self) -> WriteError {
         WriteError {
-            written_bytes: self.written_bytes,
+            written: self.written,
             source: io::Error::new(self.kind, self.text.clone()),
         }
     }
@@ -147,7 +147,7 @@ impl<S: Store> Writer<S> {
             self.store
                 .append_last(&finished.bytes)
                 .map_err(|source| WriteError {
-                    written_bytes: self.written.bytes,
+                    written: self.written,
                     source,
                 })?;
             self.written.bytes += finished.bytes.len() as u64;
@@ -207,7 +207,7 @@ impl<S: Store> Writer<S> {
             let failure = self.failed.insert(Failure {
                 kind: source.kind(),
                 text: source.to_string(),
-                written_bytes: self.written.bytes,
+                written: self.written,
             });
             return Err(failure.to_error());
         }

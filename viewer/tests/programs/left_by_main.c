@@ -1,0 +1,26 @@
+/*
+ * One thread at work in `left_work`, without end; the main thread has ended. No shares are known.
+ *
+ * Prints `ready PID` first. Build with -O2 -g -pthread.
+ */
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <unistd.h>
+
+__attribute__((noinline)) static void *left_work(void *argument)
+{
+	for (volatile uint64_t x = 3;;)
+		x = x * x;
+	return argument;
+}
+
+int main(void)
+{
+	pthread_t thread;
+	if (pthread_create(&thread, NULL, left_work, NULL))
+		return 1;
+	printf("ready %d\n", getpid());
+	fflush(stdout);
+	pthread_exit(NULL);
+}
