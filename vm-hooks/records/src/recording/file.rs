@@ -205,7 +205,7 @@ impl RecordingFile {
         match std::fs::symlink_metadata(path) {
             Ok(metadata) if identity(&metadata) != identity(&old.file.metadata()?) => {
                 let why = format!("{} is another file now", path.display());
-                return Err(io::Error::new(io::ErrorKind::AlreadyExists, why));
+                Err(io::Error::new(io::ErrorKind::AlreadyExists, why))
             }
             // Without a file, the user has moved it away.
             _ => std::fs::rename(successor(path), path),
