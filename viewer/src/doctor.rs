@@ -12,8 +12,7 @@ mod text;
 mod verdict;
 mod vm;
 
-use std::io::Write;
-
+use crate::print::Printer;
 use anyhow::Context;
 use facts::{Facts, PerfProbe};
 use vmscope_process::AdapterFamily;
@@ -37,7 +36,7 @@ pub fn run(
     args: &DoctorArgs,
     probe: impl Fn(Option<i32>) -> Option<PerfProbe>,
     families: impl FnOnce() -> Vec<Box<dyn AdapterFamily>>,
-    out: &mut dyn Write,
+    out: &mut Printer<'_>,
 ) -> anyhow::Result<bool> {
     let facts = Facts {
         machine: gather::machine()?,
@@ -46,12 +45,11 @@ pub fn run(
         process: args.pid.map(|pid| process::poll(pid, families)),
     };
     let verdict = verdict::decide(&facts);
-    let text = if args.json {
-        json::render(&facts, &verdict).context("cannot render JSON")?
-    } else {
-        text::render(&facts, &verdict)
-    };
-    out.write_all(text.as_bytes())
-        .context("cannot write the table")?;
+    match args.json {
+        true => out.json(&json::document(&facts, &verdict))?,
+        false => out
+            .text(&text::render(&facts, &verdict))
+            .context("cannot write the table")?,
+    }
     Ok(verdict.works)
 }

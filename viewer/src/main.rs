@@ -19,6 +19,7 @@ mod export;
 mod generate;
 mod pager;
 mod present;
+mod print;
 mod queries;
 mod record;
 #[cfg(test)]
@@ -33,6 +34,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
+use print::Printer;
 use record::Ended;
 
 /// Exit codes: 0 success, 1 problem of the target, 2 problem of vmscope or its options; `record`
@@ -95,21 +97,20 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
-    let result = run(Cli::parse().command, &mut out);
+    let mut out = print::stdout();
+    let result = run(Cli::parse().command, &mut Printer::new(&mut out));
     match result.and_then(|code| Ok(out.flush().map(|()| code)?)) {
         Ok(code) => ExitCode::from(code),
         // The reader of a pipe may stop.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            // Stderr may be closed too.
-            let _ = writeln!(std::io::stderr(), "vmscope: {error:#}");
+            print::say_error(&error);
             ExitCode::from(code_of(&error))
         }
     }
 }
 
-fn run(command: Command, out: &mut dyn Write) -> anyhow::Result<u8> {
+fn run(command: Command, out: &mut Printer<'_>) -> anyhow::Result<u8> {
     let code_of_recording = |ended| match ended {
         Ended::Well => 0,
         Ended::Command(code) => code,
@@ -124,8 +125,8 @@ fn run(command: Command, out: &mut dyn Write) -> anyhow::Result<u8> {
             pager,
         } => {
             let mut text = Vec::new();
-            report::run(&file, &options, &mut text)?;
-            pager::show(&text, pager, out)?;
+            report::run(&file, &options, &mut Printer::new(&mut text))?;
+            pager::show(&text, pager, out.data())?;
             0
         }
         Command::Top(args) => code_of_recording(tui::top(&args)?),
@@ -142,7 +143,7 @@ fn run(command: Command, out: &mut dyn Write) -> anyhow::Result<u8> {
             0
         }
         Command::Generate(args) => {
-            generate::run(&args, Cli::command(), out)?;
+            generate::run(&args, Cli::command(), out.data())?;
             0
         }
         Command::Doctor(args) => {

@@ -1,7 +1,8 @@
 //! Long output on a terminal goes through a pager, as git's does.
 
+use crate::print::is_stdout_terminal;
 use std::fs::File;
-use std::io::{IsTerminal, Seek, Write};
+use std::io::{Seek, Write};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
@@ -18,7 +19,7 @@ pub struct PagerOptions {
 /// # Errors
 /// A failed write.
 pub fn show(text: &[u8], options: PagerOptions, out: &mut dyn Write) -> std::io::Result<()> {
-    if !options.no_pager && std::io::stdout().is_terminal() {
+    if !options.no_pager && is_stdout_terminal() {
         out.flush()?;
         let command = ["VMSCOPE_PAGER", "PAGER"]
             .into_iter()

@@ -101,7 +101,9 @@ pub(super) fn threads(pid: u32) -> io::Result<Vec<u32>> {
 
 /// The process of a thread.
 pub(super) fn process_of(tid: u32) -> io::Result<u32> {
-    let status = fs::read_to_string(format!("/proc/{tid}/status"))?;
+    // Names may be invalid UTF-8.
+    let status = fs::read(format!("/proc/{tid}/status"))?;
+    let status = String::from_utf8_lossy(&status);
     let line = status.lines().find_map(|line| line.strip_prefix("Tgid:"));
     line.and_then(|id| id.trim().parse().ok())
         .ok_or_else(|| io::ErrorKind::InvalidData.into())

@@ -7,12 +7,11 @@ pub(crate) mod source;
 mod text;
 
 use crate::present::numbers::count;
-use crate::present::text::harmless;
+use crate::print::{ListError, Printer};
 use crate::record::DEFAULT_OUTPUT;
 use crate::report::{NarrowOptions, load_profile, open_recording, percent, seconds};
 use anyhow::{Result, bail};
 use clap::Args;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use vmscope_symbolizer::annotate::{
     Annotation, ByMethod, Calls, Candidate, Choice, Located, Subject, Taken, annotate, calls,
@@ -85,41 +84,36 @@ fn is_recording(argument: &str) -> bool {
 /// # Errors
 /// An unreadable recording, an unknown or ambiguous method, unknown threads or times, a failed
 /// write.
-pub fn run(args: &AnnotateArgs, out: &mut dyn Write) -> Result<()> {
+pub fn run(args: &AnnotateArgs, out: &mut Printer<'_>) -> Result<()> {
     let (path, wanted) = args.chosen();
     let profile = load_profile(&path, false)?;
     let filter: Filter = args.narrow.filter(&profile, args.to)?;
     let all = candidates(&profile, &filter);
     let subject = match choose(&profile, &all, wanted) {
         Choice::One(subject) => subject,
-        Choice::Several(several) => bail!(
-            "`{}` matches {} methods; be more specific:\n{}",
-            harmless(wanted.unwrap_or_default()),
-            count(several.len() as u64),
-            listed(&several)
-        ),
+        Choice::Several(several) => {
+            let (wanted, number) = (wanted.unwrap_or_default(), count(several.len() as u64));
+            let message = format!("`{wanted}` matches {number} methods; be more specific:");
+            let list = listed(&several);
+            return Err(ListError { message, list }.into());
+        }
         Choice::None if wanted.is_none() || all.is_empty() => {
             bail!("no samples in named methods")
         }
-        Choice::None => bail!(
-            "no method with samples matches `{}`; the hottest are:\n{}",
-            harmless(wanted.unwrap_or_default()),
-            listed(&all)
-        ),
+        Choice::None => {
+            let wanted = wanted.unwrap_or_default();
+            let message = format!("no method with samples matches `{wanted}`; the hottest are:");
+            let list = listed(&all);
+            return Err(ListError { message, list }.into());
+        }
     };
     let (annotation, calls) = annotated(&profile, &filter, &subject);
-    let text = match args.json {
-        true => {
-            let json = json::json(&profile, &annotation, calls.as_ref());
-            serde_json::to_string_pretty(&json)? + "\n"
-        }
-        false => {
-            let summary = Summary::with_errors(&profile, &filter);
-            let shown = (&annotation, calls.as_ref());
-            text::text(&profile, &summary, &filter, shown, args)
-        }
-    };
-    Ok(out.write_all(text.as_bytes())?)
+    if args.json {
+        return out.json(&json::json(&profile, &annotation, calls.as_ref()));
+    }
+    let summary = Summary::with_errors(&profile, &filter);
+    let shown = (&annotation, calls.as_ref());
+    Ok(out.text(&text::text(&profile, &summary, &filter, shown, args))?)
 }
 
 /// The method with its call sites, and its calls if stacks were recorded.
@@ -139,7 +133,7 @@ fn annotated(profile: &Profile, filter: &Filter, subject: &Subject) -> (Annotati
 
 /// Candidates with their samples, for an error. Those with samples only in the code they called
 /// stand alone, with these samples, or not at all.
-fn listed(candidates: &[Candidate]) -> String {
+fn listed(candidates: &[Candidate]) -> Vec<String> {
     let sampled = candidates.iter().filter(|c| c.all > 0);
     let mut listed: Vec<(u64, &Candidate)> = sampled.map(|c| (c.own, c)).collect();
     let mut heading = "samples";
@@ -147,12 +141,12 @@ fn listed(candidates: &[Candidate]) -> String {
         listed = candidates.iter().map(|c| (c.called, c)).collect();
         heading = "inclusive";
     }
-    let mut lines: Vec<String> = (listed.iter().take(MAX_CANDIDATES))
-        .map(|(samples, c)| format!("{:>11}  {}", count(*samples), harmless(&c.label)))
-        .collect();
+    let mut lines = vec![format!("{heading:>11}  method")];
+    let shown = listed.iter().take(MAX_CANDIDATES);
+    lines.extend(shown.map(|(samples, c)| format!("{:>11}  {}", count(*samples), c.label)));
     if listed.len() > MAX_CANDIDATES {
         let more = listed.len() - MAX_CANDIDATES;
         lines.push(format!("{:>11}  ({} more)", "...", count(more as u64)));
     }
-    format!("{heading:>11}  method\n{}", lines.join("\n"))
+    lines
 }

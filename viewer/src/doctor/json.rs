@@ -12,11 +12,8 @@ use vmscope_symbolizer::native::DwarfPlace;
 /// Raised when a field changes its meaning or disappears, not for new fields.
 const VERSION: u32 = 1;
 
-/// JSON document, newline-terminated.
-///
-/// # Errors
-/// None known: JSON can represent all fields.
-pub fn render(facts: &Facts, verdict: &Verdict) -> serde_json::Result<String> {
+/// JSON document.
+pub fn document(facts: &Facts, verdict: &Verdict) -> Value {
     let row = |row: &Row| {
         json!({
             "id": row.id,
@@ -31,7 +28,7 @@ pub fn render(facts: &Facts, verdict: &Verdict) -> serde_json::Result<String> {
             "do": row.finding.todo,
         })
     };
-    let document = json!({
+    json!({
         "schema": "vmscope-doctor",
         "version": VERSION,
         "works": verdict.works,
@@ -39,8 +36,7 @@ pub fn render(facts: &Facts, verdict: &Verdict) -> serde_json::Result<String> {
         "rows": verdict.rows.iter().map(row).collect::<Vec<_>>(),
         "machine": machine(facts),
         "process": facts.process.as_ref().map(|one| process(one, facts)),
-    });
-    Ok(serde_json::to_string_pretty(&document)? + "\n")
+    })
 }
 
 fn machine(facts: &Facts) -> Value {
@@ -215,8 +211,7 @@ mod tests {
         }];
         process.vms = Vms::Asked(vec![made_up_vm()]);
         facts.process = Some(process);
-        let text = render(&facts, &decide(&facts)).expect("JSON");
-        let document: Value = serde_json::from_str(&text).expect("JSON");
+        let document = document(&facts, &decide(&facts));
         assert_eq!(document["version"], VERSION);
         assert_eq!(document["works"], true);
         assert_eq!(document["process"]["modules"][0]["dwarf"], "separate");

@@ -3,7 +3,8 @@
 use nix::errno::Errno;
 use nix::sys::signal::kill;
 use nix::unistd::Pid;
-use procfs::process::{Process, StatFlags};
+use procfs::process::{Process, StatFlags, Status};
+use procfs::{FromBufRead as _, ProcResult};
 use vmscope_process::{AdapterFamily, LiveMemory, Maps, Memory as _, MemoryError, read_maps};
 
 use super::facts::{Existence, ProcessFacts, Reading, Vms};
@@ -31,7 +32,7 @@ pub fn poll(pid: i32, families: impl FnOnce() -> Vec<Box<dyn AdapterFamily>>) ->
     if pid <= 0 {
         return facts;
     }
-    let Ok((process, status)) = Process::new(pid).and_then(|p| p.status().map(|s| (p, s))) else {
+    let Ok((process, status)) = Process::new(pid).and_then(|p| Ok((p, status_of(pid)?))) else {
         // With `hidepid`, signals still find the process.
         if matches!(kill(Pid::from_raw(pid), None), Ok(()) | Err(Errno::EPERM)) {
             facts.existence = Existence::Hidden;
@@ -70,6 +71,12 @@ pub fn poll(pid: i32, families: impl FnOnce() -> Vec<Box<dyn AdapterFamily>>) ->
         Err(error) => facts.maps = Reading::Failed(errno(&error.source)),
     }
     facts
+}
+
+/// `Process::status`, which rejects names of invalid UTF-8.
+fn status_of(pid: i32) -> ProcResult<Status> {
+    let status = std::fs::read(format!("/proc/{pid}/status"))?;
+    Status::from_buf_read(String::from_utf8_lossy(&status).as_bytes())
 }
 
 fn existence(process: &Process, pid: i32, tgid: i32, state: &str) -> Existence {

@@ -18,6 +18,7 @@ use super::facts::Facts;
 use super::modules::{FileState, ModuleRow};
 use super::verdict::Verdict;
 use super::verdict::row::{Group, Mark, Row};
+use crate::present::text::harmless;
 use vmscope_symbolizer::native::DwarfPlace;
 
 const WIDTH: usize = 80;
@@ -161,13 +162,13 @@ fn module_text(module: &ModuleRow) -> String {
 
 fn push_wrapped(out: &mut String, text: &str, first: &str, rest: &str) {
     let options = options(WIDTH).initial_indent(first).subsequent_indent(rest);
-    for line in wrap(&printable(text), options) {
+    for line in wrap(&harmless(text), options) {
         let _ = writeln!(out, "{}", line.trim_end());
     }
 }
 
 fn wrapped(text: &str, width: usize) -> Vec<String> {
-    let clean = printable(text);
+    let clean = harmless(text);
     let lines = wrap(&clean, options(width)).into_iter();
     lines.map(|line| line.into_owned()).collect()
 }
@@ -175,13 +176,6 @@ fn wrapped(text: &str, width: usize) -> Vec<String> {
 /// Users copy commands: no splits at hyphens.
 fn options(width: usize) -> Options<'static> {
     Options::new(width).word_splitter(WordSplitter::NoHyphenation)
-}
-
-/// Replaces control characters by `?`: processes choose their names and paths.
-fn printable(text: &str) -> String {
-    text.chars()
-        .map(|c| if c.is_control() { '?' } else { c })
-        .collect()
 }
 
 #[cfg(test)]

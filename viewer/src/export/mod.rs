@@ -20,6 +20,7 @@ use vmscope_symbolizer::trace::Place;
 use vmscope_symbolizer::{Filter, Profile, Summary};
 
 use crate::present::numbers::{count, some};
+use crate::print::{Printer, say};
 use crate::queries::truth::truth_of;
 use crate::record::DEFAULT_OUTPUT;
 use crate::report::{NarrowOptions, load_profile, seconds};
@@ -97,7 +98,7 @@ struct Export<'a> {
 /// # Errors
 /// An unreadable recording, unknown threads or times, an empty selection, a failed write. Existing
 /// files are replaced on request only.
-pub fn run(args: &ExportArgs, out: &mut dyn Write) -> Result<()> {
+pub fn run(args: &ExportArgs, out: &mut Printer<'_>) -> Result<()> {
     let output = Output::choose(args.output.as_deref(), &args.file, args.to);
     // Early: loading may take seconds.
     output.check(args.force)?;
@@ -115,7 +116,7 @@ pub fn run(args: &ExportArgs, out: &mut dyn Write) -> Result<()> {
         by_thread: args.by_thread,
     };
     let compressed = output.is_compressed(args.to);
-    output.write(args.force, out, |out| match args.to {
+    output.write(args.force, out.data(), |out| match args.to {
         Format::Collapsed => collapsed(&export, out),
         Format::Flamegraph => flamegraph::write(&export, out),
         Format::Firefox => gzipped(compressed, out, |out| firefox::write(&export, out)),
@@ -123,8 +124,7 @@ pub fn run(args: &ExportArgs, out: &mut dyn Write) -> Result<()> {
         Format::Pprof => gzipped(compressed, out, |out| pprof::write(&export, out)),
     })?;
     for line in remarks(&export, &output) {
-        // Stderr may be closed.
-        let _ = writeln!(std::io::stderr(), "vmscope: {line}");
+        say(&line);
     }
     Ok(())
 }

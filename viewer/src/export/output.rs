@@ -2,8 +2,9 @@
 //! or not at all.
 
 use super::Format;
+use crate::print::is_stdout_terminal;
 use anyhow::{Context, Result, bail};
-use std::io::{BufWriter, ErrorKind, IsTerminal, Write};
+use std::io::{BufWriter, ErrorKind, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -21,9 +22,7 @@ impl Output {
         match asked {
             Some(path) if path == Path::new("-") => Output::Stdout,
             Some(path) => Output::File(path.to_owned()),
-            None if format == Format::Collapsed && !std::io::stdout().is_terminal() => {
-                Output::Stdout
-            }
+            None if format == Format::Collapsed && !is_stdout_terminal() => Output::Stdout,
             None => Output::File(recording.with_extension(format.extension())),
         }
     }

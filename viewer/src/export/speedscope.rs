@@ -3,6 +3,7 @@
 
 use super::frames::{FrameText, frames_of};
 use super::{Export, who};
+use crate::present::json;
 use anyhow::Result;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
@@ -107,7 +108,7 @@ pub(super) fn write(export: &Export<'_>, out: &mut dyn Write) -> Result<()> {
         shared: Shared { frames: frames.all },
         profiles: profiles.into_iter().map(|(_, profile)| profile).collect(),
     };
-    serde_json::to_writer(out, &file)?;
+    json::write(out, &file)?;
     Ok(())
 }
 

@@ -9,16 +9,17 @@ const DOTS: &str = "...";
 /// Maximum number of combining marks per character.
 const MAX_JOINED: usize = 4;
 
-/// A name safe for the terminal; the target chooses its names. Escapes control characters,
-/// invisible characters, characters that change direction or joining, leading combining marks, and
-/// more combining marks in a row than a script needs.
+/// Whether a character is a control character, is invisible, or changes direction or joining.
+pub fn is_harmful(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
+            | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+}
+
+/// A name safe for the terminal; the target chooses its names. Escapes [harmful](is_harmful)
+/// characters, leading combining marks, and more combining marks in a row than a script needs.
 pub fn harmless(name: &str) -> String {
-    let is_harmful = |c: char| {
-        c.is_control()
-            || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}'
-                | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
-                | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
-    };
     let joins = |c: char| !c.is_control() && c.width() == Some(0);
     // A leading mark has no character of the name to join.
     let mut joined = MAX_JOINED;

@@ -9,8 +9,8 @@ use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 use vmscope_sampler::{LaunchError, RunningCommand};
 
-use super::follow::say;
 use super::options::RecordOptions;
+use crate::print::say;
 
 /// Maximum wait for a command's end after the request.
 const GRACE: Duration = Duration::from_secs(3);

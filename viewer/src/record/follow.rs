@@ -1,7 +1,6 @@
 //! Watches a session until its end; then completes and reports the recording.
 
 use anyhow::Result;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use vmscope_records::EndReason;
@@ -12,6 +11,7 @@ use vmscope_sampler::session::{Outcome, Session};
 use super::live_line::{LiveLine, bytes};
 use super::options::RecordOptions;
 use crate::embed::embed_symbols;
+use crate::print::{Printer, say};
 use crate::report;
 use crate::signals::Signals;
 
@@ -33,7 +33,7 @@ pub(super) fn follow(
     options: &RecordOptions,
     signals: &Signals,
     favoured: Favoured,
-    out: &mut dyn Write,
+    out: &mut Printer<'_>,
 ) -> Result<Followed> {
     let mut line = LiveLine::new(!options.quiet);
     let mut copies = 0;
@@ -101,7 +101,7 @@ fn finish(
     outcome: &Outcome,
     options: &RecordOptions,
     favoured: Favoured,
-    out: &mut dyn Write,
+    out: &mut Printer<'_>,
 ) -> Result<bool> {
     let path = &options.output;
     let mut complete = outcome.failure.is_none();
@@ -123,7 +123,7 @@ fn finish(
     if !options.quiet {
         drop(favoured);
         report::run(path, &options.report, out)?;
-        out.flush()?;
+        out.data().flush()?;
     }
     Ok(complete)
 }
@@ -166,10 +166,4 @@ fn numbered(path: &Path, number: u32) -> PathBuf {
         None => format!("{stem}.{number}"),
     };
     path.with_file_name(name)
-}
-
-/// Prints a message on stderr, apart from the data.
-pub(super) fn say(text: &str) {
-    // Stderr may be closed.
-    let _ = writeln!(std::io::stderr(), "vmscope: {text}");
 }

@@ -1,6 +1,6 @@
 //! Progress line of an attachment and a recording.
 
-use std::io::{IsTerminal, Write};
+use crate::print::{is_stderr_terminal, replace_line};
 use std::time::{Duration, Instant};
 use vmscope_sampler::session::Session;
 
@@ -15,7 +15,7 @@ pub(super) struct LiveLine {
 
 impl LiveLine {
     pub(super) fn new(wanted: bool) -> Self {
-        let on = wanted && std::io::stderr().is_terminal();
+        let on = wanted && is_stderr_terminal();
         LiveLine {
             on,
             drawn: false,
@@ -65,12 +65,12 @@ impl LiveLine {
 
     fn show(&mut self, text: &str) {
         (self.last, self.drawn) = (Instant::now(), true);
-        let _ = write!(std::io::stderr(), "\r\x1b[Kvmscope: {text}  (Ctrl-C ends)");
+        replace_line(&format!("vmscope: {text}  (Ctrl-C ends)"));
     }
 
     pub(super) fn clear(&mut self) {
         if self.drawn {
-            let _ = write!(std::io::stderr(), "\r\x1b[K");
+            replace_line("");
             self.drawn = false;
         }
     }

@@ -17,7 +17,6 @@ pub use options::{DEFAULT_OUTPUT, RecordOptions, SamplingOptions};
 
 use anyhow::{Result, bail};
 use clap::Args;
-use std::io::Write;
 use std::process::Command;
 use std::sync::Arc;
 use vmscope_process::AttachError;
@@ -27,9 +26,10 @@ use vmscope_sampler::{Engine as _, EngineError, Favoured, HeldCommand, KernelEng
 
 use command::{end_command, exit_code, find_program};
 use environment::Prepared;
-use follow::{EarlierRecording, follow, say};
+use follow::{EarlierRecording, follow};
 use starts_programs::may_run_vms;
 
+use crate::print::{Printer, say};
 use crate::signals::Signals;
 
 #[derive(Args, Clone, Debug)]
@@ -75,7 +75,7 @@ pub enum Ended {
 ///
 /// # Errors
 /// Failure to launch, sample or record.
-pub fn record(args: &RecordArgs, out: &mut dyn Write) -> Result<Ended> {
+pub fn record(args: &RecordArgs, out: &mut Printer<'_>) -> Result<Ended> {
     let Some((program, arguments)) = args.command.split_first() else {
         bail!("no command")
     };
@@ -147,7 +147,7 @@ pub fn record(args: &RecordArgs, out: &mut dyn Write) -> Result<Ended> {
 ///
 /// # Errors
 /// Failure to attach, sample or record.
-pub fn attach(args: &AttachArgs, out: &mut dyn Write) -> Result<Ended> {
+pub fn attach(args: &AttachArgs, out: &mut Printer<'_>) -> Result<Ended> {
     let options = &args.options;
     options.sampling.check()?;
     let signals = Signals::catch()?;

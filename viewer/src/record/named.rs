@@ -1,7 +1,8 @@
 //! A process by PID or by name.
 
-use crate::present::text::{cut, harmless};
-use anyhow::{Result, bail};
+use crate::present::text::cut;
+use crate::print::ListError;
+use anyhow::Result;
 use std::str::FromStr;
 use vmscope_process::{ProcessFacts, processes_named};
 use vmscope_records::Pid;
@@ -66,26 +67,25 @@ impl Named {
         match processes_named(name).as_slice() {
             [] => Err(NoneNamed(name.clone()).into()),
             [one] => Ok(one.pid),
-            several => bail!(
-                "{} processes are named `{name}`: attach to one or several of them by PID\n{}",
-                several.len(),
-                list(several)
-            ),
+            several => Err(ListError {
+                message: format!(
+                    "{} processes are named `{name}`: attach to one or several of them by PID",
+                    several.len()
+                ),
+                list: several.iter().map(listed).collect(),
+            }
+            .into()),
         }
     }
 }
 
-/// A line for each process: PID, command line.
-fn list(processes: &[ProcessFacts]) -> String {
-    let lines = processes.iter().map(|one| {
-        let command = match one.command.is_empty() {
-            true => format!("[{}]", one.name),
-            false => one.command.join(" "),
-        };
-        let command = cut(&harmless(&command), COMMAND_COLUMNS);
-        format!("{:>9}  {command}", one.pid.0)
-    });
-    lines.collect::<Vec<_>>().join("\n")
+/// A process in a list: PID, command line.
+fn listed(one: &ProcessFacts) -> String {
+    let command = match one.command.is_empty() {
+        true => format!("[{}]", one.name),
+        false => one.command.join(" "),
+    };
+    format!("{:>9}  {}", one.pid.0, cut(&command, COMMAND_COLUMNS))
 }
 
 #[cfg(test)]

@@ -16,14 +16,12 @@ mod vm;
 pub use options::{NarrowOptions, ReportOptions, beginning, percent, seconds};
 
 use crate::binaries::DiskBinaries;
-use anstream::AutoStream;
-use anstream::adapter::strip_str;
+use crate::print::Printer;
 use anyhow::{Context, Result};
-use clap::ColorChoice;
 use page::Page;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::fs::File;
-use std::io::{BufReader, Write};
+use std::io::BufReader;
 use std::ops::ControlFlow;
 use std::path::Path;
 use vmscope_records::Symbols;
@@ -107,30 +105,17 @@ pub fn load_profile_with(
 ///
 /// # Errors
 /// An unreadable recording, unknown threads or times, a failed write.
-pub fn run(path: &Path, options: &ReportOptions, out: &mut dyn Write) -> Result<()> {
+pub fn run(path: &Path, options: &ReportOptions, out: &mut Printer<'_>) -> Result<()> {
     let profile = load_profile(path, options.inlined)?;
     let filter = options.narrow.filter(&profile, options.to)?;
     let summary = Summary::with_errors(&profile, &filter);
     let page = Page::new(&profile, &summary, &filter, options);
-    let written = match (options.json, options.full) {
-        (true, _) => json(&page)?,
-        (false, true) => text(&page),
-        (false, false) => styled(brief::text(&page, path), options.color),
-    };
-    Ok(out.write_all(written.as_bytes())?)
-}
-
-/// The text with its styles, or without them where the terminal or the user wants none.
-fn styled(text: String, color: ColorChoice) -> String {
-    let wanted = match color {
-        ColorChoice::Always => true,
-        ColorChoice::Never => false,
-        ColorChoice::Auto => AutoStream::choice(&std::io::stdout()) != anstream::ColorChoice::Never,
-    };
-    match wanted {
-        true => text,
-        false => strip_str(&text).to_string(),
+    match (options.json, options.full) {
+        (true, _) => out.json(&json(&page)?)?,
+        (false, true) => out.text(&text(&page))?,
+        (false, false) => out.styled(&brief::text(&page, path), options.color)?,
     }
+    Ok(())
 }
 
 /// VMProfiler's report: all sections as text. A section is a module with `text` and `json`.
@@ -149,7 +134,7 @@ fn text(page: &Page<'_>) -> String {
 }
 
 /// All sections as one JSON object (docs/report-json.md).
-fn json(page: &Page<'_>) -> Result<String> {
+fn json(page: &Page<'_>) -> Result<Value> {
     let mut report = json!({
         "schema": SCHEMA,
         "session": session::json(page)?,
@@ -165,5 +150,5 @@ fn json(page: &Page<'_>) -> Result<String> {
     if let Some(marks) = session::marks_json(page) {
         report["marks"] = marks;
     }
-    Ok(serde_json::to_string_pretty(&report)? + "\n")
+    Ok(report)
 }

@@ -21,7 +21,7 @@ pub use head::{Crumb, Spots, crumbs, spot_at};
 use super::app::{App, Stage};
 use super::mode::Mode;
 use super::theme::Role;
-use crate::present::text::line;
+use crate::present::text::{is_harmful, line};
 use ratatui::Frame;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -58,8 +58,19 @@ pub fn draw(app: &App, profile: Option<&Profile>, frame: &mut Frame<'_>) {
         (Stage::Open, Some(profile)) => open(app, profile, frame),
         (Stage::Open, None) => {}
     }
+    without_harm(frame.buffer_mut());
     if !app.theme.unicode {
         in_ascii(frame.buffer_mut());
+    }
+}
+
+/// Replaces characters that would act on the terminal, wherever a view has them from. Views escape
+/// names themselves, and so show what they hold.
+fn without_harm(buffer: &mut Buffer) {
+    for cell in &mut buffer.content {
+        if cell.symbol().contains(is_harmful) {
+            cell.set_symbol("?");
+        }
     }
 }
 

@@ -1,5 +1,10 @@
 //! Terminal setup, and restoration on every exit.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "a screen, whose cells are escaped when drawn"
+)]
+
 use anyhow::{Context, Result, bail};
 use base64::Engine as _;
 use ratatui::Terminal;

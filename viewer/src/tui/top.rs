@@ -10,6 +10,7 @@ use crate::binaries::LiveBinaries;
 use crate::embed::embed_symbols;
 use crate::present::numbers::count;
 use crate::present::text::harmless;
+use crate::print::say;
 use crate::record::{Ended, Named, SamplingOptions, Target};
 use crate::signals::Signals;
 use anyhow::{Result, bail};
@@ -150,10 +151,7 @@ pub fn top(args: &TopArgs) -> Result<Ended> {
         bail!("the live view failed: please report this");
     };
     if let Some(output) = &args.output {
-        use std::io::Write;
-        let said = format!("vmscope: {ended} in {}", output.display());
-        // Ignore a closed stderr.
-        let _ = writeln!(std::io::stderr(), "{said}");
+        say(&format!("{ended} in {}", output.display()));
     }
     Ok(match &*lock(&recording) {
         Recording::Over(outcome) if outcome.failure.is_none() => Ended::Well,

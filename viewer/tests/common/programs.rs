@@ -85,8 +85,14 @@ pub const LEFT_BY_MAIN: Program = Program {
     ..KNOWN_SHARES
 };
 
+/// Pieces of code that a perf map names.
+pub const PERF_MAP: Program = Program {
+    source: "perf_map.c",
+    ..KNOWN_SHARES
+};
+
 /// All of them.
-pub const ALL: [Program; 9] = [
+pub const ALL: [Program; 10] = [
     KNOWN_SHARES,
     SHORT_THREADS,
     THREAD_STORM,
@@ -96,6 +102,7 @@ pub const ALL: [Program; 9] = [
     JIT_CHURN,
     MAP_STORM,
     LEFT_BY_MAIN,
+    PERF_MAP,
 ];
 
 /// A program of `tests/programs` that needs no compiler.

@@ -142,7 +142,7 @@ mod tests {
         }]));
         assert!(text.contains("forbidden by yama"), "{text}");
         assert!(
-            text.contains("\nno      HotSpot 25?[2J (read by the hotspot"),
+            text.contains("\nno      HotSpot 25\\u{1b}[2J (read by the hotspot"),
             "{text}"
         );
         assert!(

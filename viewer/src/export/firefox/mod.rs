@@ -6,6 +6,7 @@ mod tables;
 
 use super::Export;
 use super::who::{self, Who};
+use crate::present::json;
 use crate::present::text::harmless;
 use crate::queries::truth::truth_of;
 use anyhow::Result;
@@ -40,7 +41,7 @@ pub(super) fn write(export: &Export<'_>, out: &mut dyn Write) -> Result<()> {
         counters: [],
         profiler_overhead: [],
     };
-    Ok(serde_json::to_writer(out, &document)?)
+    Ok(json::write(out, &document)?)
 }
 
 /// Samples of a thread: ns since the recording's begin, tree nodes.

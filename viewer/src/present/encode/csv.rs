@@ -2,6 +2,7 @@
 //! seconds, sizes in bytes.
 
 use crate::present::document::{Document, Part, Table, Value, each};
+use crate::present::text::harmless;
 use vmscope_symbolizer::Stop;
 
 /// Encoded tables, or an error sentence for documents without tables; `None` after a stop.
@@ -53,9 +54,9 @@ fn cell(cell: &Value) -> String {
 /// An apostrophe precedes names that a spreadsheet would execute as formulas: the target chooses
 /// its names.
 fn not_a_formula(text: &str) -> String {
-    if text.starts_with(['=', '+', '-', '@', '\t', '\r']) {
-        format!("'{text}")
-    } else {
-        text.to_owned()
+    let text = harmless(text);
+    match text.starts_with(['=', '+', '-', '@']) {
+        true => format!("'{text}"),
+        false => text,
     }
 }

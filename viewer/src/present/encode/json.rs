@@ -1,6 +1,7 @@
 //! Documents as JSON (docs/views.md).
 
 use crate::present::document::{Axis, Chart, Document, Part, Table, Value, each};
+use crate::present::json;
 use serde_json::{Value as Json, json};
 use vmscope_symbolizer::Stop;
 
@@ -8,14 +9,8 @@ use vmscope_symbolizer::Stop;
 pub fn encode(shown: &Document, stop: &Stop) -> Option<Result<Vec<u8>, String>> {
     let parts: Option<Vec<Json>> = shown.parts.iter().map(|one| part(one, stop)).collect();
     let value = json!({ "title": shown.title, "parts": parts? });
-    let bytes = serde_json::to_vec_pretty(&value);
-    Some(match bytes {
-        Ok(mut bytes) => {
-            bytes.push(b'\n');
-            Ok(bytes)
-        }
-        Err(error) => Err(format!("cannot write JSON: {error}")),
-    })
+    let text = json::pretty(&value).map(String::into_bytes);
+    Some(text.map_err(|error| format!("cannot write JSON: {error}")))
 }
 
 fn part(part: &Part, stop: &Stop) -> Option<Json> {
