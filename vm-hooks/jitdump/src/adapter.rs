@@ -188,6 +188,7 @@ impl FileAdapter {
         self.polls = self.polls.saturating_add(1);
         self.has_more = false;
         let before = poll.len();
+        self.live.sampled(poll);
         let files = self.dumps.len();
         self.find_files(process, poll);
         self.read_dumps(at_end, process, poll);
@@ -246,6 +247,11 @@ impl Adapter for FileAdapter {
         if process.is_alive() && (self.map.is_some() || !self.dumps.is_empty()) {
             let text = "the VM still runs and buffers its reports: its newest code may have no \
                         name or an old one";
+            self.limit(text.to_owned(), "", poll);
+        }
+        if self.live.waits_for_samples() {
+            let text = "a VM's perf map has very many entries: those that only forked processes \
+                        ran, or that lie in mapped files, have no name";
             self.limit(text.to_owned(), "", poll);
         }
         self.report_flaws(process, poll);

@@ -3,6 +3,7 @@
 //! Neither format tells when code is gone: what is put over other code ends it.
 
 mod lines;
+mod sampled;
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -14,6 +15,7 @@ use vmscope_records::{
 
 use crate::dump::LineStart;
 use crate::vm::{CodeName, VmKind};
+use sampled::{MAX_UNSAMPLED, Replaced, Sampled};
 
 /// More pieces of code than any VM has at a time: what a hostile file tells beyond
 /// them is counted, not kept.
@@ -53,6 +55,10 @@ pub(crate) struct LiveCode {
     live_bytes: usize,
     method_bytes: usize,
     held: HeldBack,
+    sampled: Sampled,
+    /// Emitted code of a perf map; beyond `max_unsampled`, code is emitted once sampled.
+    unsampled: usize,
+    max_unsampled: usize,
     /// Which reading of a file that is written anew has told of it last.
     edition: u32,
     /// Pieces that can't be: of no size, beyond the address space, too many.
@@ -75,14 +81,32 @@ struct HeldBack {
 #[derive(Debug)]
 struct LiveEntry {
     end: u64,
-    key: ConstituentKey,
     since: TimeNs,
     name: Box<str>,
     has_lines: bool,
     edition: u32,
-    /// What is still to be told of it: its records are held back while a file is read
-    /// for the first time, since most of it may be over.
-    held: Option<Box<Constituent>>,
+    told: Told,
+}
+
+/// What was emitted of a piece of code.
+#[derive(Debug)]
+enum Told {
+    As(ConstituentKey),
+    /// Held back while a file is read for the first time, since most of it may be over.
+    Held(Box<Constituent>),
+    /// Nothing: no sample hit it yet.
+    Not {
+        absent_at: TimeNs,
+    },
+}
+
+impl Told {
+    fn held(&self) -> Option<&Constituent> {
+        match self {
+            Told::Held(constituent) => Some(constituent),
+            Told::As(_) | Told::Not { .. } => None,
+        }
+    }
 }
 
 impl LiveEntry {
@@ -115,6 +139,9 @@ impl LiveCode {
             live_bytes: 0,
             method_bytes: 0,
             held: HeldBack::default(),
+            sampled: Sampled::default(),
+            unsampled: 0,
+            max_unsampled: MAX_UNSAMPLED,
             edition: 0,
             unusable: 0,
             disordered: 0,
@@ -123,13 +150,74 @@ impl LiveCode {
     }
 
     /// Code was put somewhere. `hold` keeps it back until [`LiveCode::emit_held`].
-    pub fn load(&mut self, mut load: CodeLoad, hold: bool, poll: &mut Poll) {
+    pub fn load(&mut self, load: CodeLoad, hold: bool, poll: &mut Poll) {
+        let Some((mut load, end)) = self.place(load, poll) else {
+            return;
+        };
+        let (start, since, has_lines) = (load.start.get(), load.since, !load.lines.is_empty());
+        let name = std::mem::take(&mut load.name).into_boxed_str();
+        let constituent = self.constituent(
+            CodeLoad {
+                name: name.to_string(),
+                ..load
+            },
+            poll,
+        );
+        let told = if hold && self.held.bytes < self.max_bytes {
+            Told::Held(Box::new(constituent))
+        } else {
+            let key = constituent.key;
+            poll.code(CodeChange::Seen(constituent));
+            Told::As(key)
+        };
+        self.put(
+            start,
+            LiveEntry {
+                end,
+                since,
+                name,
+                has_lines,
+                edition: self.edition,
+                told,
+            },
+        );
+    }
+
+    /// A line of a perf map; `absent_at` is required.
+    pub fn load_line(&mut self, load: CodeLoad, poll: &mut Poll) {
+        let (start, end) = (load.start.get(), load.start.get().saturating_add(load.size));
+        let is_sampled = self.sampled.is_in(start, end);
+        let Some(absent_at) = load
+            .absent_at
+            .filter(|_| self.unsampled >= self.max_unsampled && !is_sampled)
+        else {
+            self.unsampled += 1;
+            return self.load(load, false, poll);
+        };
+        let Some((load, end)) = self.place(load, poll) else {
+            return;
+        };
+        self.put(
+            start,
+            LiveEntry {
+                end,
+                since: load.since,
+                name: load.name.into(),
+                has_lines: false,
+                edition: self.edition,
+                told: Told::Not { absent_at },
+            },
+        );
+    }
+
+    /// Makes room for code, with its end; `None` for code that is known, impossible or too much.
+    fn place(&mut self, mut load: CodeLoad, poll: &mut Poll) -> Option<(CodeLoad, u64)> {
         let start = load.start.get();
         let end = start.checked_add(load.size);
         let fits = load.size != 0 && u32::try_from(load.size).is_ok();
         let Some(end) = end.filter(|_| fits) else {
             self.unusable += 1;
-            return;
+            return None;
         };
         // Each of V8's workers tells of all builtins again.
         let same = self.by_start.get_mut(&start).filter(|there| {
@@ -140,31 +228,15 @@ impl LiveCode {
         });
         if let Some(there) = same {
             there.edition = self.edition;
-            return;
+            return None;
         }
         // Even where there is no room for it: the old code is not there any more.
-        let since = self.make_room(start, end, load.since, load.absent_at, poll);
+        load.since = self.make_room(start, end, load.since, load.absent_at, poll);
         if self.by_start.len() >= self.max_live || self.live_bytes >= self.max_bytes {
             self.unusable += 1;
-            return;
+            return None;
         }
-        let key = poll.keys().constituent();
-        let constituent = self.constituent(key, &mut load, since, poll);
-        let mut entry = LiveEntry {
-            end,
-            key,
-            since,
-            name: load.name.into(),
-            has_lines: !load.lines.is_empty(),
-            edition: self.edition,
-            held: None,
-        };
-        if hold && self.held.bytes < self.max_bytes {
-            entry.held = Some(Box::new(constituent));
-        } else {
-            poll.code(CodeChange::Seen(constituent));
-        }
-        self.put(start, entry);
+        Some((load, end))
     }
 
     /// Code was moved; what is not known to be there can't be, but ends what was where
@@ -182,8 +254,8 @@ impl LiveCode {
             return;
         };
         let time = self.make_room(to.get(), end, time.max(entry.since), None, poll);
-        if let Some(mut constituent) = entry.held.take() {
-            if time <= self.emit_from {
+        entry.told = match entry.told {
+            Told::Held(mut constituent) if time <= self.emit_from => {
                 let map_fits = constituent.end.get() - constituent.start.get() == size;
                 constituent.start = to;
                 constituent.end = Avma(end);
@@ -191,14 +263,18 @@ impl LiveCode {
                 if !map_fits {
                     constituent.map = PcMap::None;
                 }
-                entry.held = Some(constituent);
-            } else {
-                poll.code(CodeChange::Seen(*constituent));
+                Told::Held(constituent)
             }
-        }
-        if entry.held.is_none() {
+            Told::Held(constituent) => {
+                let key = constituent.key;
+                poll.code(CodeChange::Seen(*constituent));
+                Told::As(key)
+            }
+            other => other,
+        };
+        if let Told::As(key) = entry.told {
             poll.code(CodeChange::Moved(ConstituentMoved {
-                key: entry.key,
+                key,
                 last_seen: time,
                 time,
                 to,
@@ -216,13 +292,15 @@ impl LiveCode {
         let mut from = std::mem::take(&mut self.held.from);
         while self.held.count > 0 && left > 0 {
             for (start, entry) in self.by_start.range_mut(from..) {
-                let Some(constituent) = entry.held.take() else {
+                let Some(key) = entry.told.held().map(|constituent| constituent.key) else {
                     continue;
                 };
-                self.held.count = self.held.count.saturating_sub(1);
-                let bytes = bytes_of(&constituent);
-                self.held.bytes = self.held.bytes.saturating_sub(bytes);
-                poll.code(CodeChange::Seen(*constituent));
+                if let Told::Held(constituent) = std::mem::replace(&mut entry.told, Told::As(key)) {
+                    self.held.count = self.held.count.saturating_sub(1);
+                    let bytes = bytes_of(&constituent);
+                    self.held.bytes = self.held.bytes.saturating_sub(bytes);
+                    poll.code(CodeChange::Seen(*constituent));
+                }
                 left -= 1;
                 if left == 0 {
                     self.held.from = *start;
@@ -258,7 +336,7 @@ impl LiveCode {
 
     fn put(&mut self, start: u64, entry: LiveEntry) {
         self.live_bytes = self.live_bytes.saturating_add(entry.bytes());
-        if let Some(constituent) = &entry.held {
+        if let Some(constituent) = entry.told.held() {
             self.held.count += 1;
             self.held.bytes = self.held.bytes.saturating_add(bytes_of(constituent));
         }
@@ -268,7 +346,7 @@ impl LiveCode {
     fn take(&mut self, start: u64) -> Option<LiveEntry> {
         let entry = self.by_start.remove(&start)?;
         self.live_bytes = self.live_bytes.saturating_sub(entry.bytes());
-        if let Some(constituent) = &entry.held {
+        if let Some(constituent) = entry.told.held() {
             self.held.count = self.held.count.saturating_sub(1);
             self.held.bytes = self.held.bytes.saturating_sub(bytes_of(constituent));
         }
@@ -288,14 +366,32 @@ impl LiveCode {
         let Some(old) = self.take(start) else {
             return;
         };
-        if let Some(constituent) = old.held {
-            if time <= self.emit_from {
+        let key = match old.told {
+            Told::As(key) => key,
+            _ if time <= self.emit_from => return,
+            Told::Held(constituent) => {
+                let key = constituent.key;
+                poll.code(CodeChange::Seen(*constituent));
+                key
+            }
+            Told::Not { absent_at } => {
+                let replaced = Replaced {
+                    start,
+                    end: old.end,
+                    name: old.name,
+                    since: old.since,
+                    absent_at,
+                    last_seen,
+                    gone_at: time,
+                    reason,
+                };
+                let is_kept = self.sampled.keep(replaced, self.max_bytes);
+                self.unusable += u64::from(!is_kept);
                 return;
             }
-            poll.code(CodeChange::Seen(*constituent));
-        }
+        };
         poll.code(CodeChange::Gone(ConstituentGone {
-            key: old.key,
+            key,
             last_seen,
             time,
             reason,
@@ -337,13 +433,8 @@ impl LiveCode {
         latest
     }
 
-    fn constituent(
-        &mut self,
-        key: ConstituentKey,
-        load: &mut CodeLoad,
-        since: TimeNs,
-        poll: &mut Poll,
-    ) -> Constituent {
+    fn constituent(&mut self, mut load: CodeLoad, poll: &mut Poll) -> Constituent {
+        let (key, since) = (poll.keys().constituent(), load.since);
         let CodeName {
             name,
             kind,
@@ -364,7 +455,7 @@ impl LiveCode {
             .then(|| self.method(&name, &file, line, since, poll))
             .flatten();
         let map = match method {
-            Some(method) => self.covers(load, method, &name, &file, poll),
+            Some(method) => self.covers(&load, method, &name, &file, poll),
             None => PcMap::None,
         };
         Constituent {

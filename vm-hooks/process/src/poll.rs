@@ -89,6 +89,7 @@ pub struct Poll {
     spent: Duration,
     clock: Arc<dyn Fn() -> TimeNs + Send + Sync>,
     touched: Vec<Avma>,
+    touched_until: TimeNs,
     records: Vec<Record>,
     threads: Vec<ThreadNews>,
     compilations: Vec<CompilationNews>,
@@ -125,6 +126,7 @@ impl Poll {
             spent: Duration::ZERO,
             clock,
             touched: Vec::new(),
+            touched_until: began,
             records: Vec::new(),
             threads: Vec::new(),
             compilations: Vec::new(),
@@ -139,6 +141,14 @@ impl Poll {
     pub fn with_touched(mut self, mut touched: Vec<Avma>) -> Self {
         touched.truncate(MAX_TOUCHED_OF_A_POLL);
         self.touched = touched;
+        self
+    }
+
+    /// Sets the time before which all samples have their addresses in this poll or an earlier one.
+    /// Default: the start of this poll.
+    #[must_use]
+    pub fn with_touched_until(mut self, time: TimeNs) -> Self {
+        self.touched_until = time;
         self
     }
 
@@ -230,6 +240,13 @@ impl Poll {
     #[must_use]
     pub fn touched(&self) -> &[Avma] {
         &self.touched
+    }
+
+    /// Time before which no sample's address is missing in [`Poll::touched`] of this poll and
+    /// earlier ones, except those that the recorder reports.
+    #[must_use]
+    pub fn touched_until(&self) -> TimeNs {
+        self.touched_until
     }
 
     /// Emits a change of the code zone; order is kept.

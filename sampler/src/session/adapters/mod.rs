@@ -188,7 +188,7 @@ impl AdapterThread {
         if missed_touched > 0 {
             let text = format!(
                 "{missed_touched} sampled addresses in JIT code were not looked up (too many at \
-                 once): some samples may lack bytecode and line"
+                 once): some samples may lack a name, or bytecode and line"
             );
             self.emitter.emit_limit(text, "");
         }

@@ -133,6 +133,7 @@ impl RunningAdapter {
     fn begin(&mut self, view: &ProcessView, emitter: &mut Emitter) -> Poll {
         let poll = Poll::new(emitter.keys.clone(), view.key(), Arc::new(now));
         let poll = poll.with_spare(emitter.pace.spare());
+        let poll = poll.with_touched_until(self.touched_until);
         poll.with_touched(std::mem::take(&mut self.touched))
     }
 

@@ -171,7 +171,7 @@ impl FileAdapter {
                 absent_at: self.absent_at(),
                 lines: Vec::new(),
             };
-            self.live.load(load, false, poll);
+            self.live.load_line(load, poll);
         }
         if let Some(last_seen) = anew_since {
             self.live.end_missing(last_seen, poll.now(), poll);

@@ -156,6 +156,30 @@ fn what_a_map_that_is_written_anew_lacks_ends_once_it_is_quiet() {
 }
 
 #[test]
+fn a_map_of_any_size_is_told_as_far_as_samples_hit_it() {
+    const LINES: u64 = 600_000;
+    let at = |line: u64| 0x1_0000_0000 + line * 64;
+    let mut text = String::new();
+    for line in 0..LINES {
+        text.push_str(&format!("{:x} 40 piece.{line}\n", at(line)));
+    }
+    let mut adapter = adapter(Some(image(&text)), &[]);
+    let touched = [LINES - 1, LINES / 2];
+    let mut touched: Vec<Avma> = touched.iter().map(|line| Avma(at(*line) + 7)).collect();
+    touched.sort_unstable();
+    let mut poll = poll().with_touched(touched);
+    adapter.finish(&view(), &mut poll).unwrap();
+    assert!(poll.len() < 140_000, "{} records", poll.len());
+    let (code, limits, lost) = told(poll);
+    assert_eq!(lost, 0);
+    for line in [0, LINES / 2, LINES - 1] {
+        assert!(code.contains(&format!("+piece.{line}")), "{line}");
+    }
+    assert!(!code.contains(&format!("+piece.{}", LINES - 2)));
+    assert!(limits.iter().any(|text| text.contains("very many entries")));
+}
+
+#[test]
 fn what_is_wrong_is_said_in_words_once() {
     let here = u8::try_from(Arch::of_this_machine().elf_machine()).unwrap();
     let mut bytes = dump(here);

@@ -221,6 +221,103 @@ fn what_can_not_be_is_counted() {
     assert!(told(poll).is_empty());
 }
 
+/// A line of a perf map, read at `since`; the poll before was at `absent`.
+fn line(name: &str, absent: u64, since: u64, start: u64) -> CodeLoad {
+    CodeLoad {
+        absent_at: Some(TimeNs(absent)),
+        ..load(name, since, start, 100)
+    }
+}
+
+fn touching(until: u64, addresses: &[u64]) -> Poll {
+    let addresses = addresses.iter().copied().map(Avma).collect();
+    let poll = poll().with_touched_until(TimeNs(until));
+    poll.with_touched(addresses)
+}
+
+/// Code whose first piece alone is told without a sample.
+fn sparing() -> LiveCode {
+    let mut live = LiveCode::new(VmKind::Other, TimeNs(0));
+    live.max_unsampled = 1;
+    live
+}
+
+#[test]
+fn code_of_a_large_map_is_told_once_a_sample_hits_it() {
+    let mut live = sparing();
+    let mut poll = touching(5, &[350]);
+    live.sampled(&mut poll);
+    for (name, start) in [("a", 100), ("b", 200), ("c", 300), ("d", 400)] {
+        live.load_line(line(name, 5, 10, start), &mut poll);
+    }
+    assert_eq!(
+        told(poll),
+        ["+a 100-200 @5<10", "+c 300-400 @5<10"],
+        "a is the first, c was hit before it was read"
+    );
+    let mut poll = touching(15, &[199, 299, 500]);
+    live.sampled(&mut poll);
+    live.sampled(&mut poll);
+    assert_eq!(told(poll), ["+b 200-300 @5<10"], "once, with its own time");
+    assert!(live.waits_for_samples());
+}
+
+#[test]
+fn code_that_was_replaced_waits_for_the_samples_of_its_time() {
+    let mut live = sparing();
+    let mut poll = touching(10, &[]);
+    live.load_line(line("a", 5, 10, 100), &mut poll);
+    for (name, since) in [("b", 10), ("c", 20), ("d", 30)] {
+        live.load_line(line(name, since - 5, since, 200), &mut poll);
+        live.load_line(line("other", since - 5, since, 400), &mut poll);
+    }
+    assert_eq!(told(poll), ["+a 100-200 @5<10"]);
+    // All samples before 25 are known: none of them hit b.
+    let mut poll = touching(25, &[]);
+    live.sampled(&mut poll);
+    assert_eq!(told(poll), [""; 0]);
+    let mut poll = touching(40, &[210]);
+    live.sampled(&mut poll);
+    assert_eq!(
+        told(poll),
+        ["+c 200-300 @15<20", "-c @25..30", "+d 200-300 @25<30"]
+    );
+    // The end of told code is told, whatever replaces it.
+    let mut poll = touching(50, &[]);
+    live.load_line(line("e", 45, 50, 250), &mut poll);
+    assert_eq!(told(poll), ["-? @45..50"]);
+    assert_eq!(live.unusable, 0);
+}
+
+#[test]
+fn replaced_code_is_bounded_in_bytes_and_told_as_lost() {
+    let mut live = sparing();
+    live.max_bytes = 10_000;
+    let mut poll = poll();
+    for number in 0..1000 {
+        live.load_line(line("x", 5, 10 + number, 100), &mut poll);
+        live.load_line(line("y", 5, 10 + number, 100), &mut poll);
+    }
+    assert!(live.unusable > 1000, "{}", live.unusable);
+    assert_eq!(told(poll).len(), 2, "the first came and went");
+}
+
+#[test]
+fn code_that_a_new_map_lacks_is_told_if_a_sample_hit_it() {
+    let mut live = sparing();
+    let mut poll = touching(10, &[]);
+    for (name, start) in [("a", 100), ("b", 200), ("c", 300)] {
+        live.load_line(line(name, 5, 10, start), &mut poll);
+    }
+    live.begin_anew();
+    live.load_line(line("a", 15, 20, 100), &mut poll);
+    live.end_missing(TimeNs(15), TimeNs(20), &mut poll);
+    assert_eq!(told(poll), ["+a 100-200 @5<10"]);
+    let mut poll = touching(20, &[250]);
+    live.sampled(&mut poll);
+    assert_eq!(told(poll), ["+b 200-300 @5<10", "-b @15..20"]);
+}
+
 /// The covers of the one constituent that was told: offsets, line, file.
 fn covers(poll: Poll) -> Vec<(u32, u32, u32, String)> {
     let (records, _) = poll.finish();
