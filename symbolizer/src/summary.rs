@@ -295,6 +295,16 @@ fn window(profile: &Profile, filter: &Filter) -> (TimeNs, TimeNs) {
     (from, to.max(from))
 }
 
+/// Whether a loss concerns a window. Those after the recording's end (of the last polls of
+/// adapters) belong to its end. What a VM did not tell of its code is missing at all times: perf
+/// maps name code later than it ran, and it stays.
+#[must_use]
+pub fn is_loss_in(profile: &Profile, lost: &Lost, window: (TimeNs, TimeNs)) -> bool {
+    let (_, end) = self::window(profile, &Filter::default());
+    let is_in_time = lost.from.min(end) <= window.1 && lost.to >= window.0;
+    is_in_time || lost.stream == Stream::Adapter
+}
+
 /// Samples lost in spans overlapping the window.
 fn lost(profile: &Profile, filter: &Filter, window: (TimeNs, TimeNs)) -> u64 {
     let trace = &profile.trace;
@@ -306,8 +316,7 @@ fn lost(profile: &Profile, filter: &Filter, window: (TimeNs, TimeNs)) -> u64 {
     let in_window = trace.lost.iter().filter(|lost| {
         matches!(lost.stream, Stream::Samples | Stream::Any)
             && lost.reason != LossReason::KeepLastFull
-            && lost.from <= window.1
-            && lost.to >= window.0
+            && is_loss_in(profile, lost, window)
             && is_of_filter(lost)
     });
     // Saturating: counts in a damaged recording are arbitrary.

@@ -13,6 +13,7 @@ use vmscope_records::recording::Damage;
 use vmscope_records::{
     EndReason, Exactness, Limit, LimitKind, LossReason, ModuleState, Stream, ThreadEnd, TimeNs,
 };
+use vmscope_symbolizer::summary::is_loss_in;
 use vmscope_symbolizer::trace::Place;
 use vmscope_symbolizer::{Profile, Summary};
 
@@ -286,8 +287,7 @@ fn losses(profile: &Profile, summary: &Summary, lines: &mut Vec<TruthLine>) {
         let of_this = profile.trace.lost.iter().filter(|lost| {
             lost.stream == stream
                 && lost.reason == reason
-                && lost.from <= summary.window.1
-                && lost.to >= summary.window.0
+                && is_loss_in(profile, lost, summary.window)
         });
         let (mut lost, mut from, mut to) = (0u64, TimeNs(u64::MAX), TimeNs(0));
         for loss in of_this {

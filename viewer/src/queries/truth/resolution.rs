@@ -1,8 +1,8 @@
 //! Limits of resolution.
 
 use super::{About, Concerns, TruthLine};
-use crate::present::numbers::{percent, ratio};
-use vmscope_records::Exactness;
+use crate::present::numbers::{percent, ratio, some};
+use vmscope_records::{Exactness, Stream};
 use vmscope_symbolizer::profile::{Entry, EntryKind};
 use vmscope_symbolizer::summary::Quality;
 use vmscope_symbolizer::{Profile, Region, Summary};
@@ -25,10 +25,16 @@ pub(super) fn tell(profile: &Profile, summary: &Summary, lines: &mut Vec<TruthLi
     let of_total = |part| percent(ratio(part, summary.total));
     let generated = unnamed_generated(profile, summary);
     if generated > 0 {
-        let why = if profile.is_native() {
-            "vmscope does not read this JIT yet"
-        } else {
-            "the VM reported no name, or removed the code before vmscope read it"
+        let lost = profile.trace.lost.iter();
+        let lost = lost.filter(|lost| lost.stream == Stream::Adapter);
+        let lost = lost.fold(0, |sum: u64, lost| sum.saturating_add(lost.count));
+        let why = match lost {
+            0 if profile.is_native() => "vmscope does not read this JIT yet".to_owned(),
+            0 => "the VM reported no name, or removed the code before vmscope read it".to_owned(),
+            lost => {
+                let events = some(lost, "VM code event was", "VM code events were");
+                format!("{events} lost, perhaps with the name")
+            }
         };
         let text = format!(
             "({}) in JIT code without a name: {why}",
