@@ -24,6 +24,10 @@ use vmscope_records::{
 /// The name of unnamed generated code.
 const UNNAMED: &str = "(generated code, unnamed)";
 
+/// The most methods that a site was inlined through. HotSpot inlines 15 deep, C++ compilers 40. Of a
+/// longer chain the middle is left out.
+pub(crate) const MAX_VIA: usize = 64;
+
 /// A stage of building a profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Making {
@@ -98,6 +102,19 @@ fn by_constituent(places: &[Place]) -> impl Iterator<Item = usize> {
     orders.sort_unstable();
     let index = |order: u64| usize::try_from(order & u64::from(u32::MAX)).unwrap_or(usize::MAX);
     orders.into_iter().map(index)
+}
+
+/// The parts of an inlined chain that a site keeps: the innermost ones, the number of those left out,
+/// and the outermost.
+fn kept_of<T>(chain: &[T]) -> (&[T], usize, &[T]) {
+    match chain.len().checked_sub(MAX_VIA) {
+        None => (chain, 0, &[]),
+        Some(more) => {
+            let (inner, rest) = chain.split_at(MAX_VIA - 2);
+            // Of `more + 2` methods the last is kept.
+            (inner, more + 1, rest.get(more + 1..).unwrap_or_default())
+        }
+    }
 }
 
 /// Lets `work` name places of a profile, which adds entries and sites. `separator` separates
@@ -314,6 +331,22 @@ impl Builder<'_> {
         let site = self.names.sites.add(self.sites, site, hash);
         self.names.others.insert(region, (entry, site));
         (entry, site)
+    }
+
+    /// The frames of an inlined chain, without the middle of a very long one.
+    fn frames<T>(
+        &mut self,
+        chain: &[T],
+        mut frame: impl FnMut(&mut Self, &T) -> Frame,
+    ) -> Vec<Frame> {
+        let (inner, left_out, outermost) = kept_of(chain);
+        let mut frames: Vec<Frame> = inner.iter().map(|one| frame(self, one)).collect();
+        if left_out > 0 {
+            let text = format!("({left_out} inlined calls left out)");
+            frames.push(frame_named(self.text(&text)));
+        }
+        frames.extend(outermost.iter().map(|one| frame(self, one)));
+        frames
     }
 
     fn text(&mut self, text: &str) -> Arc<str> {

@@ -118,6 +118,7 @@ impl Live {
     pub fn new(inlined: bool, bounds: Bounds) -> Self {
         let trace = Trace {
             keep_samples: true,
+            max_memory: u64::MAX,
             ..Trace::default()
         };
         let profile = Profile {

@@ -123,6 +123,14 @@ pub struct Site {
     pub exactness: Exactness,
 }
 
+impl Site {
+    /// Whether the middle of its inlined chain was left out.
+    #[must_use]
+    pub fn is_cut(&self) -> bool {
+        self.via.len() >= crate::build::MAX_VIA
+    }
+}
+
 /// Hashes only what distinguishes the sites of an entry: sites are many, and names are long.
 impl Hash for Site {
     fn hash<H: Hasher>(&self, state: &mut H) {

@@ -7,6 +7,7 @@ mod code_events;
 mod extents;
 mod interpreted;
 mod known;
+mod memory;
 mod near;
 mod place;
 mod places;
@@ -23,6 +24,7 @@ pub(crate) use state::MAX_RULES;
 pub use chains::{ChainNode, ChainTree};
 pub use code_events::{CodeEvent, CodeEvents, CodeStep};
 pub use extents::{Extent, Extents};
+pub use memory::{Unread, memory_for};
 
 use crate::zone::{Code, CodeIndex};
 use rustc_hash::FxHashMap;
@@ -276,6 +278,8 @@ pub struct Trace {
     pub end: Option<RecordingEnd>,
     /// Damages of the file.
     pub ending: Ending,
+    /// The unread rest, if the recording needs too much memory.
+    pub unread: Option<Unread>,
     /// The number of records of unknown kinds.
     pub unknown_records: u64,
     /// The number of undecodable records.
@@ -294,27 +298,34 @@ pub struct Trace {
     pub(crate) free_threads: Vec<u32>,
     /// Whether to keep samples; otherwise places only.
     pub(crate) keep_samples: bool,
+    /// Approximate memory of all records other than samples, in bytes.
+    pub(crate) state_memory: u64,
+    /// The most memory of records and samples, in bytes.
+    pub(crate) max_memory: u64,
 }
 
 impl Trace {
-    /// Reads a recording, whole or damaged.
+    /// Reads a recording, whole or damaged, in the memory of [`memory_for`] its size.
     ///
     /// # Errors
     /// [`TraceError`] for a recording without reportable content.
     pub fn read<R: Read + Seek + Send>(reader: &mut Reader<R>) -> Result<Self, TraceError> {
-        Self::read_with(reader, &mut |_| ControlFlow::Continue(()))
+        let max_memory = memory_for(reader.progress().1);
+        Self::read_with(reader, max_memory, &mut |_| ControlFlow::Continue(()))
     }
 
-    /// Reads a recording, and reports the progress to `watch`.
+    /// Reads a recording in about `max_memory` bytes of memory, and reports the progress to `watch`.
+    /// [`Trace::unread`] tells the rest.
     ///
     /// # Errors
     /// [`TraceError`] for a recording without reportable content, and [`TraceError::Stopped`] if
     /// `watch` breaks.
     pub fn read_with<R: Read + Seek + Send>(
         reader: &mut Reader<R>,
+        max_memory: u64,
         watch: Watch,
     ) -> Result<Self, TraceError> {
-        Self::read_keeping(reader, true, watch)
+        Self::read_keeping(reader, true, max_memory, watch)
     }
 
     /// Reads only the distinct places of a recording's samples, to find the symbols that it
@@ -323,17 +334,27 @@ impl Trace {
     ///
     /// # Errors
     /// [`TraceError`] for a recording without reportable content.
-    pub fn read_places<R: Read + Seek + Send>(reader: &mut Reader<R>) -> Result<Self, TraceError> {
-        Self::read_keeping(reader, false, &mut |_| ControlFlow::Continue(()))
+    pub fn read_places<R: Read + Seek + Send>(
+        reader: &mut Reader<R>,
+        max_memory: u64,
+    ) -> Result<Self, TraceError> {
+        Self::read_keeping(
+            reader,
+            false,
+            max_memory,
+            &mut |_| ControlFlow::Continue(()),
+        )
     }
 
     fn read_keeping<R: Read + Seek + Send>(
         reader: &mut Reader<R>,
         keep_samples: bool,
+        max_memory: u64,
         watch: Watch,
     ) -> Result<Self, TraceError> {
         let mut trace = Trace {
             keep_samples,
+            max_memory,
             ..Trace::default()
         };
         let changes = trace.read_state(reader, watch)?;

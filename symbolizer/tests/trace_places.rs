@@ -78,7 +78,7 @@ fn a_storm_of_mappings_has_the_places_of_each_time() {
     }
     let bytes = recording.bytes();
     let open = || Reader::open(Cursor::new(&bytes)).unwrap();
-    let places = Trace::read_places(&mut open()).unwrap();
+    let places = Trace::read_places(&mut open(), u64::MAX).unwrap();
     let whole = Trace::read(&mut open()).unwrap();
     assert_eq!(places.places, whole.places);
     let modules = whole.places.iter().filter_map(|place| match place {
@@ -576,7 +576,7 @@ fn reading_for_places_alone_finds_the_same_places_and_keeps_no_sample() {
     let bytes = recording.end(1001).bytes();
     let whole = read(&bytes).unwrap();
     let mut reader = Reader::open(Cursor::new(&bytes)).unwrap();
-    let places = Trace::read_places(&mut reader).unwrap();
+    let places = Trace::read_places(&mut reader, u64::MAX).unwrap();
     assert_eq!(places.places, whole.places);
     assert_eq!(places.places.len(), 7);
     assert_eq!(whole.samples.times.len(), 1000);

@@ -10,16 +10,19 @@ use vmscope_records::recording::{RecordingFile, Writer};
 use vmscope_symbolizer::Trace;
 
 use crate::binaries::SessionBinaries;
+use crate::memory::MemoryOption;
 use crate::report::{open_recording, resolve_missing};
 
 /// Adds symbols of all sampled native code to the recording at `path`, from the files that its
-/// session opened. Memory does not grow with the recording's length.
+/// session opened. Memory does not grow with the recording's length, and stays below `memory`.
 ///
 /// # Errors
 /// Failure to read or extend the recording. It stays readable, with some or no symbols.
-pub fn embed_symbols(path: &Path, modules: &Modules) -> Result<()> {
-    let trace = Trace::read_places(&mut open_recording(path)?)?;
-    let symbols = resolve_missing(&trace, &SessionBinaries(modules));
+pub fn embed_symbols(path: &Path, modules: &Modules, memory: MemoryOption) -> Result<()> {
+    let mut reader = open_recording(path)?;
+    let max_memory = memory.max_for(reader.progress().1);
+    let trace = Trace::read_places(&mut reader, max_memory)?;
+    let symbols = resolve_missing(&trace, &SessionBinaries(modules), memory.max());
     let shown = path.display();
     let file = OpenOptions::new()
         .read(true)

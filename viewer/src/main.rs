@@ -17,6 +17,7 @@ mod embed;
 mod examples;
 mod export;
 mod generate;
+mod memory;
 mod pager;
 mod present;
 mod print;

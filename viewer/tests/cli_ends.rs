@@ -53,6 +53,22 @@ fn shows_the_shares(run: Run) -> Run {
         .prints("share-1")
 }
 
+/// Its own memory exceeds 1 MiB at once.
+#[test]
+fn a_recording_beyond_its_memory_ends_early_and_says_so() {
+    let Some(target) = target() else { return };
+    let folder = Folder::new();
+    let output = folder.file("out.vmscope");
+    let run = attach(&target, &output, &["--max-memory", "1M"]).end();
+    run.code(2)
+        .says("the recording ended early: vmscope reached its maximum memory (--max-memory)");
+    assert_eq!(reason(&trace(&output)), Some(EndReason::MemoryFull));
+    report(&output, &[])
+        .code(0)
+        .prints("the recording ends early")
+        .prints("record with a greater --max-memory");
+}
+
 #[test]
 fn killed_in_mid_recording_it_is_there_up_to_the_last_second() {
     let Some(target) = target() else { return };

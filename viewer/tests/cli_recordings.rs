@@ -8,6 +8,8 @@ use std::process::{Command, Stdio};
 
 use common::programs;
 use common::vmscope::{Folder, can_sample, command, report, run};
+use vmscope_records::recording::{RecordingFile, Writer};
+use vmscope_records::{Limit, LimitKind, Record, TimeNs};
 
 /// A whole recording of known_shares; `None` where there can't be one.
 fn recording(folder: &Folder) -> Option<PathBuf> {
@@ -138,6 +140,40 @@ fn a_recording_with_flipped_bits_never_passes_for_whole() {
         run.check(differs, &format!("byte {at} was flipped and nothing said"))
             .prints("Accuracy:");
     }
+}
+
+/// The whole recording, then 20,000 limits.
+#[test]
+fn beyond_its_memory_a_recording_is_read_in_part() {
+    let folder = Folder::new();
+    let Some(whole) = recording(&folder) else {
+        return;
+    };
+    let mut file = std::fs::OpenOptions::new();
+    let file = file.read(true).write(true).open(&whole).expect("a file");
+    let store = RecordingFile::append_to(file).expect("a recording");
+    let mut writer = Writer::resume(store);
+    for time in 0..20_000 {
+        let limit = Record::Limit(Limit {
+            time: TimeNs(time),
+            kind: LimitKind::Other,
+            text: "too much".to_owned(),
+            remedy: String::new(),
+        });
+        writer.put(limit).expect("a writable file");
+    }
+    let store = writer.close().expect("a recording");
+    store.finish().expect("a file");
+    let run = report(&whole, &["--max-memory=4M"]).code(0);
+    run.prints("were not read, or in part: they need more than 4 MB of memory")
+        .prints("report with a greater --max-memory")
+        .prints("share_a");
+    let run = report(&whole, &[]).code(0);
+    let is_whole = !run.stdout.contains("were not read");
+    run.check(is_whole, "64 MiB are enough");
+    report(&whole, &["--max-memory=4"])
+        .code(2)
+        .says("at least 1M");
 }
 
 #[test]

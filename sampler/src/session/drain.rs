@@ -76,6 +76,9 @@ impl Drain {
         events.extend(overrun.told_of_dropped());
         let detail = match (&failure, &finished) {
             (Some(error), _) | (None, Err(error)) => error.to_string(),
+            (None, Ok(())) if reason == EndReason::MemoryFull => {
+                "vmscope reached its maximum memory".to_owned()
+            }
             (None, Ok(())) => String::new(),
         };
         // Sampling has stopped, so blocking is harmless.

@@ -7,6 +7,7 @@ use std::io::Cursor;
 use vmscope_records::TimeNs;
 use vmscope_records::recording::Reader;
 use vmscope_symbolizer::compilers::Compilers;
+use vmscope_symbolizer::trace::memory_for;
 use vmscope_symbolizer::{Filter, Stop, Summary, Trace, profile_of};
 
 /// The polynomial of the format's checksums (CRC-32 of IEEE 802.3), bit by bit: the
@@ -47,6 +48,8 @@ fuzz_target!(|bytes: &[u8]| {
     let Ok(trace) = Trace::read(&mut reader) else {
         return;
     };
+    // A pass ends at the first record or chain beyond its memory.
+    assert!(trace.memory() <= memory_for(bytes.len() as u64) + (32 << 20));
     let samples = trace.samples.times.len() as u64;
     let middle = trace.samples.times.get(trace.samples.times.len() / 2).copied();
     let profile = profile_of(trace, Vec::new(), true);

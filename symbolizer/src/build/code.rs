@@ -117,7 +117,7 @@ impl Builder<'_> {
         } else {
             self.inlined_entry(constituent, &frame.name, innermost.method)
         };
-        let via = outer.iter().map(|frame| self.frame(frame)).collect();
+        let via = self.frames(outer, |builder, frame| builder.frame(frame));
         let from = frame.bytecode;
         self.put_site(Site {
             entry,

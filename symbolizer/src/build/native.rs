@@ -137,17 +137,15 @@ impl<'a> Builder<'a> {
             Some(piece) => piece.exactness,
             None => Exactness::MethodOnly,
         };
-        let last = frames.len().saturating_sub(1);
-        let mut chain: Vec<Frame> = Vec::with_capacity(frames.len());
-        for (depth, frame) in frames.iter().enumerate() {
-            chain.push(self.native_frame(frame, (depth == last).then_some(own_name), own_name));
-        }
-        let mut chain = chain.into_iter();
-        let frame = match chain.next() {
-            Some(frame) => frame,
-            None => frame_named(self.text(own_name)),
+        let outermost = frames.last();
+        let named = |builder: &mut Self, frame: &NativeFrame| {
+            let is_outermost = outermost.is_some_and(|last| std::ptr::eq(last, frame));
+            builder.native_frame(frame, is_outermost.then_some(own_name), own_name)
         };
-        let via: Vec<Frame> = chain.collect();
+        let (frame, via) = match frames.split_first() {
+            Some((innermost, outer)) => (named(self, innermost), self.frames(outer, named)),
+            None => (frame_named(self.text(own_name)), Vec::new()),
+        };
         let (name, source) = if self.names.inlined && !via.is_empty() {
             (&*frame.name, SymbolSource::DebugInfo)
         } else {

@@ -90,7 +90,7 @@ impl Live {
                     }
                     trace.take(record, &mut changes);
                 }
-                other => trace.take(other, &mut changes),
+                other => _ = trace.take(other, &mut changes),
             }
         }
         trace.update_threads(updates, &mut changes);

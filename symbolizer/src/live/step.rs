@@ -33,7 +33,8 @@ impl Live {
         self.omitted.late_samples += late.count() as u64;
         let (changes, growing) = (&mut self.changes, &mut self.growing);
         self.placing.expect_more();
-        self.placing.place(trace, &samples, changes, growing);
+        // A live view has bounds of its own.
+        let _ = self.placing.place(trace, &samples, changes, growing);
         trace.samples.put_in_order_from(first);
         // Changes after the last sample, too.
         if let Some(last) = until.0.checked_sub(1) {

@@ -2,42 +2,61 @@
 
 use super::{TraceError, Watch, tell};
 use std::io::{Read, Seek};
+use std::ops::ControlFlow;
 use std::sync::mpsc::sync_channel;
 use std::thread;
 use vmscope_records::Content;
 use vmscope_records::recording::{Item, ReadError, Reader};
 
-/// The number of chunks decoded ahead: some tens of MiB at most.
-const CHUNKS: usize = 4;
+/// The number of parts decoded ahead.
+const PARTS: usize = 4;
 
-/// A decoded chunk.
+/// A part ends at this memory, in bytes: small records take a hundred times their bytes in the file.
+const PART_MEMORY: usize = 1 << 20;
+
+/// A decoded part of a chunk.
 struct Decoded {
     content: Content,
-    items: Vec<Item>,
-    /// The reader's progress after it.
+    /// The chunk's offset in the file.
+    offset: u64,
+    /// Items, each with its memory in bytes.
+    items: Vec<(Item, usize)>,
+    /// The reader's progress after the chunk.
     progress: (u64, u64),
 }
 
-/// Hands the items of all chunks with `wanted` content to `take`, in order, with their chunk's
-/// content.`pass` numbers the passes over the file.
+/// Hands the items of all chunks with `wanted` content to `take`, in order, each with its chunk's
+/// content and its memory in bytes. `pass` numbers the passes over the file. Where `take` breaks,
+/// the pass ends: returns the offset of that chunk, and the file's length.
 pub(super) fn each_item<R: Read + Seek + Send>(
     reader: &mut Reader<R>,
     wanted: Content,
     (pass, watch): (u64, Watch),
-    mut take: impl FnMut(Content, Item),
-) -> Result<(), TraceError> {
+    mut take: impl FnMut(Content, Item, usize) -> ControlFlow<()>,
+) -> Result<Option<(u64, u64)>, TraceError> {
     reader.rewind();
     thread::scope(|scope| {
-        let (sender, receiver) = sync_channel(CHUNKS);
+        let (sender, receiver) = sync_channel(PARTS);
         let decode = move || -> Result<(), ReadError> {
             while let Some(chunk) = reader.next_chunk(wanted)? {
-                let decoded = Decoded {
-                    content: chunk.content(),
-                    items: chunk.items().collect(),
-                    progress: reader.progress(),
-                };
-                if sender.send(decoded).is_err() {
-                    break;
+                let mut all = chunk.measured_items().peekable();
+                while all.peek().is_some() {
+                    let (mut items, mut sum) = (Vec::new(), 0);
+                    while sum < PART_MEMORY
+                        && let Some((item, memory)) = all.next()
+                    {
+                        items.push((item, memory));
+                        sum += memory;
+                    }
+                    let decoded = Decoded {
+                        content: chunk.content(),
+                        offset: chunk.offset(),
+                        items,
+                        progress: reader.progress(),
+                    };
+                    if sender.send(decoded).is_err() {
+                        return Ok(());
+                    }
                 }
             }
             Ok(())
@@ -49,12 +68,14 @@ pub(super) fn each_item<R: Read + Seek + Send>(
         // An early return drops the receiver, which ends the other thread.
         for decoded in receiver {
             tell(watch, pass, decoded.progress)?;
-            for item in decoded.items {
-                take(decoded.content, item);
+            for (item, memory) in decoded.items {
+                if take(decoded.content, item, memory).is_break() {
+                    return Ok(Some((decoded.offset, decoded.progress.1)));
+                }
             }
         }
         match thread.join() {
-            Ok(read) => Ok(read?),
+            Ok(read) => Ok(read.map(|()| None)?),
             Err(panic) => std::panic::resume_unwind(panic),
         }
     })

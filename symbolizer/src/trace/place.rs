@@ -11,12 +11,16 @@ use super::{ChainTree, Place, Trace, TraceError, Watch};
 use crate::zone::ZoneEvent;
 use std::io::{Read, Seek};
 use std::iter::Peekable;
+use std::ops::ControlFlow;
 use std::vec::IntoIter;
 use vmscope_records::recording::{Item, Reader};
 use vmscope_records::{
     Avma, CallChain, Content, CpuMode, Limit, LimitKind, ProcessKey, Sample, ThreadKey, ThreadRole,
     TimeNs,
 };
+
+/// The most callers of a sample, in the kernel and in the program: the engine's greatest depth.
+const MAX_CALLERS: usize = u16::MAX as usize;
 
 /// The number of samples whose addresses are prefetched together.
 const WARM: usize = 64;
@@ -39,7 +43,11 @@ impl Trace {
         if let Some(end) = self.end.as_ref().filter(|_| self.keep_samples) {
             // A sample takes a byte at least, whatever the recording claims.
             let (_, bytes) = reader.progress();
-            let count = usize::try_from(end.samples.min(bytes)).unwrap_or(0);
+            let count = end
+                .samples
+                .min(bytes)
+                .min(self.max_memory / size_of::<u64>() as u64);
+            let count = usize::try_from(count).unwrap_or(0);
             self.samples.expect(count);
         }
         let (mut mappings, mut number) = (0, changes.len() as u64);
@@ -47,7 +55,7 @@ impl Trace {
             true => Content(Content::SAMPLES.0 | Content::STATE.0),
             false => Content::SAMPLES,
         };
-        each_item(reader, wanted, (1, watch), |content, item| {
+        let unread = each_item(reader, wanted, (1, watch), |content, item, _| {
             // The first pass counted the items of mixed chunks.
             let first_seen = u64::from(content == Content::SAMPLES);
             let batch = match item {
@@ -62,22 +70,28 @@ impl Trace {
                             placing.expect_more();
                         }
                     }
-                    return;
+                    return match self.is_full_of(&changes) {
+                        true => ControlFlow::Break(()),
+                        false => ControlFlow::Continue(()),
+                    };
                 }
                 Item::Unknown(_) => {
                     self.unknown_records += first_seen;
-                    return;
+                    return ControlFlow::Continue(());
                 }
                 Item::Malformed(..) => {
                     self.malformed_records += first_seen;
-                    return;
+                    return ControlFlow::Continue(());
                 }
             };
             if self.keep_samples {
                 self.samples.reserve(batch.len());
             }
-            placing.place(self, &batch, &mut changes, &mut zone_events);
+            placing.place(self, &batch, &mut changes, &mut zone_events)
         })?;
+        if let Some((offset, length)) = unread {
+            self.note_unread(offset, length);
+        }
         self.tell_disinherited(placing.world.disinherited(), placing.latest);
         self.places = placing.world.into_places();
         Ok(())
@@ -152,12 +166,15 @@ impl Trace {
         (process, role): (ProcessKey, ThreadRole),
         now: &mut World,
     ) -> u32 {
-        self.samples.truncated_chains += u64::from(chain.truncated);
+        let user = chain.user.get(..MAX_CALLERS).unwrap_or(&chain.user);
+        let kernel = chain.kernel.get(..MAX_CALLERS).unwrap_or(&chain.kernel);
+        let is_cut = user.len() < chain.user.len() || kernel.len() < chain.kernel.len();
+        self.samples.truncated_chains += u64::from(chain.truncated || is_cut);
         let mut node = ChainTree::NONE;
         let mut is_broken = false;
         // From the outermost inwards. A return address belongs to the call before it;
         // the user pc below a kernel sample is no return address.
-        for (depth, address) in chain.user.iter().enumerate().rev() {
+        for (depth, address) in user.iter().enumerate().rev() {
             let is_pc = depth == 0 && mode == CpuMode::Kernel;
             let call = if is_pc {
                 *address
@@ -175,7 +192,7 @@ impl Trace {
             };
         }
         self.samples.broken_chains += u64::from(is_broken);
-        for address in chain.kernel.iter().rev() {
+        for address in kernel.iter().rev() {
             let call = Avma(address.0.saturating_sub(1));
             let place = now.place(process, call, CpuMode::Kernel);
             node = self.chains.child(node, place);
@@ -233,14 +250,14 @@ impl Placing {
         }
     }
 
-    /// Places samples and adds them to the trace.
+    /// Places samples and adds them to the trace; breaks where its memory is full.
     pub fn place(
         &mut self,
         trace: &mut Trace,
         samples: &[Sample],
         changes: &mut impl Upcoming<Change>,
         events: &mut impl Upcoming<ZoneEvent>,
-    ) {
+    ) -> ControlFlow<()> {
         // Its role may be new.
         self.last.key = None;
         for part in samples.chunks(WARM) {
@@ -251,8 +268,15 @@ impl Placing {
                 self.latest = self.latest.max(sample.time);
                 self.advance(trace, sample.time, changes, events);
                 trace.place_sample(sample, &mut self.world, &mut self.last);
+                if sample.detail.is_some() && trace.is_full(&self.world) {
+                    return ControlFlow::Break(());
+                }
+            }
+            if trace.is_full(&self.world) {
+                return ControlFlow::Break(());
             }
         }
+        ControlFlow::Continue(())
     }
 
     /// Applies all changes up to and including `time`.

@@ -6,6 +6,7 @@ use crate::space::is_shared_memory;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use std::io::{Read, Seek};
+use std::ops::ControlFlow;
 use vmscope_records::recording::{Item, Reader};
 use vmscope_records::{
     Compilation, Content, InterpreterRules, Mapping, Process, ProcessKey, Record, RegionRules,
@@ -39,7 +40,11 @@ pub(crate) enum Change {
 impl Change {
     pub(crate) fn of_mapping(record: Record) -> Option<(TimeNs, Self)> {
         match record {
-            Record::Mapping(mapping) => Some((mapping.time, Change::Map(mapping))),
+            Record::Mapping(mut mapping) => {
+                // Modules have the names; a name may take megabytes.
+                mapping.name = String::new();
+                Some((mapping.time, Change::Map(mapping)))
+            }
             Record::Unmapping(unmapping) => Some((unmapping.time, Change::Unmap(unmapping))),
             _ => None,
         }
@@ -58,20 +63,40 @@ impl Trace {
         let mut mappings = 0;
         let mut updates = Vec::new();
         let wanted = Content(!Content::SAMPLES.0);
-        each_item(reader, wanted, (0, watch), |_, item| match item {
-            Item::Record(Record::ThreadUpdate(update)) => updates.push(update),
-            Item::Record(record @ (Record::Mapping(_) | Record::Unmapping(_))) => {
-                mappings += 1;
-                self.note_extent(&record);
-                if mappings <= MAX_MAPPINGS {
-                    changes.extend(Change::of_mapping(record));
+        let unread = each_item(reader, wanted, (0, watch), |_, item, memory| {
+            let is_kept = match item {
+                Item::Record(Record::ThreadUpdate(update)) => {
+                    updates.push(update);
+                    true
                 }
+                Item::Record(record @ (Record::Mapping(_) | Record::Unmapping(_))) => {
+                    mappings += 1;
+                    self.note_extent(&record);
+                    if mappings <= MAX_MAPPINGS {
+                        changes.extend(Change::of_mapping(record));
+                    }
+                    mappings <= MAX_MAPPINGS
+                }
+                Item::Record(record) => self.take(record, &mut changes),
+                Item::Samples(_) => false,
+                Item::Unknown(_) => {
+                    self.unknown_records += 1;
+                    false
+                }
+                Item::Malformed(..) => {
+                    self.malformed_records += 1;
+                    false
+                }
+            };
+            self.state_memory += if is_kept { memory as u64 } else { 0 };
+            match self.is_state_full() {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
             }
-            Item::Record(record) => self.take(record, &mut changes),
-            Item::Samples(_) => {}
-            Item::Unknown(_) => self.unknown_records += 1,
-            Item::Malformed(..) => self.malformed_records += 1,
         })?;
+        if let Some((offset, length)) = unread {
+            self.note_unread(offset, length);
+        }
         self.update_threads(updates, &mut changes);
         for thread in &mut self.threads {
             thread.cpu.sort_by_key(|cpu| cpu.time);
@@ -83,7 +108,8 @@ impl Trace {
         Ok((changes.collect(), mappings > MAX_MAPPINGS))
     }
 
-    pub(crate) fn take(&mut self, record: Record, changes: &mut Vec<(TimeNs, Change)>) {
+    /// Returns whether the record is kept.
+    pub(crate) fn take(&mut self, record: Record, changes: &mut Vec<(TimeNs, Change)>) -> bool {
         match record {
             Record::Session(session) => self.session = Some(*session),
             Record::Limit(limit) => self.limits.push(limit),
@@ -102,7 +128,6 @@ impl Trace {
                 self.thread_slot(key).thread = thread;
             }
             Record::ThreadCpu(cpu) if self.keep_samples => self.thread_slot(cpu.key).cpu.push(cpu),
-            Record::ThreadCpu(_) => {}
             Record::ThreadEnd(end) => {
                 let key = end.key;
                 self.thread_slot(key).end = Some(end);
@@ -142,8 +167,9 @@ impl Trace {
             Record::Mark(mark) => self.marks.push(mark),
             Record::End(end) => self.end = Some(end),
             // Lifetimes have their own reader; samples come in the second pass.
-            _ => {}
+            _ => return false,
         }
+        true
     }
 
     fn note_extent(&mut self, record: &Record) {

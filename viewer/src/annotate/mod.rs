@@ -6,6 +6,7 @@ pub(crate) mod limits;
 pub(crate) mod source;
 mod text;
 
+use crate::memory::MemoryOption;
 use crate::present::numbers::count;
 use crate::print::{ListError, Printer};
 use crate::record::DEFAULT_OUTPUT;
@@ -38,6 +39,8 @@ pub struct AnnotateArgs {
     json: bool,
     #[command(flatten)]
     narrow: NarrowOptions,
+    #[command(flatten)]
+    memory: MemoryOption,
     /// Only samples before this second of the recording
     #[arg(long, visible_alias = "until", value_name = "SECS", value_parser = seconds,
           allow_negative_numbers = true)]
@@ -86,7 +89,7 @@ fn is_recording(argument: &str) -> bool {
 /// write.
 pub fn run(args: &AnnotateArgs, out: &mut Printer<'_>) -> Result<()> {
     let (path, wanted) = args.chosen();
-    let profile = load_profile(&path, false)?;
+    let profile = load_profile(&path, false, args.memory)?;
     let filter: Filter = args.narrow.filter(&profile, args.to)?;
     let all = candidates(&profile, &filter);
     let subject = match choose(&profile, &all, wanted) {

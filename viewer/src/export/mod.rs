@@ -19,6 +19,7 @@ use vmscope_records::Session;
 use vmscope_symbolizer::trace::Place;
 use vmscope_symbolizer::{Filter, Profile, Summary};
 
+use crate::memory::MemoryOption;
 use crate::present::numbers::{count, some};
 use crate::print::{Printer, say};
 use crate::queries::truth::truth_of;
@@ -50,6 +51,8 @@ pub struct ExportArgs {
     no_inline: bool,
     #[command(flatten)]
     narrow: NarrowOptions,
+    #[command(flatten)]
+    memory: MemoryOption,
     /// Only samples before this second of the recording
     #[arg(long, value_name = "SECS", value_parser = seconds, allow_negative_numbers = true)]
     until: Option<f64>,
@@ -102,7 +105,7 @@ pub fn run(args: &ExportArgs, out: &mut Printer<'_>) -> Result<()> {
     let output = Output::choose(args.output.as_deref(), &args.file, args.to);
     // Early: loading may take seconds.
     output.check(args.force)?;
-    let profile = load_profile(&args.file, false)?;
+    let profile = load_profile(&args.file, false, args.memory)?;
     let filter = args.narrow.filter(&profile, args.until)?;
     let summary = Summary::with_errors(&profile, &filter);
     if summary.total == 0 {

@@ -176,7 +176,7 @@ fn how_it_ended(profile: &Profile, lines: &mut Vec<TruthLine>) {
     let at = |time: TimeNs| format!("{:.1} s", time.since(start).as_secs_f64());
     match &trace.end {
         // The recording continues.
-        None if profile.omitted.is_some() => {}
+        None if profile.omitted.is_some() || trace.unread.is_some() => {}
         None => lines.push(TruthLine::new(
             None,
             format!(
@@ -185,15 +185,32 @@ fn how_it_ended(profile: &Profile, lines: &mut Vec<TruthLine>) {
             ),
             "",
         )),
-        Some(end) if matches!(end.reason, EndReason::WriteFailed | EndReason::EngineFailed) => {
+        Some(end) if end.reason.is_early() => {
             let text = format!(
                 "the recording ends early, after {}: {}",
                 at(end.time),
                 end.detail
             );
-            lines.push(TruthLine::new(None, text, ""));
+            let remedy = match end.reason {
+                EndReason::MemoryFull => "record with a greater --max-memory",
+                _ => "",
+            };
+            lines.push(TruthLine::new(None, text, remedy));
         }
         Some(_) => {}
+    }
+    if let Some(unread) = trace.unread {
+        let (bytes, of) = (count(unread.bytes), count(unread.offset + unread.bytes));
+        let text = format!(
+            "the last {bytes} of {of} bytes of the recording were not read, or in part: they need \
+             more than {} MB of memory",
+            count(unread.max_memory >> 20)
+        );
+        lines.push(TruthLine::new(
+            None,
+            text,
+            "report with a greater --max-memory",
+        ));
     }
     for Damage {
         offset,

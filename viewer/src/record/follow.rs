@@ -11,6 +11,7 @@ use vmscope_sampler::session::{Outcome, Session};
 use super::live_line::{LiveLine, bytes};
 use super::options::RecordOptions;
 use crate::embed::embed_symbols;
+use crate::memory::own_bytes;
 use crate::print::{Printer, say};
 use crate::report;
 use crate::signals::Signals;
@@ -37,9 +38,13 @@ pub(super) fn follow(
 ) -> Result<Followed> {
     let mut line = LiveLine::new(!options.quiet);
     let mut copies = 0;
+    let max_memory = options.report.memory.max();
     while !session.progress().is_done() {
         if signals.end_asked() {
             session.stop(EndReason::Interrupted);
+        }
+        if own_bytes() > max_memory {
+            session.stop(EndReason::MemoryFull);
         }
         if signals.take_save() {
             copies += 1;
@@ -108,7 +113,11 @@ fn finish(
     if let Some(failure) = &outcome.failure {
         say(&format!("the recording ended early: {failure}"));
     }
-    if let Err(error) = embed_symbols(path, &outcome.modules) {
+    if outcome.reason == EndReason::MemoryFull {
+        say("the recording ended early: vmscope reached its maximum memory (--max-memory)");
+        complete = false;
+    }
+    if let Err(error) = embed_symbols(path, &outcome.modules, options.report.memory) {
         say(&format!("the recording has no symbols: {error:#}"));
         complete = false;
     }
@@ -140,7 +149,7 @@ fn save_copy(session: &Session, options: &RecordOptions, number: u32, line: &mut
     let path = numbered(&options.output, number);
     match session.save_copy(&path) {
         Ok(saved) => {
-            let embedded = embed_symbols(&path, &saved.modules);
+            let embedded = embed_symbols(&path, &saved.modules, options.report.memory);
             let note = embedded
                 .err()
                 .map_or_else(String::new, |error| format!(" ({error:#})"));

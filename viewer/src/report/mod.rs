@@ -16,6 +16,7 @@ mod vm;
 pub use options::{NarrowOptions, ReportOptions, beginning, percent, seconds};
 
 use crate::binaries::DiskBinaries;
+use crate::memory::{Bounded, MemoryOption};
 use crate::print::Printer;
 use anyhow::{Context, Result};
 use page::Page;
@@ -44,15 +45,22 @@ pub fn open_recording(path: &Path) -> Result<Reader<BufReader<File>>> {
     Reader::open(BufReader::new(file)).with_context(|| format!("cannot read {shown}"))
 }
 
-/// Symbols of all sampled native code that the trace lacks.
-pub fn resolve_missing(trace: &Trace, binaries: &dyn Binaries) -> Vec<Symbols> {
+/// Symbols of all sampled native code that the trace lacks, in at most `max_memory` bytes.
+pub fn resolve_missing(trace: &Trace, binaries: &dyn Binaries, max_memory: u64) -> Vec<Symbols> {
+    let binaries = &Bounded {
+        binaries,
+        max_memory,
+    };
     let hits = Hits::missing_in(trace);
     let wanted: Vec<_> = hits
         .modules
         .iter()
         .map(|(module, offsets)| (module, offsets.as_slice()))
         .collect();
-    let mut symbols = resolve_all(&wanted, binaries, &ResolveOptions::default());
+    let mut options = ResolveOptions::default();
+    let one_of_all = max_memory / (2 * options.threads as u64).max(1);
+    options.debug_bytes_max = options.debug_bytes_max.min(one_of_all);
+    let mut symbols = resolve_all(&wanted, binaries, &options);
     if !hits.kernel.is_empty() {
         let kallsyms = binaries.kernel_symbols();
         symbols.push(resolve_kernel(&hits.kernel, kallsyms.as_deref()));
@@ -65,8 +73,8 @@ pub fn resolve_missing(trace: &Trace, binaries: &dyn Binaries) -> Vec<Symbols> {
 ///
 /// # Errors
 /// An unreadable recording.
-pub fn load_profile(path: &Path, inlined: bool) -> Result<Profile> {
-    load_profile_with(path, inlined, &mut |_| {})
+pub fn load_profile(path: &Path, inlined: bool, memory: MemoryOption) -> Result<Profile> {
+    load_profile_with(path, inlined, memory, &mut |_| {})
 }
 
 /// Stage of loading.
@@ -87,16 +95,18 @@ pub enum Loading {
 pub fn load_profile_with(
     path: &Path,
     inlined: bool,
+    memory: MemoryOption,
     watch: &mut dyn FnMut(Loading),
 ) -> Result<Profile> {
     let mut reader = open_recording(path)?;
-    let trace = Trace::read_with(&mut reader, &mut |progress| {
+    let max_memory = memory.max_for(reader.progress().1);
+    let trace = Trace::read_with(&mut reader, max_memory, &mut |progress| {
         watch(Loading::Reading(progress));
         ControlFlow::Continue(())
     });
     let trace = trace.with_context(|| format!("cannot read {}", path.display()))?;
     watch(Loading::Symbols);
-    let symbols = resolve_missing(&trace, &DiskBinaries);
+    let symbols = resolve_missing(&trace, &DiskBinaries, memory.max());
     let tell = &mut |making| watch(Loading::Making(making));
     Ok(profile_of_telling(trace, symbols, inlined, tell))
 }
@@ -106,7 +116,7 @@ pub fn load_profile_with(
 /// # Errors
 /// An unreadable recording, unknown threads or times, a failed write.
 pub fn run(path: &Path, options: &ReportOptions, out: &mut Printer<'_>) -> Result<()> {
-    let profile = load_profile(path, options.inlined)?;
+    let profile = load_profile(path, options.inlined, options.memory)?;
     let filter = options.narrow.filter(&profile, options.to)?;
     let summary = Summary::with_errors(&profile, &filter);
     let page = Page::new(&profile, &summary, &filter, options);

@@ -1,5 +1,6 @@
 //! Options of reports.
 
+use crate::memory::MemoryOption;
 use anyhow::{Result, bail};
 use clap::{Args, ColorChoice, ValueEnum};
 use rustc_hash::FxHashSet;
@@ -25,6 +26,8 @@ pub struct ReportOptions {
     pub color: ColorChoice,
     #[command(flatten)]
     pub narrow: NarrowOptions,
+    #[command(flatten)]
+    pub memory: MemoryOption,
     /// Only samples before this second of the recording
     #[arg(long, visible_alias = "until", value_name = "SECS", value_parser = seconds,
           allow_negative_numbers = true)]

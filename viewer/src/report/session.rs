@@ -180,7 +180,7 @@ pub(super) fn json(page: &Page<'_>) -> Result<Value> {
         "kernel": session.kernel,
         "wall_clock_unix_ns": session.wall_clock_unix_ns,
         "facts": facts,
-        "complete": trace.end.is_some(),
+        "complete": trace.end.is_some() && trace.unread.is_none(),
         "limits": limits.collect::<Vec<_>>(),
     });
     if narrowed_to(profile, page.filter, summary).is_some() {

@@ -8,6 +8,7 @@ use super::terminal;
 use super::theme::Theme;
 use crate::binaries::LiveBinaries;
 use crate::embed::embed_symbols;
+use crate::memory::{MemoryOption, own_bytes};
 use crate::present::numbers::count;
 use crate::present::text::harmless;
 use crate::print::say;
@@ -55,6 +56,8 @@ pub struct TopArgs {
     /// Count samples in inlined native functions for these functions, not for their callers
     #[arg(long)]
     inlined: bool,
+    #[command(flatten)]
+    memory: MemoryOption,
 }
 
 /// State of the session.
@@ -115,6 +118,7 @@ pub fn top(args: &TopArgs) -> Result<Ended> {
         state,
         complete_until: TimeNs(0),
         sender: looped.sender.clone(),
+        memory: args.memory,
         is_left: Arc::default(),
     };
     let is_left = Arc::clone(&follower.is_left);
@@ -138,7 +142,7 @@ pub fn top(args: &TopArgs) -> Result<Ended> {
     let (shared, sender) = (Arc::clone(&recording), looped.sender.clone());
     let output = args.output.clone();
     let shown = looped.run(&mut app, &signals, |order| {
-        carry_out(order, &shared, output.as_deref(), &sender)
+        carry_out(order, &shared, output.as_deref(), args.memory, &sender)
     });
     is_left.store(true, Ordering::Relaxed);
     if let Recording::On(session) = &*lock(&recording) {
@@ -174,6 +178,7 @@ fn carry_out(
     order: LiveOrder,
     recording: &Shared,
     output: Option<&Path>,
+    memory: MemoryOption,
     sender: &Sender<Event>,
 ) -> Event {
     match order {
@@ -199,7 +204,7 @@ fn carry_out(
             }
             let (recording, sender) = (Arc::clone(recording), sender.clone());
             std::thread::spawn(move || {
-                let saved = save(&recording, &path);
+                let saved = save(&recording, &path, memory);
                 // After quitting, the receiver is gone.
                 let _ = sender.send(Event::Saved(saved));
             });
@@ -209,13 +214,13 @@ fn carry_out(
 }
 
 /// Saves the samples in memory with symbols; returns the result as a sentence.
-fn save(recording: &Shared, path: &Path) -> Result<String, String> {
+fn save(recording: &Shared, path: &Path, memory: MemoryOption) -> Result<String, String> {
     let saved = match &mut *lock(recording) {
         Recording::On(session) => session
             .save_copy(path)
             .map_err(anyhow::Error::from)
             .and_then(|saved| {
-                embed_symbols(path, &saved.modules)?;
+                embed_symbols(path, &saved.modules, memory)?;
                 Ok(saved.written)
             }),
         Recording::Over(outcome) => match &mut outcome.kept {
@@ -223,7 +228,7 @@ fn save(recording: &Shared, path: &Path) -> Result<String, String> {
                 .save(path)
                 .map_err(anyhow::Error::from)
                 .and_then(|written| {
-                    embed_symbols(path, &outcome.modules)?;
+                    embed_symbols(path, &outcome.modules, memory)?;
                     Ok(written)
                 }),
             None => Err(anyhow::anyhow!("no samples are kept")),
@@ -248,6 +253,7 @@ struct Follower {
     state: LiveState,
     complete_until: TimeNs,
     sender: Sender<Event>,
+    memory: MemoryOption,
     /// Set when the user quits.
     is_left: Arc<AtomicBool>,
 }
@@ -257,6 +263,7 @@ impl Follower {
     fn follow(mut self, tapped: Tap, recording: &Shared, output: Option<&Path>) -> String {
         let mut next = Instant::now() + EVERY;
         let mut is_open = false;
+        let max_memory = self.memory.max();
         while !self.is_left.load(Ordering::Relaxed) {
             let wait = next.saturating_duration_since(Instant::now());
             // Reads batches a few times per second, not at every arrival.
@@ -270,13 +277,18 @@ impl Follower {
                 self.live.settle(self.complete_until, &self.files);
                 self.tell(&mut is_open);
             }
+            if own_bytes() > max_memory
+                && let Recording::On(session) = &*lock(recording)
+            {
+                session.stop(EndReason::MemoryFull);
+            }
         }
         // The session must not fill an unread channel.
         drop(tapped);
         if !self.is_left.load(Ordering::Relaxed) {
             self.live.finish(&self.files);
         }
-        let (over, said) = end(recording, output);
+        let (over, said) = end(recording, output, self.memory);
         self.state.ended = said.clone();
         *lock(recording) = over;
         self.tell(&mut is_open);
@@ -310,7 +322,7 @@ impl Follower {
 }
 
 /// Ends the session and embeds symbols in its recording; returns the result with a sentence.
-fn end(recording: &Shared, output: Option<&Path>) -> (Recording, String) {
+fn end(recording: &Shared, output: Option<&Path>, memory: MemoryOption) -> (Recording, String) {
     let session = match std::mem::replace(&mut *lock(recording), Recording::Gone) {
         Recording::On(session) => session,
         other => return (other, String::new()),
@@ -321,6 +333,7 @@ fn end(recording: &Shared, output: Option<&Path>) -> (Recording, String) {
                 (Some(failure), _) => format!("sampling ended early: {failure}"),
                 (None, EndReason::TargetExited) => "the process has exited".to_owned(),
                 (None, EndReason::DurationOver) => "the --duration is over".to_owned(),
+                (None, EndReason::MemoryFull) => "--max-memory is reached".to_owned(),
                 (None, _) => "sampling has ended".to_owned(),
             };
             let mut said = format!("{why}; {} samples", count(outcome.written.samples));
@@ -329,7 +342,7 @@ fn end(recording: &Shared, output: Option<&Path>) -> (Recording, String) {
                 said.push_str(&format!(", without the last {unseen} on the screen"));
             }
             if let Some(output) = output
-                && let Err(error) = embed_symbols(output, &outcome.modules)
+                && let Err(error) = embed_symbols(output, &outcome.modules, memory)
             {
                 said.push_str(&format!("; the recording has no symbols: {error:#}"));
             }

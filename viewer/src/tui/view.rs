@@ -5,6 +5,7 @@ use super::event::Event;
 use super::run::{Loop, message_of};
 use super::terminal;
 use super::theme::Theme;
+use crate::memory::MemoryOption;
 use crate::record::DEFAULT_OUTPUT;
 use crate::report::load_profile_with;
 use crate::signals::Signals;
@@ -26,6 +27,8 @@ pub struct ViewArgs {
     /// Read source files from this folder only (may be repeated)
     #[arg(long, value_name = "DIR")]
     source: Vec<PathBuf>,
+    #[command(flatten)]
+    memory: MemoryOption,
 }
 
 /// Shows a recording until the user quits.
@@ -45,13 +48,13 @@ pub fn view(args: &ViewArgs) -> Result<()> {
     looped.sources.clone_from(&args.source);
     let (model, sender) = (Arc::clone(&looped.model), looped.sender.clone());
     let opening = Arc::clone(&looped.opening);
-    let (file, inlined) = (args.file.clone(), args.inlined);
+    let (file, inlined, memory) = (args.file.clone(), args.inlined, args.memory);
     std::thread::spawn(move || {
         let mut watch = |loading| {
             *opening.lock().unwrap_or_else(PoisonError::into_inner) = Some(loading);
         };
         let loaded = catch_unwind(AssertUnwindSafe(|| {
-            load_profile_with(&file, inlined, &mut watch)
+            load_profile_with(&file, inlined, memory, &mut watch)
         }));
         let event = match loaded {
             Ok(Ok(profile)) => {

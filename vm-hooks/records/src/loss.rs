@@ -71,8 +71,19 @@ pub enum EndReason {
     Saved,
     /// The engine failed.
     EngineFailed,
+    /// The recorder used up its memory.
+    MemoryFull,
     /// Another reason.
     Other,
+}
+
+impl EndReason {
+    /// Whether a failure ended the recording; [`RecordingEnd::detail`] tells it.
+    #[must_use]
+    pub const fn is_early(self) -> bool {
+        use EndReason::{EngineFailed, MemoryFull, WriteFailed};
+        matches!(self, WriteFailed | EngineFailed | MemoryFull)
+    }
 }
 
 /// Last record of a complete recording. Its absence means a killed recorder.

@@ -48,10 +48,15 @@ macro_rules! kinds {
                 }
             }
 
-            /// Decodes a message of kind number `kind`; `None` for unknown kinds.
-            pub(crate) fn decode(kind: u32, bytes: &[u8]) -> Option<Result<Record, WireError>> {
+            /// Decodes a message of kind number `kind`, with its approximate memory in bytes; `None`
+            /// for unknown kinds.
+            pub(crate) fn decode(
+                kind: u32,
+                bytes: &[u8],
+            ) -> Option<Result<(Record, usize), WireError>> {
                 Some(match kind {
-                    $($number => wire::decode::<messages::$kind, _>(bytes).map(Record::$kind),)+
+                    $($number => wire::decode::<messages::$kind, _>(bytes)
+                        .map(|(record, memory)| (Record::$kind(record), memory)),)+
                     _ => return None,
                 })
             }

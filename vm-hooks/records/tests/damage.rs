@@ -280,7 +280,7 @@ fn a_record_that_lies_about_its_length_ends_its_chunk_only() {
     assert_eq!(got.malformed[1].0, 21);
 }
 
-/// 4 MiB of empty nested messages, 200 bytes in the file, would take 335 MB decoded.
+/// 3 MiB of empty nested messages would take 250 MB decoded.
 #[test]
 fn millions_of_empty_parts_are_refused_before_they_take_memory() {
     let many = |field: u8, part: &[u8]| -> Vec<u8> {
@@ -308,8 +308,7 @@ fn millions_of_empty_parts_are_refused_before_they_take_memory() {
         (18, many(15, &[])),                      // Lifetime.buckets
     ];
     for (kind, message) in bombs {
-        let bytes = [file_header(1, 0), zstd_chunk(&frame(kind, &message))].concat();
-        assert!(bytes.len() < 2_000, "{}", bytes.len());
+        let bytes = [file_header(1, 0), plain_chunk(&frame(kind, &message))].concat();
         let got = read(&bytes).unwrap();
         assert_eq!(got.malformed, [(kind, WireError::TooManyParts)]);
     }
@@ -325,11 +324,96 @@ fn a_batch_of_more_samples_than_any_may_have_is_refused() {
         out
     };
     let message = [column(2), column(3), column(4)].concat();
-    let bytes = [file_header(1, 0), zstd_chunk(&frame(11, &message))].concat();
+    let bytes = [file_header(1, 0), plain_chunk(&frame(11, &message))].concat();
     assert_eq!(
         read(&bytes).unwrap().malformed,
         [(11, WireError::TooManyParts)]
     );
+}
+
+/// 90 kB of such chunks would take gigabytes.
+#[test]
+fn chunks_that_inflate_a_thousand_times_are_damage() {
+    let payloads = [
+        frame(2, &[]).repeat(2 << 20),  // empty limits
+        frame(99, &vec![0; 4_000_000]), // of an unknown kind
+        frame(11, &[&[0x12, 0x10][..], &[0; 16]].concat()).repeat(200_000), // samples
+    ];
+    for payload in payloads {
+        let bomb = zstd_chunk(&payload);
+        assert!(bomb.len() < 2_000, "{}", bomb.len());
+        let chunks = [&bomb[..], &plain_chunk(&frame(4, &[0x08, 7]))].concat();
+        let got = read(&[file_header(1, 0), chunks.repeat(10)].concat()).unwrap();
+        assert_eq!([got.records.len(), got.malformed.len()], [10, 0]);
+        assert_eq!(got.unknown, 0);
+        assert_eq!(got.ending.damage_count, 10);
+        assert_eq!(got.ending.damaged_bytes, 10 * bomb.len() as u64);
+        assert!(got.ending.damages[0].why.contains("inflate"));
+    }
+}
+
+/// The writer keeps the bound that readers have.
+#[test]
+fn records_that_compress_a_thousand_times_are_written_and_read() {
+    let method = Record::Method(Box::new(Method {
+        bytecodes: vec![0; 1 << 20],
+        ..Method::default()
+    }));
+    let bytes = common::write(&[method.clone()], &[]);
+    let got = read(&bytes).unwrap();
+    assert_eq!(got.records[0], method);
+    assert_eq!(got.ending.damage_count, 0);
+}
+
+/// Bytes count once, numbers in lists with what they take in memory.
+#[test]
+fn the_memory_of_records_is_measured() {
+    let frames = ChainFrame {
+        method: MethodKey(1),
+        position: Position::Unknown,
+    };
+    let map = PcMap::Covers {
+        covers: Vec::new(),
+        chains: vec![vec![frames; 1 << 16]],
+    };
+    let constituent = Record::Constituent(Box::new(Constituent {
+        key: ConstituentKey(1),
+        process: ProcessKey(1),
+        since: TimeNs(0),
+        absent_at: None,
+        start: Avma(0),
+        end: Avma(1),
+        kind: ConstituentKind::Method,
+        tier: String::new(),
+        name: String::new(),
+        method: None,
+        cases: Vec::new(),
+        map,
+    }));
+    let method = Record::Method(Box::new(Method {
+        bytecodes: vec![0; 1 << 20],
+        ..Method::default()
+    }));
+    let limit = Record::Limit(Limit {
+        time: TimeNs(0),
+        kind: LimitKind::Other,
+        text: String::new(),
+        remedy: String::new(),
+    });
+    for (record, least, most) in [
+        (constituent, 1 << 20, 3 << 20),
+        (method, 1 << 20, 5 << 18),
+        (limit, size_of::<Record>(), 512),
+    ] {
+        let bytes = common::write(&[record], &[]);
+        let mut reader = Reader::open(Cursor::new(&bytes)).unwrap();
+        let chunk = reader.next_chunk(Content::STATE).unwrap().unwrap();
+        let (_, memory) = chunk.measured_items().next().unwrap();
+        assert!(
+            (least..=most).contains(&memory),
+            "{memory}: {least} to {most}"
+        );
+    }
 }
 
 /// A source that counts the bytes read from it.

@@ -78,6 +78,15 @@ pub(super) fn tell(profile: &Profile, summary: &Summary, lines: &mut Vec<TruthLi
         let line = TruthLine::new(Some(quality.without_method), text, "");
         lines.push(line.concerning(Concerns::Interpreter));
     }
+    let counted = profile.sites.iter().zip(&summary.sites);
+    let cut = counted
+        .filter(|(site, _)| site.is_cut())
+        .map(|(_, samples)| samples);
+    let cut: u64 = cut.sum();
+    if cut > 0 {
+        let text = "are inlined very deep: the middle of their inlined calls is left out";
+        lines.push(TruthLine::new(Some(cut), text, ""));
+    }
     let mut inexact =
         |quality: &Quality, of_code: Option<bool>, of: &str, limits: [&str; 2], remedy: &str| {
             let [approximate, method_only] = limits;

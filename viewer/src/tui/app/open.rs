@@ -3,7 +3,7 @@
 use super::{App, Stage};
 use crate::report::beginning;
 use crate::tui::live::LiveState;
-use vmscope_records::{DurationNs, EndReason, TimeNs};
+use vmscope_records::{DurationNs, TimeNs};
 use vmscope_symbolizer::Profile;
 
 impl App {
@@ -43,8 +43,9 @@ pub(super) fn banner(profile: &Profile, live: Option<&LiveState>) -> String {
         parts.push(format!("{places} skipped"));
     }
     match &trace.end {
+        _ if trace.unread.is_some() => parts.push("read in part: too large".to_owned()),
         None => parts.push("cut off before its end".to_owned()),
-        Some(end) if matches!(end.reason, EndReason::WriteFailed | EndReason::EngineFailed) => {
+        Some(end) if end.reason.is_early() => {
             parts.push(format!("ended early: {}", end.detail));
         }
         Some(_) => {}

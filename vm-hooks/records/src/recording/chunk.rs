@@ -1,6 +1,6 @@
 //! Payload of a chunk: records in sequence.
 
-use super::frame::{ChunkHeader, Codec};
+use super::frame::{self, ChunkHeader, Codec};
 use crate::record::SAMPLES_KIND;
 use crate::wire::{self, WireError};
 use crate::{Content, Record, Sample, TimeNs};
@@ -9,6 +9,7 @@ use crate::{Content, Record, Sample, TimeNs};
 #[derive(Clone, Debug)]
 pub struct Chunk {
     header: ChunkHeader,
+    offset: u64,
     payload: Vec<u8>,
 }
 
@@ -26,13 +27,20 @@ pub enum Item {
 }
 
 impl Chunk {
-    /// Decompresses and verifies a chunk.
-    pub(super) fn decode(header: ChunkHeader, stored: Vec<u8>) -> Result<Self, &'static str> {
+    /// Decompresses and verifies the chunk at `offset`.
+    pub(super) fn decode(
+        header: ChunkHeader,
+        offset: u64,
+        stored: Vec<u8>,
+    ) -> Result<Self, &'static str> {
         if crc32fast::hash(&stored) != header.payload_crc {
             return Err("a chunk does not match its checksum");
         }
         let payload = match header.codec {
             Codec::Plain => stored,
+            Codec::Zstd if header.raw_bytes > frame::max_raw_bytes(stored.len()) => {
+                return Err("a chunk would inflate too much");
+            }
             // The header bounds the output.
             Codec::Zstd => zstd::bulk::decompress(&stored, header.raw_bytes)
                 .map_err(|_| "a chunk cannot be decompressed")?,
@@ -43,7 +51,17 @@ impl Chunk {
         if payload.len() != header.raw_bytes {
             return Err("a chunk does not have its stated length");
         }
-        Ok(Chunk { header, payload })
+        Ok(Chunk {
+            header,
+            offset,
+            payload,
+        })
+    }
+
+    /// Offset of its header in the file.
+    #[must_use]
+    pub fn offset(&self) -> u64 {
+        self.offset
     }
 
     /// Kinds of its records.
@@ -67,6 +85,12 @@ impl Chunk {
     /// Records in order. Each has its own length, so that decoding continues after a malformed
     /// record; a malformed frame ends the chunk.
     pub fn items(&self) -> impl Iterator<Item = Item> + '_ {
+        self.measured_items().map(|(item, _)| item)
+    }
+
+    /// The same, each with the approximate memory in bytes that it takes, rather too much than too
+    /// little.
+    pub fn measured_items(&self) -> impl Iterator<Item = (Item, usize)> + '_ {
         let mut rest = self.payload.as_slice();
         std::iter::from_fn(move || {
             if rest.is_empty() {
@@ -74,20 +98,18 @@ impl Chunk {
             }
             let Some((kind, body)) = take_frame(&mut rest) else {
                 rest = &[];
-                return Some(Item::Malformed(0, WireError::Malformed));
+                let malformed = Item::Malformed(0, WireError::Malformed);
+                return Some((malformed, size_of::<Item>()));
             };
-            Some(if kind == SAMPLES_KIND {
-                match wire::decode_samples(body) {
-                    Ok(samples) => Item::Samples(samples),
-                    Err(error) => Item::Malformed(kind, error),
-                }
+            let item = if kind == SAMPLES_KIND {
+                wire::decode_samples(body).map(|(samples, memory)| (Item::Samples(samples), memory))
             } else {
                 match Record::decode(kind, body) {
-                    Some(Ok(record)) => Item::Record(record),
-                    Some(Err(error)) => Item::Malformed(kind, error),
-                    None => Item::Unknown(kind),
+                    Some(decoded) => decoded.map(|(record, memory)| (Item::Record(record), memory)),
+                    None => Ok((Item::Unknown(kind), size_of::<Item>())),
                 }
-            })
+            };
+            Some(item.unwrap_or_else(|error| (Item::Malformed(kind, error), size_of::<Item>())))
         })
     }
 }

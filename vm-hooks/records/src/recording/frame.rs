@@ -22,6 +22,13 @@ pub(super) const CHUNK_HEADER_BYTES: usize = 48;
 /// exceeds a second of samples without stacks.
 pub const MAX_RAW_BYTES: usize = 4 << 20;
 
+/// Maximum size of a payload before compression, for its size in the file: 4 KiB, and 256 times as
+/// much. Recordings have up to 5 times, deep recursion with call chains some 30 times. Of a payload
+/// that zstd makes smaller, the writer stores the plain bytes.
+pub(super) fn max_raw_bytes(stored_bytes: usize) -> usize {
+    stored_bytes.saturating_mul(256).saturating_add(4096)
+}
+
 /// Compression of a payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Codec {

@@ -214,7 +214,12 @@ impl Gathering {
         let records = std::mem::take(&mut self.records);
         let raw_bytes = payload.len();
         let (codec, stored) = match zstd::bulk::compress(&payload, ZSTD_LEVEL) {
-            Ok(compressed) if compressed.len() < raw_bytes => (Codec::Zstd, compressed),
+            Ok(compressed)
+                if compressed.len() < raw_bytes
+                    && raw_bytes <= frame::max_raw_bytes(compressed.len()) =>
+            {
+                (Codec::Zstd, compressed)
+            }
             _ => (Codec::Plain, payload),
         };
         let header = ChunkHeader {

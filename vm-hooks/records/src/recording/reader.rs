@@ -206,7 +206,7 @@ impl<R: Read + Seek> Reader<R> {
             }
             let mut payload = vec![0; header.stored_bytes];
             self.read_at(body, &mut payload)?;
-            match Chunk::decode(header, payload) {
+            match Chunk::decode(header, at, payload) {
                 Ok(chunk) => {
                     self.ending.last_time = self.ending.last_time.max(header.to);
                     return Ok(Some(chunk));

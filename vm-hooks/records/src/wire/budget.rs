@@ -18,8 +18,20 @@ const BASE: usize = MESSAGE << 14;
 /// Bytes per unit: a nested message needs 8 of them, a text 2.
 const BYTES_PER_UNIT: usize = 2;
 
-/// Units left.
-pub(crate) struct Budget(usize);
+/// Maximum memory of a number in a list, in bytes per byte of the message.
+const MEMORY_PER_BYTE: usize = 8;
+
+/// Maximum memory of a nested message, without its lists and texts, in bytes.
+const MESSAGE_MEMORY: usize = 160;
+
+/// Memory of a record by itself, with its places in maps and lists, in bytes.
+const RECORD_MEMORY: usize = 256;
+
+/// Units left, and the memory of the decoded record.
+pub(crate) struct Budget {
+    units: usize,
+    memory: usize,
+}
 
 /// A message whose parts are countable before decoding.
 pub(crate) trait Parts {
@@ -28,25 +40,39 @@ pub(crate) trait Parts {
 }
 
 impl Budget {
-    pub(super) fn text(&mut self) -> Result<(), WireError> {
+    /// A text of a list.
+    pub(super) fn text(&mut self, text: &[u8]) -> Result<(), WireError> {
+        self.memory += size_of::<String>();
+        self.bytes(text);
         self.take(1)
     }
 
+    /// A text, or bytes: they take no more memory than in the message.
+    pub(super) fn bytes(&mut self, bytes: &[u8]) {
+        let less = (MEMORY_PER_BYTE - 1) * bytes.len();
+        self.memory = self.memory.saturating_sub(less);
+    }
+
     pub(super) fn message(&mut self) -> Result<(), WireError> {
+        self.memory += MESSAGE_MEMORY;
         self.take(MESSAGE)
     }
 
     fn take(&mut self, cost: usize) -> Result<(), WireError> {
-        self.0 = self.0.checked_sub(cost).ok_or(WireError::TooManyParts)?;
+        self.units = (self.units.checked_sub(cost)).ok_or(WireError::TooManyParts)?;
         Ok(())
     }
 }
 
-/// Decodes a message unless it has too many parts for its size.
-pub(super) fn decode<M: Message + Default + Parts>(bytes: &[u8]) -> Result<M, WireError> {
-    let mut budget = Budget(BASE + bytes.len() / BYTES_PER_UNIT);
+/// Decodes a message unless it has too many parts for its size. Also returns the approximate memory
+/// of the record in bytes, rather too much than too little.
+pub(super) fn decode<M: Message + Default + Parts>(bytes: &[u8]) -> Result<(M, usize), WireError> {
+    let mut budget = Budget {
+        units: BASE + bytes.len() / BYTES_PER_UNIT,
+        memory: RECORD_MEMORY + MEMORY_PER_BYTE * bytes.len(),
+    };
     M::spend(bytes, &mut budget)?;
-    Ok(M::decode(bytes)?)
+    Ok((M::decode(bytes)?, budget.memory))
 }
 
 /// Calls `part` with number and bytes of each length-delimited field.

@@ -63,7 +63,7 @@ codes! {
     } else Other;
     EndReason {
         Other = 0, TargetExited = 1, Interrupted = 2, DurationOver = 3, WriteFailed = 4,
-        Saved = 5, EngineFailed = 6,
+        Saved = 5, EngineFailed = 6, MemoryFull = 7,
     } else Other;
     SymbolSource {
         None = 0, SymbolTable = 1, DynamicSymbols = 2, MiniDebugInfo = 3, Plt = 4,

@@ -41,7 +41,15 @@ macro_rules! messages {
             }
         }
     };
-    (@spend [repeated text] $part:ident $budget:ident) => { $budget.text() };
+    (@spend [repeated text] $part:ident $budget:ident) => { $budget.text($part) };
+    (@spend [$(optional)? text] $part:ident $budget:ident) => {{
+        $budget.bytes($part);
+        Ok(())
+    }};
+    (@spend [bytes] $part:ident $budget:ident) => {{
+        $budget.bytes($part);
+        Ok(())
+    }};
     (@spend [$how:ident <$inner:ty>] $part:ident $budget:ident) => {
         $budget.message().and_then(|()| <$inner>::spend($part, $budget))
     };

@@ -55,13 +55,14 @@ pub(crate) fn encode<M: Message>(record: &impl Wire<M>, out: &mut Vec<u8>) {
     let _ = record.to_wire().encode(out);
 }
 
-/// Decodes a message `M` as a record.
-pub(crate) fn decode<M, T>(bytes: &[u8]) -> Result<T, WireError>
+/// Decodes a message `M` as a record; also returns its approximate memory in bytes.
+pub(crate) fn decode<M, T>(bytes: &[u8]) -> Result<(T, usize), WireError>
 where
     M: Message + Default + budget::Parts,
     T: Wire<M>,
 {
-    T::from_wire(budget::decode::<M>(bytes)?)
+    let (message, memory) = budget::decode::<M>(bytes)?;
+    Ok((T::from_wire(message)?, memory))
 }
 
 /// A record, or a part of it, with its form `M` in messages.

@@ -40,9 +40,10 @@ pub(crate) fn encode_samples(samples: &[Sample], out: &mut Vec<u8>) {
     let _ = batch.encode(out);
 }
 
-/// Decodes a batch message; its columns must have equal lengths.
-pub(crate) fn decode_samples(bytes: &[u8]) -> Result<Vec<Sample>, WireError> {
-    let batch: m::SampleBatch = budget::decode(bytes)?;
+/// Decodes a batch message, whose columns must have equal lengths. Also returns the approximate
+/// memory of the samples in bytes.
+pub(crate) fn decode_samples(bytes: &[u8]) -> Result<(Vec<Sample>, usize), WireError> {
+    let (batch, memory) = budget::decode::<m::SampleBatch>(bytes)?;
     let count = batch.time_deltas.len();
     if count > MAX_BATCH_SAMPLES {
         return Err(WireError::TooManyParts);
@@ -75,7 +76,8 @@ pub(crate) fn decode_samples(bytes: &[u8]) -> Result<Vec<Sample>, WireError> {
             .ok_or(WireError::Range("index"))?;
         sample.detail = Some(Box::new(detail_of(detail)?));
     }
-    Ok(samples)
+    let memory = memory + size_of_val(samples.as_slice());
+    Ok((samples, memory))
 }
 
 /// Difference from `before` to `now`, wrapping; `before` becomes `now`.
