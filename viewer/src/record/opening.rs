@@ -12,10 +12,11 @@ use vmscope_records::Pid;
 use vmscope_sampler::session::Readers;
 use vmscope_sampler::{KernelEngine, Opening, raise_this_thread};
 
-use super::follow::{TICK, say};
+use super::follow::TICK;
 use super::live_line::LiveLine;
 use super::{SamplingOptions, explain, families};
 use crate::present::numbers::count;
+use crate::print::say;
 use crate::signals::Signals;
 
 /// Time after which a message tells of a slow opening, where no line shows the progress.
