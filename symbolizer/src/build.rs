@@ -326,6 +326,7 @@ impl Builder<'_> {
             frame: frame_named(self.text("(others)")),
             via: Vec::new(),
             exactness: Exactness::MethodOnly,
+            method_error: 0,
         };
         let hash = Interner::hash(&site);
         let site = self.names.sites.add(self.sites, site, hash);
@@ -364,6 +365,7 @@ impl Builder<'_> {
             frame,
             via: Vec::new(),
             exactness: Exactness::MethodOnly,
+            method_error: 0,
         })
     }
 }

@@ -121,6 +121,8 @@ pub struct Site {
     pub via: Vec<Frame>,
     /// The exactness of the range.
     pub exactness: Exactness,
+    /// See [`vmscope_records::Cover::method_error`]; 0 outside covers maps.
+    pub method_error: u8,
 }
 
 impl Site {

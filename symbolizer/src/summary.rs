@@ -8,9 +8,9 @@ mod quality;
 
 pub use cpu::{Account, accounts, promised_by_column};
 pub use filter::{EntryMask, Filter, Only};
-pub use quality::Quality;
+pub use quality::{Inferred, Quality};
 
-use crate::profile::{Profile, Region, SiteId};
+use crate::profile::{EntryId, Profile, Region, SiteId};
 use crate::time_buckets::{Counts, Selection, Spot, Stop};
 use cpu::CpuLine;
 use rustc_hash::FxHashMap;
@@ -74,9 +74,11 @@ pub struct Summary {
     pub after_last_cpu: u64,
     /// Known lost samples in the window.
     pub lost: u64,
-    /// 95 % half-width of each entry's share of all filtered samples, by batch means. Filled only
-    /// on request ([`Summary::errors_by_entry`]) and if samples suffice.
+    /// Sampling error: 95 % half-width of each entry's share of all filtered samples, by batch
+    /// means. Filled only on request ([`Summary::errors_by_entry`]) and if samples suffice.
     pub errors: Vec<f64>,
+    /// By entry: samples whose method is inferred.
+    pub inferred: Vec<Inferred>,
 }
 
 impl Summary {
@@ -100,6 +102,40 @@ impl Summary {
         let entry_of = |spot: &Spot| Some(spot.entry);
         let size = (total, profile.entries.len());
         errors::batch_errors(profile, &selection, entry_of, size, stop)
+    }
+
+    /// Error of an entry's share of all filtered samples: its sampling error, by batch means, and the
+    /// bound of its inference error. `None` if samples are too few.
+    #[must_use]
+    pub fn error(&self, entry: EntryId) -> Option<f64> {
+        let sampling = self.errors.get(entry as usize)?;
+        Some(sampling + self.inference_error(entry))
+    }
+
+    /// Bound of the inference error of an entry's share of all filtered samples, 0 to 1.
+    #[must_use]
+    pub fn inference_error(&self, entry: EntryId) -> f64 {
+        let inferred = self.inferred.get(entry as usize).copied();
+        inferred.unwrap_or_default().error(self.total)
+    }
+
+    /// Whether the method of most of an entry's samples is inferred.
+    #[must_use]
+    pub fn is_inferred(&self, entry: EntryId) -> bool {
+        let inferred = self.inferred.get(entry as usize).copied();
+        let samples = self.entries.get(entry as usize).copied();
+        inferred.is_some_and(|inferred| inferred.is_most_of(samples.unwrap_or(0)))
+    }
+
+    /// Greatest inference error of the entries with mostly inferred samples, 0 to 1; `None` without
+    /// such entries.
+    #[must_use]
+    pub fn worst_inference(&self) -> Option<f64> {
+        let entries = (0..).take(self.inferred.len());
+        let inferred = entries.filter(|entry| self.is_inferred(*entry));
+        inferred
+            .map(|entry| self.inference_error(entry))
+            .reduce(f64::max)
     }
 
     /// CPU time used in the window by the filter's threads, and the CPUs busy with them on
@@ -160,6 +196,7 @@ impl Summary {
             after_last_cpu: 0,
             lost: lost(profile, filter, window),
             errors: Vec::new(),
+            inferred: counts.inferred,
         };
         summary.count_threads(profile, filter, &counts.threads, &late_by_thread);
         Some(summary)

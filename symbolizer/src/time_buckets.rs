@@ -67,6 +67,7 @@ pub(crate) struct Spot {
     pub entry: EntryId,
     pub region: Region,
     pub exactness: Exactness,
+    pub method_error: u8,
     pub shown: Shown,
 }
 

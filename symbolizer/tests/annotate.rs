@@ -121,6 +121,7 @@ fn covers(chains: Vec<Vec<ChainFrame>>) -> PcMap {
         end: chain * 0x10 + 0x10,
         chain,
         exactness: Exactness::Exact,
+        method_error: 0,
     });
     PcMap::Covers {
         covers: covers.collect(),

@@ -57,6 +57,7 @@ fn seeds() -> Vec<(&'static str, Recording)> {
                     end: 8,
                     chain: 0,
                     exactness: Exactness::Approximate,
+                    method_error: 0,
                 }],
                 chains: vec![vec![frame(1), frame(2)]],
             },

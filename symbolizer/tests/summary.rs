@@ -8,6 +8,7 @@
 
 mod recordings;
 
+use recordings::inferred::inferred;
 use recordings::{Draw, PROCESS, PROGRAM, PROGRAM_AT, Recording, THREAD};
 use vmscope_records::{
     DurationNs, Limit, LimitKind, LossReason, Lost, ProcessEnd, Record, Session, Stream, ThreadCpu,
@@ -367,4 +368,27 @@ fn too_few_samples_have_no_error() {
     }
     let summary = Summary::with_errors(&recording.profile(), &Filter::default());
     assert!(summary.errors.is_empty());
+}
+
+#[test]
+fn errors_of_shares_contain_the_inference_of_the_method() {
+    let profile = inferred().profile();
+    let summary = Summary::with_errors(&profile, &Filter::default());
+    let entry = |name: &str| {
+        let found = profile.entries.iter().position(|entry| entry.name == name);
+        u32::try_from(found.unwrap()).unwrap()
+    };
+    let (inner, outer) = (entry("C.inner"), entry("C.outer"));
+    assert!(summary.is_inferred(inner) && !summary.is_inferred(outer));
+    let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-12, "{a} {b}");
+    close(summary.inference_error(inner), 0.5 * 0.4);
+    close(summary.inference_error(outer), 0.125);
+    close(summary.worst_inference().unwrap(), 0.2);
+    for entry in [inner, outer] {
+        let sampling = summary.errors[entry as usize];
+        close(
+            summary.error(entry).unwrap(),
+            sampling + summary.inference_error(entry),
+        );
+    }
 }

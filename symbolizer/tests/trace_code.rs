@@ -40,6 +40,7 @@ fn cover(start: u32, end: u32, chain: u32) -> Cover {
         end,
         chain,
         exactness: Exactness::Exact,
+        method_error: 0,
     }
 }
 

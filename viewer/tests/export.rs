@@ -121,6 +121,7 @@ fn methods(recording: &mut Recording) {
         end,
         chain,
         exactness: Exactness::Exact,
+        method_error: 0,
     };
     let optimised = PcMap::Covers {
         covers: vec![cover(0, 0x40, 0), cover(0x40, 0x80, 1)],

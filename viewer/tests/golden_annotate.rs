@@ -7,7 +7,7 @@ mod recordings;
 #[path = "common/golden.rs"]
 mod golden_file;
 
-use golden_file::{golden_of, printed};
+use golden_file::{golden, golden_of, printed};
 use recordings::{PROGRAM, PROGRAM_AT, Recording, THREAD, code, function};
 use unicode_width::UnicodeWidthStr;
 use vmscope_records::{
@@ -107,12 +107,19 @@ fn at(key: u64, pc: u32) -> ChainFrame {
 }
 
 fn covers(pieces: Vec<(Vec<ChainFrame>, Exactness)>) -> PcMap {
-    let covers = (0u32..).zip(&pieces).map(|(chain, (_, exactness))| Cover {
-        start: chain * 0x10,
-        end: chain * 0x10 + 0x10,
-        chain,
-        exactness: *exactness,
-    });
+    let covers = (0u32..)
+        .zip(&pieces)
+        .map(|(chain, (frames, exactness))| Cover {
+            start: chain * 0x10,
+            end: chain * 0x10 + 0x10,
+            chain,
+            exactness: *exactness,
+            // Inlined methods are inferred.
+            method_error: match (exactness, frames.len()) {
+                (Exactness::Approximate, 2..) => 40,
+                _ => 0,
+            },
+        });
     PcMap::Covers {
         covers: covers.collect(),
         chains: pieces.into_iter().map(|(chain, _)| chain).collect(),
@@ -418,6 +425,13 @@ fn bytecodes_with_what_was_inlined() {
     golden_of("annotate", "annotate-gathered-100.txt", &file, &inlined);
     let document = ["Scan.scan", "--json"];
     golden_of("annotate", "annotate-inlined.json", &file, &document);
+}
+
+#[test]
+fn reports_mark_inferred_methods() {
+    let file = java();
+    golden_of("report", "inferred-brief-100.txt", &file, &["--width=100"]);
+    golden("inferred-100.txt", &file, &["--width=100"]);
 }
 
 #[test]

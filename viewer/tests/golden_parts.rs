@@ -97,6 +97,7 @@ fn node() -> Vec<u8> {
                         end: n * 0x10 + 0x10,
                         chain: n,
                         exactness: Exactness::Exact,
+                        method_error: 0,
                     })
                     .collect(),
                 chains: lines.iter().map(|&(line, _)| vec![at(line)]).collect(),

@@ -3,6 +3,7 @@
 use super::body::{Tree, Worked};
 use super::{Annotation, Located, MAX_DEPTH, Taken, Tally, Tier, find};
 use crate::profile::Profile;
+use crate::summary::Inferred;
 use crate::summary::errors::batch_errors;
 use crate::time_buckets::{self, Stop};
 use rustc_hash::FxHashMap;
@@ -15,6 +16,8 @@ pub(super) struct Gathered {
     all: Tally,
     into: FxHashMap<Arc<str>, u64>,
     too_deep: u64,
+    /// Of `own` and of `all`.
+    inferred: [Inferred; 2],
     /// By site: error group.
     group_of_site: Vec<Option<u32>>,
 }
@@ -43,6 +46,7 @@ impl Gathered {
             all: Tally::default(),
             into: FxHashMap::default(),
             too_deep: 0,
+            inferred: Default::default(),
             group_of_site: vec![None; profile.sites.len()],
         };
         for found in &sites {
@@ -54,8 +58,14 @@ impl Gathered {
                 tiers: gathered.tiers.len(),
             };
             gathered.all.add(&worked);
+            let [of_own, of_all] = &mut gathered.inferred;
             if depth == 0 {
                 gathered.own.add(&worked);
+                of_own.take(samples, site.method_error);
+            }
+            // The outermost method of a chain is certain.
+            if depth < site.via.len() {
+                of_all.take(samples, site.method_error);
             }
             if let Some(outer) = site.via.get(depth) {
                 *gathered.into.entry(Arc::clone(&outer.name)).or_default() += samples;
@@ -88,12 +98,15 @@ impl Gathered {
     /// `errors`: by group.
     pub fn annotation(self, total: u64, error: Option<f64>, errors: &[f64]) -> Annotation {
         let mut into: Vec<_> = self.into.into_iter().collect();
+        let [of_own, of_all] = self.inferred;
         into.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
         Annotation {
             total,
             all: self.all,
             own: self.own,
-            error,
+            error: error.map(|error| error + of_all.error(total)),
+            inferred: of_all,
+            own_inferred: of_own,
             tiers: self.tiers,
             into,
             rows: self.tree.into_rows(errors),

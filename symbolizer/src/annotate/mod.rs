@@ -27,7 +27,7 @@ pub use versions::{Origin, Version, versions};
 
 use crate::build::code::line_of;
 use crate::profile::{Profile, Region, Site};
-use crate::summary::Filter;
+use crate::summary::{Filter, Inferred};
 use crate::time_buckets::Stop;
 use body::Worked;
 use rustc_hash::FxHashMap;
@@ -213,8 +213,13 @@ pub struct Annotation {
     pub all: Tally,
     /// Samples in the method itself.
     pub own: Tally,
-    /// 95 % half-width of the share of `all` in `total`; `None` with too few samples.
+    /// Error of the share of `all` in `total`, as of [`crate::Summary::error`]; `None` with too few
+    /// samples.
     pub error: Option<f64>,
+    /// Samples of `all` that are inferred to be of the method.
+    pub inferred: Inferred,
+    /// Samples of `own` that are inferred to be of the method.
+    pub own_inferred: Inferred,
     /// Execution tiers, most samples first.
     pub tiers: Vec<Tier>,
     /// Methods that inlined this method, with samples, most samples first. Remaining samples ran in

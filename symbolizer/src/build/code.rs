@@ -6,8 +6,8 @@ use crate::trace::Trace;
 use crate::zone::CodeIndex;
 use std::sync::Arc;
 use vmscope_records::{
-    BytecodePc, ChainFrame, Constituent, ConstituentKind, Exactness, Method, MethodKey, PcMap,
-    Position,
+    BytecodePc, ChainFrame, Constituent, ConstituentKind, Cover, Exactness, Method, MethodKey,
+    PcMap, Position,
 };
 
 /// The longest separator of class and method.
@@ -77,7 +77,7 @@ impl Builder<'_> {
         if let Some((cover, chain)) = constituent.map.cover(offset)
             && let Some((innermost, outer)) = chain.split_first()
         {
-            return self.covered_site(code, constituent, innermost, outer, cover.exactness);
+            return self.covered_site(code, constituent, innermost, outer, cover);
         }
         let whole = self.whole(code, constituent);
         let (range, exactness) = match &constituent.map {
@@ -95,6 +95,7 @@ impl Builder<'_> {
             frame: whole.frame,
             via: Vec::new(),
             exactness,
+            method_error: 0,
         })
     }
 
@@ -105,7 +106,11 @@ impl Builder<'_> {
         constituent: &Constituent,
         innermost: &ChainFrame,
         outer: &[ChainFrame],
-        exactness: Exactness,
+        &Cover {
+            exactness,
+            method_error,
+            ..
+        }: &Cover,
     ) -> SiteId {
         let mut frame = self.frame(innermost);
         let entry = if outer.is_empty() {
@@ -127,6 +132,7 @@ impl Builder<'_> {
             frame,
             via,
             exactness,
+            method_error,
         })
     }
 

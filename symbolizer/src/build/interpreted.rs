@@ -75,6 +75,7 @@ impl Builder<'_> {
             },
             via: Vec::new(),
             exactness,
+            method_error: 0,
         })
     }
 }

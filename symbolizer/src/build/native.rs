@@ -182,6 +182,7 @@ impl<'a> Builder<'a> {
             frame,
             via,
             exactness,
+            method_error: 0,
         })
     }
 

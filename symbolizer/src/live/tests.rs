@@ -101,6 +101,7 @@ fn method(step: u64, time: TimeNs) -> [Record; 2] {
         end: at * 16 + 16,
         chain: at,
         exactness: Exactness::Exact,
+        method_error: 0,
     });
     let told = Method {
         key,

@@ -51,6 +51,39 @@ impl Quality {
     }
 }
 
+/// Samples whose innermost method is inferred from evidence, without a record of the VM.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Inferred {
+    /// The samples.
+    pub samples: u64,
+    /// Sum of their errors, in percent of a sample.
+    error: u64,
+}
+
+impl Inferred {
+    /// Counts samples of a range with this [`vmscope_records::Cover::method_error`].
+    pub fn take(&mut self, samples: u64, method_error: u8) {
+        if method_error > 0 {
+            self.samples += samples;
+            self.error += samples * u64::from(method_error);
+        }
+    }
+
+    /// Whether these are most of `samples`.
+    #[must_use]
+    pub fn is_most_of(self, samples: u64) -> bool {
+        self.samples > samples / 2
+    }
+
+    /// Bound of the inference error of a share of `total` samples, 0 to 1: it holds for 95 % of the
+    /// methods.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
+    pub fn error(self, total: u64) -> f64 {
+        self.error as f64 / (100 * total.max(1)) as f64
+    }
+}
+
 /// Whether the entry is JIT or interpreted code, named or not.
 pub(super) fn is_vm_code(entry: &Entry) -> bool {
     match entry.kind {

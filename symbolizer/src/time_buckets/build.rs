@@ -64,6 +64,7 @@ impl TimeBuckets {
                 entry: known.map_or(NONE, |site| site.entry),
                 region: entry.map_or(Region::Unknown, |entry| entry.region),
                 exactness: known.map_or(Exactness::MethodOnly, |site| site.exactness),
+                method_error: known.map_or(0, |site| site.method_error),
                 shown,
             });
         }

@@ -2,7 +2,7 @@
 
 use super::{Piece, Selection, Shown, Stop, TimeBuckets};
 use crate::profile::{Profile, SiteId};
-use crate::summary::Filter;
+use crate::summary::{Filter, Inferred};
 use rustc_hash::FxHashMap;
 
 /// Index of samples without a known method in [`Counts::entries`].
@@ -24,6 +24,8 @@ pub struct Counts {
     pub without_method: FxHashMap<SiteId, u64>,
     /// Counts by [`Profile::entries`] and [`vmscope_records::Exactness`]; last, `without_method`.
     pub(crate) entries: Vec<[u64; 4]>,
+    /// By [`Profile::entries`].
+    pub(crate) inferred: Vec<Inferred>,
 }
 
 impl Counts {
@@ -93,6 +95,7 @@ impl Sums {
             total: self.by_thread.iter().sum(),
             sites: vec![0; profile.sites.len()],
             entries: vec![[0; 4]; profile.entries.len()],
+            inferred: vec![Inferred::default(); profile.entries.len()],
             threads: self.by_thread,
             ..Counts::default()
         };
@@ -108,6 +111,9 @@ impl Sums {
             let entry = counts.entries.get_mut(spot.entry as usize);
             if let Some(slot) = entry.and_then(|entry| entry.get_mut(worth)) {
                 *slot += count;
+            }
+            if let Some(inferred) = counts.inferred.get_mut(spot.entry as usize) {
+                inferred.take(count, spot.method_error);
             }
             match spot.shown {
                 Shown::Elsewhere => {}

@@ -7,6 +7,7 @@
     reason = "tests may fail by panicking"
 )]
 
+pub mod inferred;
 pub mod live;
 pub mod screens;
 pub mod shapes;

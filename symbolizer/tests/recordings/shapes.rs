@@ -258,6 +258,7 @@ fn node_load(recording: &mut Recording, load: u64, time: u64) {
                     end: (n + 1) * 0x28,
                     chain: n,
                     exactness: Exactness::Exact,
+                    method_error: 0,
                 })
                 .collect(),
             chains: (0..40)

@@ -1,6 +1,6 @@
 //! Limits of a listing's accuracy.
 
-use crate::present::numbers::{count, percent, ratio, some};
+use crate::present::numbers::{count, percent, points, ratio, some};
 use vmscope_symbolizer::annotate::{Annotation, MAX_DEPTH};
 
 /// Minimum number of samples for a meaningful listing.
@@ -9,6 +9,16 @@ const FEW_SAMPLES: u64 = 100;
 /// True of every listing (docs/truth.md §3).
 pub const SKID: &str = "Skid: samples often hit the instruction after the slow one; the cause may \
                         be one line above.";
+
+/// Share of a method, with methods inlined into it, in all samples; marked if mostly inferred.
+pub fn share_of_all(annotation: &Annotation) -> String {
+    let all = annotation.all.samples();
+    let mark = match annotation.inferred.is_most_of(all) {
+        true => "~",
+        false => "",
+    };
+    format!("{mark}{}", percent(ratio(all, annotation.total)))
+}
 
 /// Limits of a listing, a sentence each.
 pub fn limits(annotation: &Annotation) -> Vec<String> {
@@ -29,6 +39,15 @@ pub fn limits(annotation: &Annotation) -> Vec<String> {
     limited(
         all.approximate,
         "at an approximate place, from the nearest debug record (marked ~)",
+    );
+    let inferred = annotation.own_inferred;
+    limited(
+        inferred.samples,
+        &format!(
+            "of the method itself are inferred from machine code: inference error of its own share \
+             ±{} points",
+            points(inferred.error(annotation.total))
+        ),
     );
     limited(
         all.method_only,

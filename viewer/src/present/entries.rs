@@ -1,5 +1,6 @@
 //! Names of entries and ranges.
 
+use super::numbers::points;
 use super::shorten::{Name, chain, labels};
 use rustc_hash::{FxHashMap, FxHashSet};
 use vmscope_records::{BytecodePc, Exactness};
@@ -196,4 +197,21 @@ fn place_of(frame: &Frame) -> Option<String> {
     } else {
         format!("{file}:{line}")
     })
+}
+
+/// An entry's share, marked if its samples are mostly inferred.
+pub fn marked(summary: &Summary, entry: EntryId, share: String) -> String {
+    match summary.is_inferred(entry) {
+        true => format!("~{share}"),
+        false => share,
+    }
+}
+
+/// Explains the mark and names the worst inference error; `None` without marked entries.
+pub fn inference(summary: &Summary) -> Option<String> {
+    let error = points(summary.worst_inference()?);
+    Some(format!(
+        "~: most samples' method is inferred from machine code, with an inference error of up to \
+         ±{error} points; the ± of entries contains it"
+    ))
 }

@@ -209,6 +209,11 @@ pub struct Entries {
 }
 
 impl Entries {
+    /// Counts of the same filter.
+    pub fn summary(&self) -> &Summary {
+        &self.summary
+    }
+
     /// Groups the entries of `summary`, counted under `filter`; `None` after a stop. With
     /// `inclusive` samples of that filter, lists of entries and methods include callers without
     /// samples of their own.

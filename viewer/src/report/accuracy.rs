@@ -1,6 +1,7 @@
 //! Accuracy: limits, number and resolution of samples.
 
 use super::page::Page;
+use crate::present::entries::inference;
 use crate::present::numbers::{percent, points, ratio, some};
 use crate::queries::truth::{native_of, truth_of, unnamed_generated};
 use serde_json::{Value, json};
@@ -25,9 +26,12 @@ pub(super) fn text(page: &Page<'_>, out: &mut String) {
         // Of the entry with the worst error; JSON has the error of each.
         if let Some(error) = page.summary.errors.iter().copied().reduce(f64::max) {
             let line = format!(
-                "Shares of entries: ±{} points or better (95 %, by batch means).",
+                "Sampling error of shares: ±{} points or better (95 %, by batch means).",
                 points(error)
             );
+            page.paragraph(out, &line);
+        }
+        if let Some(line) = inference(page.summary) {
             page.paragraph(out, &line);
         }
     }

@@ -4,6 +4,7 @@
 use super::page::{Page, narrowed_to};
 use crate::present::collections::collector_lines;
 use crate::present::entries::labels_of;
+use crate::present::entries::{inference, marked};
 use crate::present::names::{pids, region_name};
 use crate::present::numbers::{count, percent, points, ratio, session_time, some};
 use crate::present::shorten::label;
@@ -130,7 +131,10 @@ fn accuracy(page: &Page<'_>, limits: &[TruthLine], out: &mut String) {
         _ => facts.push(some(summary.total, "sample", "samples")),
     }
     if let Some(error) = summary.errors.iter().copied().reduce(f64::max) {
-        facts.push(format!("shares ±{} points or better", points(error)));
+        facts.push(format!(
+            "sampling error ±{} points or better",
+            points(error)
+        ));
     }
     if !knows_kernel(page.profile) {
         facts.push("kernel time excluded".to_owned());
@@ -159,6 +163,9 @@ fn accuracy(page: &Page<'_>, limits: &[TruthLine], out: &mut String) {
             parts.map(|(samples, what)| format!("{} {what}", percent(summary.share(samples))));
         let parts: Vec<String> = parts.collect();
         page.item(out, 2, &format!("resolved: {}", parts.join(", ")));
+        if let Some(line) = inference(summary) {
+            page.item(out, 2, &line);
+        }
     }
     let matters = |line: &&TruthLine| {
         let share = line.samples.map_or(0.0, |samples| summary.share(samples));
@@ -197,13 +204,12 @@ fn hottest(page: &Page<'_>, answer: &Overview, out: &mut String) {
         rest = rest.saturating_sub(samples);
         let region = page.profile.entries.get(id as usize);
         let region = region.map_or(Region::Unknown, |entry| entry.region);
-        let error = page.summary.errors.get(id as usize);
-        let error = error.map_or_else(String::new, |error| points(*error));
+        let error = page.summary.error(id).map_or_else(String::new, points);
         let style = style_of(region);
         let word = fit(region_name(region, page.profile.is_native()), 11);
         out.push_str(&format!(
             "{STRONG}{:>8}{STRONG:#}{DIM}{error:>7}{DIM:#}{:>12}  {style}{word}{style:#}  {}\n",
-            percent(ratio(samples, answer.total)),
+            marked(page.summary, id, percent(ratio(samples, answer.total))),
             count(samples),
             name.trim_end(),
         ));

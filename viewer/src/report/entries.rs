@@ -4,6 +4,7 @@ use super::options::{RangeDetail, SortBy};
 use super::page::Page;
 use crate::present::entries::{INLINED, inlined_name, labels_of, name_of, range_label, range_name};
 use crate::present::names::{kind_name, region_key};
+use crate::present::numbers::points;
 use crate::present::shorten::labels;
 use crate::queries::entries::{InRange, inlined};
 use serde_json::{Value, json};
@@ -20,6 +21,9 @@ const VM: &[Region] = &[
     Region::Gc,
     Region::Compiler,
 ];
+/// Indentation of a remark below an entry.
+const BESIDE: usize = 22;
+
 const GENERATED: Group = ("generated vm code", &[Region::Generated]);
 const LIBRARY: Group = ("library code", &[Region::Library]);
 const KERNEL: Group = ("kernel code", &[Region::Kernel]);
@@ -107,6 +111,12 @@ fn group(
     let names = labels_of(page.profile, &page.namesakes, ids, page.name_columns());
     for ((id, samples), name) in entries.into_iter().zip(names) {
         table.row(out, &name, samples);
+        if page.summary.is_inferred(id) {
+            let error = page.summary.error(id).map_or_else(String::new, |error| {
+                format!(", share ±{} points", points(error))
+            });
+            page.item(out, BESIDE, &format!("~ method inferred{error}"));
+        }
         ranges(page, id, samples, sites, out);
     }
     table.others(out, others, ["entry", "entries"]);
@@ -198,7 +208,8 @@ pub(super) fn json(page: &Page<'_>) -> Value {
     });
     let entries = entries
         .into_iter()
-        .map(|(id, (entry, samples)): (usize, _)| {
+        .map(|(number, (entry, samples)): (EntryId, _)| {
+            let id = number as usize;
             let mut ranges = sites.get_mut(id).map(std::mem::take).unwrap_or_default();
             ranges.sort_by_key(|range| Reverse(range.samples));
             let ranges = ranges.into_iter().map(|range| {
@@ -215,7 +226,11 @@ pub(super) fn json(page: &Page<'_>) -> Value {
                 "file": Some(&entry.file).filter(|file| !file.is_empty()),
                 "line": entry.line,
                 "samples": samples,
-                "share_error": summary.errors.get(id),
+                "share_error": summary.error(number),
+                "sampling_error": summary.errors.get(id),
+                "inference_error": summary.inference_error(number),
+                "inferred_samples": summary.inferred.get(id).map_or(0, |inferred| inferred.samples),
+                "inferred": summary.is_inferred(number),
             });
             if !entry.cases.is_empty() {
                 let cases = entry.cases.iter();

@@ -8,6 +8,7 @@ use crate::common::say;
 use crate::common::vmscope::{Folder, attached};
 use crate::hotspot::jdks::RELEASES;
 use crate::known::{Known, Layout, Tier, Way, steady};
+use crate::measured::{list, number};
 use crate::node::Recorded;
 
 /// Compilers, and additional debug records or not.
@@ -88,6 +89,52 @@ fn inlined_methods() {
             _ => 0.95,
         }
     });
+}
+
+/// Without a flag, C2's inlined methods are inferred: reports mark them, and their intervals contain
+/// the truth (docs/truth.md §5).
+#[test]
+fn inferred_methods() {
+    let way = Way {
+        release: 17,
+        tier: Tier::C2,
+        precise: false,
+        operation: "field",
+        layout: Layout::Inlined,
+    };
+    let Some(known) = way.recorded(way.loops()) else {
+        return;
+    };
+    let entries = list(&known.recorded.document["entries"]);
+    let of_range = known.ranges.iter().map(|range| {
+        let is_of = |entry: &&Value| {
+            let name = entry["name"].as_str().unwrap_or_default();
+            entry["tier"] == "C2" && name.contains(&format!("{}(", range.method))
+        };
+        // Entries are sorted by samples.
+        entries.iter().find(is_of).expect("an entry for each range")
+    });
+    let found: Vec<&Value> = of_range.collect();
+    let total = number(&known.recorded.document["samples"]["total"]);
+    let in_ranges: f64 = found.iter().map(|entry| number(&entry["samples"])).sum();
+    for (range, entry) in known.ranges.iter().zip(found) {
+        let share = number(&entry["samples"]) / in_ranges;
+        let error = number(&entry["share_error"]) * total / in_ranges;
+        let told = format!(
+            "{}: reported {share:.4} ± {error:.4}, true {:.4}: {entry}",
+            range.method, range.truth
+        );
+        known.check(entry["inferred"] == true, &told);
+        known.check(
+            number(&entry["share_error"]) > number(&entry["sampling_error"]),
+            &told,
+        );
+        known.check((share - range.truth).abs() <= error, &told);
+        say(&format!(
+            "inferred: {} reported {share:.4} ± {error:.4}, true {:.4}",
+            range.method, range.truth
+        ));
+    }
 }
 
 /// The JVM that most people have: running, and no flag.

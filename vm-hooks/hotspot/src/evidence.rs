@@ -108,6 +108,41 @@ pub struct Piece {
     pub chain: u32,
     /// Exactness of the position.
     pub exactness: Exactness,
+    /// What names the innermost method.
+    pub named_by: NamedBy,
+}
+
+/// What names a piece's innermost method, surest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum NamedBy {
+    /// The VM's record for this code, or its frame's layout.
+    Record,
+    /// Inference: the compiled method. No record and no guess names an inlined method.
+    Alone,
+    /// Inference: code of the compiled method itself, beside inlined methods.
+    Own,
+    /// Inference: code of an inlined method that other records name.
+    Inlined,
+    /// Inference: code of an inlined method that no record names.
+    Guess,
+}
+
+impl NamedBy {
+    /// Bound of the inference error, in percent of the samples: see
+    /// [`vmscope_records::Cover::method_error`]. Measured by `examples/evidence/real.py`; the table is in
+    /// docs/truth.md.
+    #[must_use]
+    pub fn error(self, is_by_c2: bool) -> u8 {
+        match (self, is_by_c2) {
+            (NamedBy::Record, _) => 0,
+            (NamedBy::Alone, false) => 20,
+            (NamedBy::Alone, true) => 40,
+            (NamedBy::Own, false) => 75,
+            (NamedBy::Own, true) => 90,
+            (NamedBy::Inlined | NamedBy::Guess, false) => 155,
+            (NamedBy::Inlined | NamedBy::Guess, true) => 100,
+        }
+    }
 }
 
 /// Positions in an nmethod's code.

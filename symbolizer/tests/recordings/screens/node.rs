@@ -139,6 +139,7 @@ fn put_code(stage: &mut Stage, function: usize, tier: usize) {
         end: (chain + 1) * LINE as u32,
         chain,
         exactness: Exactness::Exact,
+        method_error: 0,
     });
     let start = at(function, tier);
     let since = ms(made[tier]);

@@ -128,6 +128,7 @@ impl Nmethod {
                 end: start + offset(PIECE),
                 chain,
                 exactness: *exactness,
+                method_error: 0,
             }
         });
         PcMap::Covers {

@@ -2,7 +2,7 @@
 
 use super::Page;
 use crate::annotate::layout::{tier_name, tiers_title};
-use crate::annotate::limits::{SKID, limits};
+use crate::annotate::limits::{SKID, limits, share_of_all};
 use crate::present::numbers::{count, percent, points, ratio, some};
 use crate::present::text::harmless;
 use crate::queries::truth::truth_of;
@@ -93,7 +93,7 @@ impl Page<'_> {
                 count(own)
             )
         };
-        let share = percent(ratio(all, annotation.total));
+        let share = share_of_all(annotation);
         let samples = some(all, "sample", "samples");
         match all {
             0 => put("0 samples in the method itself or inlined into it"),
@@ -136,7 +136,7 @@ impl Page<'_> {
         let all = &self.annotation.all;
         let mut marks = Vec::new();
         if all.samples() > 0 {
-            marks.push("±: 95 %, by batch means");
+            marks.push("±: sampling error, 95 %, by batch means");
         }
         if all.approximate > 0 {
             marks.push("~ approximate");

@@ -195,7 +195,7 @@ impl TimeAxis {
         };
         for column in 0..grid.columns {
             let (sign, role) = match column {
-                _ if is_in(self.selection, column) => (('≈', '~'), Role::Match),
+                _ if is_in(self.selection, column) => (('≈', '*'), Role::Match),
                 _ if is_in(self.window, column) => (('═', '='), Role::Chip),
                 _ => (('─', '-'), Role::Dim),
             };

@@ -1,6 +1,6 @@
 //! Measures the pc maps of compiled code against full debug tables.
 //!
-//! `evidence PID IPS [ablate] [cost] [digest] [wrong] [shares] [NAME=VALUE …]`
+//! `evidence PID IPS [ablate] [cost] [digest] [wrong] [shares] [entries] [NAME=VALUE …]`
 //!
 //! PID is a JVM that runs with `-XX:+UnlockDiagnosticVMOptions -XX:+DebugNonSafepoints`
 //! (stop it, so that its code stays), IPS a file with sampled pcs, hexadecimal, one in a
@@ -11,7 +11,7 @@
 //! JVM without the flag. `raw`: all samples. `sound`: without samples whose reference is a stale
 //! scope (C2 gives late nodes the scope parsed last) or contradicts the instruction. `ablate`: adds
 //! the kinds of evidence one by one. `cost`: times over all nmethods. `digest`: hashes of all maps,
-//! for comparison of builds. `wrong`: places with most disagreement. `shares`: shares of the
+//! for comparison of builds. `wrong`: places with most disagreement. `entries`: lines for `real.py`. `shares`: shares of the
 //! innermost methods, also for a JVM without the flag.
 #![allow(clippy::print_stdout, reason = "it is what it is for")]
 
@@ -46,7 +46,7 @@ struct Hit {
 
 fn main() -> Result<(), Error> {
     let mut args = std::env::args().skip(1);
-    let usage = "usage: evidence PID IPS [ablate] [cost] [digest] [wrong] [shares] [NAME=VALUE …]";
+    let usage = "usage: evidence PID IPS [ablate] [cost] [digest] [wrong] [shares] [entries] [NAME=VALUE …]";
     let pid = args.next().ok_or(usage)?.parse()?;
     let ips = std::fs::read_to_string(args.next().ok_or(usage)?)?;
     let options: Vec<String> = args.collect();
@@ -86,6 +86,10 @@ fn main() -> Result<(), Error> {
         return Ok(());
     }
     let hits = hits(&nmethods, &ips, &mut names);
+    if has("entries") {
+        entries(&hits, &methods, &weights, &mut names);
+        return Ok(());
+    }
     if has("shares") {
         shares(&hits, &methods, &weights, &mut names);
         return Ok(());
@@ -99,6 +103,29 @@ fn main() -> Result<(), Error> {
         evidence_scores(name, &hits, &methods, &weights, &mut names, has("wrong"));
     }
     Ok(())
+}
+
+/// Sound samples by compiler, what names the method, inferred and right innermost method, for
+/// `real.py`.
+fn entries(hits: &[Hit], methods: &MemoryMethods<'_>, weights: &Weights, names: &mut Names<'_>) {
+    let mut counts: HashMap<_, u64> = HashMap::new();
+    for hit in hits {
+        let map = pieces_weighted(&hit.reduced, methods, weights);
+        let compiler = if hit.full.is_by_c2() { "C2" } else { "C1" };
+        for (pc, count, truth, _) in hit.samples.iter().filter(|(.., is_sound)| *is_sound) {
+            if let (Some((piece, [found, ..])), [right, ..]) = (map.at(*pc), truth.as_slice()) {
+                let key = (compiler, piece.named_by, found.method, right.method);
+                *counts.entry(key).or_default() += count;
+            }
+        }
+    }
+    for ((compiler, named_by, found, right), count) in counts {
+        let [found, right] = [found, right].map(|method| {
+            let name = names.show(&[Frame { method, bci: 0 }]);
+            format!("{:x} {name}", method.0)
+        });
+        println!("{compiler}\t{named_by:?}\t{found}\t{right}\t{count}");
+    }
 }
 
 /// The innermost methods by their samples, and by those of the plain next-record rule.

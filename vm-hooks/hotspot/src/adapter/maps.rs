@@ -76,12 +76,18 @@ impl Maps {
             full(nmethod)
         };
         let memory = memory.map(|(pages, _)| pages as &dyn Memory);
-        constituent.map = covers(&map, memory, methods, poll);
+        constituent.map = covers(&map, nmethod.is_by_c2(), memory, methods, poll);
         poll.code(CodeChange::Seen(constituent.clone()));
     }
 }
 
-fn covers(map: &Map, memory: Option<&dyn Memory>, methods: &mut Methods, poll: &mut Poll) -> PcMap {
+fn covers(
+    map: &Map,
+    is_by_c2: bool,
+    memory: Option<&dyn Memory>,
+    methods: &mut Methods,
+    poll: &mut Poll,
+) -> PcMap {
     let mut frame = |frame: &Frame| {
         if let Some(memory) = memory {
             methods.meet(memory, frame.method, poll);
@@ -99,6 +105,7 @@ fn covers(map: &Map, memory: Option<&dyn Memory>, methods: &mut Methods, poll: &
         end: piece.end,
         chain: piece.chain,
         exactness: piece.exactness,
+        method_error: piece.named_by.error(is_by_c2),
     });
     named(pieces, chains.collect())
 }
@@ -141,6 +148,7 @@ mod tests {
             end: start + 8,
             chain,
             exactness: Exactness::Exact,
+            method_error: 0,
         };
         let chain = |key| {
             vec![ChainFrame {

@@ -7,7 +7,7 @@ use super::anchors::{Anchor, AnchorKind};
 use super::machine::{Flow, Machine};
 use super::states::State;
 use super::tree::Tree;
-use super::{Map, Piece};
+use super::{Map, NamedBy, Piece};
 
 /// `SynchronizationEntryBCI`: before a method's first bytecode.
 const METHOD_ENTRY: i32 = -1;
@@ -98,6 +98,10 @@ fn map(machine: &Machine, tree: &Tree, places: &[Option<Place>]) -> Map {
                 end,
                 chain,
                 exactness,
+                named_by: match exactness {
+                    Exactness::Exact => NamedBy::Record,
+                    _ => tree.inferred(node),
+                },
             }),
             _ => {}
         }

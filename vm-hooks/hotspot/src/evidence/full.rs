@@ -4,7 +4,7 @@
 use rustc_hash::FxHashMap;
 use vmscope_records::Exactness;
 
-use super::{Map, Piece};
+use super::{Map, NamedBy, Piece};
 use crate::code::{Frame, Nmethod, PcDesc};
 
 /// Minimum records, and minimum share of all records, with a stale scope. No bytecode has such
@@ -106,6 +106,7 @@ pub fn full(nmethod: &Nmethod) -> Map {
             } else {
                 Exactness::Exact
             },
+            named_by: NamedBy::Record,
         });
         start = end;
     }

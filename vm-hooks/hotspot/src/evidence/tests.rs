@@ -110,6 +110,9 @@ fn a_field_is_found_in_the_method_that_reads_it() {
     // Sampled pcs lie behind their instruction.
     assert_eq!(at(3), [(1, 1), (0, 0)]);
     assert_eq!(at(8), [(0, 4)]);
+    let named_by = |offset| map.at(offset).map(|(piece, _)| piece.named_by);
+    assert_eq!(named_by(3), Some(NamedBy::Guess));
+    assert_eq!(named_by(8), Some(NamedBy::Own));
     assert_eq!(map.at(100), None);
 }
 
@@ -137,11 +140,11 @@ fn a_branch_to_a_trap_is_where_the_trap_says() {
     check(&map, code.len());
     let bci = |offset| {
         map.at(offset)
-            .map(|(piece, chain)| (chain[0].bci, piece.exactness))
+            .map(|(piece, chain)| (chain[0].bci, piece.exactness, piece.named_by))
     };
-    assert_eq!(bci(2), Some((5, Exactness::Approximate)));
-    assert_eq!(bci(4), Some((5, Exactness::Approximate)));
-    assert_eq!(bci(18), Some((5, Exactness::Exact)));
+    assert_eq!(bci(2), Some((5, Exactness::Approximate, NamedBy::Alone)));
+    assert_eq!(bci(4), Some((5, Exactness::Approximate, NamedBy::Alone)));
+    assert_eq!(bci(18), Some((5, Exactness::Exact, NamedBy::Record)));
 }
 
 proptest! {

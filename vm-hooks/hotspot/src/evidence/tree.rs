@@ -5,8 +5,8 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use vmscope_records::Avma;
 
-use super::MethodSource;
 use super::facts::MethodFacts;
+use super::{MethodSource, NamedBy};
 use crate::code::{Frame, Nmethod};
 
 /// Maximum number of nodes in a tree.
@@ -130,6 +130,17 @@ impl Tree {
     #[must_use]
     pub fn place_of(&self, scope: u32) -> Option<(u32, i32)> {
         self.by_scope.get(&scope).copied().flatten()
+    }
+
+    /// How a node's method is known beyond its records.
+    #[must_use]
+    pub fn inferred(&self, node: u32) -> NamedBy {
+        match self.nodes.get(node as usize) {
+            Some(node) if !node.is_recorded => NamedBy::Guess,
+            Some(node) if node.depth > 0 => NamedBy::Inlined,
+            _ if self.nodes.len() == 1 => NamedBy::Alone,
+            _ => NamedBy::Own,
+        }
     }
 
     /// Whether a position's bytecode calls a method.

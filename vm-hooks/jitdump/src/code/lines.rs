@@ -74,6 +74,7 @@ impl LiveCode {
                     end: to,
                     chain,
                     exactness: Exactness::Approximate,
+                    method_error: 0,
                 }),
             }
         }

@@ -185,6 +185,12 @@ fn covers_message(covers: &[Cover], chains: &[Vec<ChainFrame>]) -> m::CoversMap 
             .iter()
             .map(|cover| u8::try_from(cover.exactness.code()).unwrap_or(0))
             .collect(),
+        // Absent if every method is certain.
+        method_errors: if covers.iter().all(|cover| cover.method_error == 0) {
+            Vec::new()
+        } else {
+            covers.iter().map(|cover| cover.method_error).collect()
+        },
         chains: chains
             .iter()
             .map(|chain| m::Chain {
@@ -200,7 +206,12 @@ fn covers_message(covers: &[Cover], chains: &[Vec<ChainFrame>]) -> m::CoversMap 
 
 fn covers_map(map: m::CoversMap) -> Result<PcMap, WireError> {
     let count = map.starts.len();
-    if map.ends.len() != count || map.chain_of.len() != count || map.exactness.len() != count {
+    let mut method_errors = map.method_errors;
+    if method_errors.is_empty() {
+        method_errors.resize(count, 0);
+    }
+    let lengths = [map.ends.len(), map.chain_of.len()];
+    if lengths != [count; 2] || [map.exactness.len(), method_errors.len()] != [count; 2] {
         return Err(WireError::Columns("covers"));
     }
     let chains: Vec<Vec<ChainFrame>> = map
@@ -226,7 +237,8 @@ fn covers_map(map: m::CoversMap) -> Result<PcMap, WireError> {
     let mut last_end = 0;
     let covers = (map.starts.into_iter().zip(map.ends))
         .zip(map.chain_of.into_iter().zip(map.exactness))
-        .map(|((start, end), (chain, exactness))| {
+        .zip(method_errors)
+        .map(|(((start, end), (chain, exactness)), method_error)| {
             let known = usize::try_from(chain).is_ok_and(|index| index < chains.len());
             if start < last_end || end < start || !known {
                 return Err(WireError::Range("covers"));
@@ -237,6 +249,7 @@ fn covers_map(map: m::CoversMap) -> Result<PcMap, WireError> {
                 end,
                 chain,
                 exactness: Exactness::from_code(u32::from(exactness)),
+                method_error,
             })
         })
         .collect::<Result<_, WireError>>()?;

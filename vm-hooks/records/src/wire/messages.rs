@@ -173,6 +173,7 @@ messages! {
     CoversMap {
         1 starts: repeated u32, 2 ends: repeated u32, 3 chain_of: repeated u32,
         4 exactness: bytes, 5 chains: repeated <Chain>,
+        6 method_errors: bytes,
     }
     Chain { 1 methods: repeated u64, 2 positions: repeated u64 }
     ConstituentGone = ConstituentGone { 1 key: u64, 2 last_seen: u64, 3 time: u64, 4 reason: u32 }

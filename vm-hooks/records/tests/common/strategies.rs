@@ -309,15 +309,21 @@ fn boundary() -> impl Strategy<Value = PcMap> {
 
 fn covers() -> impl Strategy<Value = PcMap> {
     let chains = vec(vec(ChainFrame::generate(), 1..4), 1..4);
-    let parts = (chains, pieces(), any::<[u32; 6]>(), Exactness::generate());
+    let parts = (
+        chains,
+        pieces(),
+        any::<[(u32, u8); 6]>(),
+        Exactness::generate(),
+    );
     parts.prop_map(|(chains, pieces, which, exactness)| {
         let count = u32::try_from(chains.len()).unwrap_or(1);
         let covers = (pieces.into_iter().zip(which))
-            .map(|((start, end), chain)| Cover {
+            .map(|((start, end), (chain, method_error))| Cover {
                 start,
                 end,
                 chain: chain % count,
                 exactness,
+                method_error,
             })
             .collect();
         PcMap::Covers { covers, chains }

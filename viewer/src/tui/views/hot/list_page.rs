@@ -37,6 +37,7 @@ const KIND: usize = 11;
 const CLASS: usize = 12;
 const SIZE: usize = 13;
 pub const ERROR: usize = 14;
+const INFERRED: usize = 15;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Row {
@@ -188,9 +189,20 @@ impl<'a> Page<'a> {
     fn error(&self, row: Row) -> Option<f64> {
         match row {
             Row::Range { .. } => None,
-            // Estimates may be older than the newest entries.
-            _ => self.errors.get(self.entry(row)? as usize).copied(),
+            _ => {
+                let entry = self.entry(row)?;
+                // Estimates may be older than the newest entries.
+                let sampling = self.errors.get(entry as usize)?;
+                Some(sampling + self.entries.summary().inference_error(entry))
+            }
         }
+    }
+
+    /// Whether the samples of the row's entry are mostly inferred.
+    fn is_inferred(&self, row: Row) -> bool {
+        let entry = self.entry(row);
+        let entry = entry.filter(|_| !matches!(row, Row::Range { .. }));
+        entry.is_some_and(|entry| self.entries.summary().is_inferred(entry))
     }
 
     fn has_inclusive(&self) -> bool {
@@ -265,7 +277,11 @@ impl<'a> Page<'a> {
             parts.push(format!("{share:.1}% with callees"));
         }
         if let Some(error) = self.error(row) {
-            parts.push(format!("±{:.2}%", error * 100.0));
+            let inferred = match self.is_inferred(row) {
+                true => " (~ method inferred)",
+                false => "",
+            };
+            parts.push(format!("±{:.2}%{inferred}", error * 100.0));
         }
         if let Some(size) = self.size(row) {
             parts.push(some(size, "byte", "bytes"));
@@ -292,10 +308,9 @@ impl<'a> Page<'a> {
             SIZE => self.entries.index.sizes[entry].map_or(0, |size| size.saturating_add(1)),
             INCLUSIVE => self.entries.inclusive_of(member.entry).unwrap_or(0),
             // Bits of non-negative floats sort like the floats.
-            ERROR => self
-                .newest_errors
-                .get(entry)
-                .map_or(0, |error| error.to_bits()),
+            ERROR => self.newest_errors.get(entry).map_or(0, |error| {
+                (error + self.entries.summary().inference_error(member.entry)).to_bits()
+            }),
             _ => member.samples,
         }
     }
@@ -360,6 +375,7 @@ impl Rows for Page<'_> {
                 .rank(5)
                 .sort(Sort::Down),
             Column::right("±", "error", 6).rank(1).sort(Sort::Down),
+            Column::left("", "method inferred", 0),
         ]
     }
 
@@ -463,6 +479,7 @@ impl Rows for Page<'_> {
             },
             SIZE => self.size(row).map_or(Value::Empty, Value::Bytes),
             ERROR => self.error(row).map_or(Value::Empty, Value::Share),
+            INFERRED if self.is_inferred(row) => Value::Text("mostly".to_owned()),
             INCLUSIVE => match self.inclusive(row) {
                 Some(samples) => share(samples, self.entries.total),
                 None => Value::Empty,
@@ -545,6 +562,9 @@ impl Rows for Page<'_> {
                     Some(_) => String::new(),
                     None => SEVERAL.to_owned(),
                 }
+            }
+            (SHARE, Value::Share(share)) if self.is_inferred(row) => {
+                format!("~{:.1}%", share * 100.0)
             }
             (SHARE, Value::Share(share)) => format!("{:.2}%", share * 100.0),
             (CUMULATIVE | INCLUSIVE, Value::Share(share)) => format!("{:.1}%", share * 100.0),

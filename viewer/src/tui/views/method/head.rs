@@ -3,7 +3,7 @@
 use super::sides::Side;
 use super::versions::Versions;
 use crate::annotate::layout::{tier_name, tiers_title};
-use crate::annotate::limits::{SKID, limits};
+use crate::annotate::limits::{SKID, limits, share_of_all};
 use crate::present::numbers::{count, percent, ratio, some};
 use crate::present::shorten::Name;
 use crate::present::text;
@@ -47,7 +47,7 @@ pub fn figures(found: &Found, calls: Option<&Calls>) -> String {
     let error = annotation
         .error
         .map_or_else(String::new, |error| format!(" ±{:.2}", error * 100.0));
-    let share = percent(ratio(all, annotation.total));
+    let share = share_of_all(annotation);
     let whole = if found.is_of_newest {
         "the newest samples"
     } else {

@@ -104,7 +104,7 @@ impl<'a> Page<'a> {
         let is_in = |thread: &&u32| filter.takes_thread(**thread);
         match threads.iter().filter(is_in).count() {
             0 => ("-", Role::Dim),
-            n if n < threads.len() => ("~", Role::Text),
+            n if n < threads.len() => ("*", Role::Text),
             _ => ("+", Role::Text),
         }
     }
@@ -216,7 +216,7 @@ impl Rows for Page<'_> {
         match (column, row) {
             (INCLUDED, _) => word(match self.included(row).0 {
                 "-" => "no",
-                "~" => "some",
+                "*" => "some",
                 _ => "yes",
             }),
             (NAME, Row::Group(group)) => word(&self.group(group).name),

@@ -11,7 +11,7 @@ use vmscope_records::{ThreadKey, ThreadRole};
 /// Names of visible rows.
 fn order(screen: &str) -> Vec<String> {
     let rows = screen.lines().skip(3);
-    let rows = rows.filter(|line| line.starts_with(['+', '-', '~']));
+    let rows = rows.filter(|line| line.starts_with(['+', '-', '*']));
     let name = |line: &str| line.split_whitespace().nth(1).unwrap_or("").to_owned();
     rows.map(name).collect()
 }

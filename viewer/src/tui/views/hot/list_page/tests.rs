@@ -4,6 +4,7 @@ use super::*;
 use crate::present::names::kind_name;
 use crate::queries::entries::GroupBy;
 use crate::queries::entry_index::EntryIndex;
+use crate::recordings::inferred::inferred;
 use crate::recordings::screens;
 use crate::tui::testing::profile;
 use crate::tui::widgets::data_table::DataTable;
@@ -106,4 +107,44 @@ fn every_order_is_what_sorting_by_texts_and_figures_gives() {
             }
         }
     }
+}
+
+#[test]
+fn inferred_methods_are_marked_and_their_errors_contain_the_inference() {
+    let profile = inferred().profile();
+    let (stop, filter) = (Stop::new(), Filter::default());
+    let index = Arc::new(EntryIndex::of(&profile, &stop).unwrap());
+    let summary = Arc::new(Summary::with_errors(&profile, &filter));
+    let by = GroupBy::Entry;
+    let entries = Entries::of(&profile, &index, (&summary, &filter), by, None, &stop).unwrap();
+    let page = Page {
+        profile: &profile,
+        entries: &entries,
+        errors: &summary.errors,
+        newest_errors: &summary.errors,
+        cumulative: &vec![0; entries.groups.len()],
+    };
+    let [inner, outer] = [Row::Group(0), Row::Group(1)];
+    let error = |row: Row| {
+        let sampling = summary.errors[page.entry(row).unwrap() as usize];
+        page.error(row).unwrap() - sampling
+    };
+    assert!((error(inner) - 0.2).abs() < 1e-12 && (error(outer) - 0.125).abs() < 1e-12);
+    let theme = Theme::of(|_| None);
+    let details = |row| page.details(row, &theme);
+    assert!(
+        details(inner).contains("method inferred"),
+        "{}",
+        details(inner)
+    );
+    assert!(
+        !details(outer).contains("method inferred"),
+        "{}",
+        details(outer)
+    );
+    assert_eq!(
+        page.value(inner, INFERRED),
+        Value::Text("mostly".to_owned())
+    );
+    assert_eq!(page.value(outer, INFERRED), Value::Empty);
 }
