@@ -116,6 +116,7 @@ fn a_very_long_inlined_chain_loses_its_middle() {
         end: piece + 1,
         chain: 0,
         exactness: Exactness::Exact,
+        method_error: 0,
     });
     let mut code = code(1, 0, 0x9000, 0x9000 + u64::from(PIECES));
     code.map = PcMap::Covers {

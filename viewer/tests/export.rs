@@ -1,6 +1,7 @@
 //! Exports of a recording made by hand, against the files of `tests/golden/export`:
 //! `BLESS=1 cargo test -p vmscope --test export` writes them anew.
 
+#![allow(clippy::disallowed_methods, reason = "tests print themselves")]
 #![allow(clippy::panic, reason = "tests fail by it")]
 
 #[path = "../../symbolizer/tests/recordings/mod.rs"]

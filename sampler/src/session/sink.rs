@@ -52,7 +52,7 @@ impl SinkError {
 fn remedy(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::AlreadyExists => {
-            " (only recordings of yours are renamed): choose another --output"
+            " (it is protected, or not a recording of yours): choose another --output"
         }
         io::ErrorKind::ResourceBusy => ": choose another --output",
         io::ErrorKind::IsADirectory => ": name a file in it with --output",

@@ -1,5 +1,6 @@
 //! What the integration tests share.
 
+#![allow(clippy::disallowed_methods, reason = "tests print themselves")]
 #![allow(dead_code, reason = "each test uses a part of it")]
 #![allow(clippy::panic, reason = "tests fail by it")]
 

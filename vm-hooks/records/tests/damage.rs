@@ -359,7 +359,7 @@ fn records_that_compress_a_thousand_times_are_written_and_read() {
         bytecodes: vec![0; 1 << 20],
         ..Method::default()
     }));
-    let bytes = common::write(&[method.clone()], &[]);
+    let bytes = common::write(std::slice::from_ref(&method), &[]);
     let got = read(&bytes).unwrap();
     assert_eq!(got.records[0], method);
     assert_eq!(got.ending.damage_count, 0);

@@ -1,5 +1,6 @@
 //! What tests of JVMs share, here and in `viewer/tests/jvm`.
 
+#![allow(clippy::disallowed_methods, reason = "tests print themselves")]
 #![allow(dead_code, reason = "each test uses a part of it")]
 #![allow(clippy::panic, reason = "tests fail by it")]
 

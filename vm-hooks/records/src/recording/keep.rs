@@ -303,9 +303,11 @@ impl KeepLast {
             kind: LimitKind::OnlyNewestKept,
             text: if self.squeezed {
                 let most = self.max_bytes >> 20;
-                format!("only the newest were kept: {wanted:.1} s did not fit in {most} MiB")
+                format!(
+                    "only the newest samples were kept: {wanted:.1} s did not fit in {most} MiB"
+                )
             } else {
-                format!("only the newest were kept (--keep-last {wanted})")
+                format!("only the newest {wanted} s were kept (--keep-last)")
             },
             remedy: String::new(),
         }
