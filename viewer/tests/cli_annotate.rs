@@ -76,7 +76,7 @@ fn a_native_function_has_its_source_in_the_listing() {
         .prints("x = x * 0.5 + b * 0.25;");
     annotate(&["relax", "--no-source"])
         .code(0)
-        .prints("±: 95 %");
+        .prints("±: sampling error, 95 %");
 
     // Inlined methods have most samples; and the inlined function asked for by itself has the same
     // samples.

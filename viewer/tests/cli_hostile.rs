@@ -171,7 +171,9 @@ fn nothing_that_a_process_names_commands_the_terminal() {
     target.signal(Signal::SIGSTOP);
     hostile.recorded(&attach, &[]);
     target.signal(Signal::SIGCONT);
-    let again = Target::ready(hostile.command());
+    // Its mapped file is its own: the first process executes the other.
+    let namesake = Hostile::new().expect("built before");
+    let again = Target::ready(namesake.command());
     let comm = std::fs::read(format!("/proc/{pid}/comm")).expect("it runs");
     let comm = comm.strip_suffix(b"\n").expect("a line");
     for name in [comm, HOSTILE] {
@@ -284,6 +286,8 @@ fn no_name_on_the_screen_commands_the_terminal() {
         tmux.press(&[&view.to_string()]);
         written(&format!("[{view} "));
     }
+    tmux.press(&["q"]);
+    written("q again quits");
     tmux.press(&["q"]);
     let bytes = written("\x1b[?1049l");
     assert!(bytes.contains("\\u{1b}]0"), "the names are shown, escaped");

@@ -76,9 +76,12 @@ fn the_golden_recording_reads_as_it_did() {
     let (recording, text) = (golden("v1.recording"), golden("v1.txt"));
     if std::env::var_os("BLESS_RECORDING").is_some() {
         fs::write(&recording, common::write(&records(), &[50, 150])).unwrap();
-        fs::write(&text, listing(&fs::read(&recording).unwrap())).unwrap();
     }
     let listing = listing(&fs::read(&recording).unwrap());
+    // Records have other fields in Rust: their bytes stay.
+    if std::env::var_os("BLESS").is_some() {
+        fs::write(&text, &listing).unwrap();
+    }
     let expected = fs::read_to_string(&text).unwrap();
     for (number, (got, want)) in listing.lines().zip(expected.lines()).enumerate() {
         assert_eq!(got, want, "record {number}: see golden/README.md");

@@ -76,7 +76,8 @@ fn text_is_what_can_be_read() {
 
 #[test]
 fn csv_has_whole_numbers_and_no_formulas() {
-    let expected = "name,samples,share,time\n\"a,\"\"b\"\"\",1234,0.5,1.25\n'=1+\u{1b}[2J<b>,,,7\n";
+    let expected =
+        "name,samples,share,time\n\"a,\"\"b\"\"\",1234,0.5,1.25\n'=1+\\u{1b}[2J<b>,,,7\n";
     assert_eq!(text(Format::Csv), expected);
 }
 

@@ -482,7 +482,6 @@ mod tests {
         assert!(!journal.path.exists());
         for (name, text) in [
             ("1-1", "vmscope journal 1\nrun x y z\n"),
-            ("1-1", "vmscope journal 1\nrun 1 2 "),
             ("1-1", "\u{0}"),
             ("notes", ""),
         ] {

@@ -197,10 +197,9 @@ impl RecordingFile {
         Ok(bytes)
     }
 
-    /// Puts this file, which is at [`successor`], in the place of `old` at `path`. A crash of the
-    /// machine leaves either of the two whole.
+    /// Puts this file, which is at [`successor`], in the place of `old` at `path`. Does not wait for
+    /// the disk: on a busy one that takes many seconds, which a kill would then cost.
     pub(super) fn replace(&self, old: &Self, path: &Path) -> io::Result<()> {
-        self.file.sync_data()?;
         let identity = |metadata: &std::fs::Metadata| (metadata.dev(), metadata.ino());
         match std::fs::symlink_metadata(path) {
             Ok(metadata) if identity(&metadata) != identity(&old.file.metadata()?) => {
