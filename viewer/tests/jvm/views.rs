@@ -45,7 +45,7 @@ fn of_a_running_program() {
             .code(0)
             .prints("JIT and interpreted code (")
             .prints("collector: G1 maximum heap: 256 MiB")
-            .prints("JVM arguments: -XX:+UseG1GC -Xmx256m")
+            .prints("-XX:+UseG1GC -Xmx256m")
             .prints("% of generated vm code (% of total)")
             .prints("**Safepoints**")
             .prints("**Java threads**");
