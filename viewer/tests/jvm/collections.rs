@@ -78,7 +78,7 @@ fn collections_are_those_of_the_log() {
     for jdk in jdks() {
         let release = jdk.release;
         for (name, options, since) in COLLECTORS {
-            // From JDK 24 on, there is only the generational one.
+            // JDK 24 and later have generational Z only.
             if release < since || (name == "generational Z" && release > 23) {
                 continue;
             }
