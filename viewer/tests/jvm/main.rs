@@ -31,6 +31,7 @@ mod node;
 mod causality;
 mod churn;
 mod collections;
+mod interpreted;
 mod known;
 mod odd;
 mod shares;

@@ -372,7 +372,7 @@ impl Opened {
             }
             (_, true) => {
                 let time = poll.spare().min(MAPS_TIME);
-                poll.spending(|poll| self.tell_hits(hits, Some(&pages), time, poll))
+                poll.spending(|poll| self.tell_hits(hits, Some(&pages), (time, true), poll))
             }
             (_, false) => {
                 let hits = hits.iter().copied();
@@ -388,9 +388,13 @@ impl Opened {
             touched.looked_up(is_due, left, |at| self.zone.holds(at));
         }
         let from = (&self.jvm, &pages);
-        let values = values.into_iter();
-        self.interpreted
-            .poll(values, counts, from, &mut self.methods, poll)?;
+        let values = (values.into_iter(), is_last);
+        let recount = || {
+            self.data.read_again(process);
+            self.data.perf_data().and_then(class_counts)
+        };
+        let counted = (counts, recount);
+        (self.interpreted).poll(values, counted, from, &mut self.methods, poll)?;
         let counted = signs.zip(counts);
         let is_quiet = counted.is_some_and(|(signs, _)| signs.collections.is_some())
             && counted == std::mem::replace(&mut self.counted, counted)
@@ -417,23 +421,23 @@ impl Opened {
         self.tick * (1 << (self.quiet / QUIET_POLLS).min(2))
     }
 
-    /// Reports pc maps of sampled code for at most this time. Returns the remaining addresses
-    /// of `touched`.
+    /// Reports pc maps of sampled code for at most this time; uncertain ones may wait for the next
+    /// poll. Returns the remaining addresses of `touched`.
     fn tell_hits(
         &mut self,
         touched: &[Avma],
         pages: Option<&Pages<'_>>,
-        time: Duration,
+        (time, may_wait): (Duration, bool),
         poll: &mut Poll,
     ) -> Vec<Avma> {
-        let until = Instant::now() + time;
+        let until = (Instant::now() + time, may_wait);
         let (maps, methods) = (&self.maps, &mut self.methods);
         (self.zone).tell_hits(touched, maps, pages, methods, until, poll)
     }
 
     /// Likewise for the last poll.
     fn tell_last_hits(&mut self, touched: &[Avma], pages: Option<&Pages<'_>>, poll: &mut Poll) {
-        let left = self.tell_hits(touched, pages, LAST_MAPS_TIME, poll);
+        let left = self.tell_hits(touched, pages, (LAST_MAPS_TIME, false), poll);
         if !left.is_empty() {
             poll.lost(Stream::Adapter, left.len() as u64, poll.began());
             let text = "some samples of JIT code lack bytecode and line: the recording ended \

@@ -13,7 +13,8 @@
 //!    lengths, classes, numbers, arithmetic, allocation. `templates`: the code of an intrinsic
 //!    is one call.
 //! 4. `path`, `steps`: the cheapest path through the bytecodes of the tree (Viterbi), along
-//!    the instructions; a branch's target begins with the costs of its source.
+//!    the instructions; a branch's target begins with the costs of its source. `parts`: of large
+//!    code, the search covers only the surroundings of the sampled pcs.
 //! 5. `assemble`: *exact* positions are the record's own pc, the prologue, and in C1's code
 //!    the entry of the implicit-exception table; all others are *approximate*.
 //!
@@ -58,6 +59,7 @@ mod facts;
 mod full;
 mod machine;
 mod memory;
+mod parts;
 mod path;
 mod profile;
 mod signs;
@@ -67,6 +69,7 @@ mod templates;
 mod tree;
 mod weights;
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
@@ -75,7 +78,7 @@ use vmscope_records::{Avma, Exactness};
 use crate::code::{Frame, Nmethod};
 pub(crate) use facts::{MethodFacts, Referent};
 pub use full::{full, has_full_tables, stale_scope, without_needless};
-pub use memory::{FactsLayout, MemoryMethods};
+pub use memory::{Facts, FactsLayout, MemoryMethods};
 pub use tree::GuessLimits;
 pub use weights::Weights;
 
@@ -152,9 +155,51 @@ pub struct Map {
     pub pieces: Vec<Piece>,
     /// Chains of (method, bytecode) used by the pieces, innermost first.
     pub chains: Vec<Vec<Frame>>,
+    /// Ranges of sampled pcs that the map covers, ascending.
+    pub covered: Vec<Range<u32>>,
 }
 
 impl Map {
+    /// Whether the map covers all code.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.covered
+            .first()
+            .is_some_and(|range| *range == (0..u32::MAX))
+    }
+
+    /// Drops everything outside these ranges.
+    fn cut_to(&mut self, covered: Vec<Range<u32>>) {
+        let mut pieces = Vec::new();
+        let mut numbers = vec![None; self.chains.len()];
+        let mut chains = Vec::new();
+        for piece in &self.pieces {
+            let first = covered.partition_point(|range| range.end <= piece.start);
+            for range in covered.iter().skip(first) {
+                let (start, end) = (piece.start.max(range.start), piece.end.min(range.end));
+                let number = numbers.get_mut(piece.chain as usize);
+                let (true, Some(number)) = (start < end, number) else {
+                    break;
+                };
+                let chain = *number.get_or_insert_with(|| {
+                    chains.extend(self.chains.get(piece.chain as usize).cloned());
+                    u32::try_from(chains.len() - 1).unwrap_or(u32::MAX)
+                });
+                pieces.push(Piece {
+                    start,
+                    end,
+                    chain,
+                    ..*piece
+                });
+            }
+        }
+        *self = Map {
+            pieces,
+            chains,
+            covered,
+        };
+    }
+
     /// Position of a sampled pc or return address, given as an offset in the code.
     #[must_use]
     pub fn at(&self, offset: u32) -> Option<(&Piece, &[Frame])> {
@@ -167,17 +212,31 @@ impl Map {
     }
 }
 
+/// Whether one of these ascending ranges contains a pc.
+pub(crate) fn covers(ranges: &[Range<u32>], offset: u32) -> bool {
+    let after = ranges.partition_point(|range| range.end <= offset);
+    ranges.get(after).is_some_and(|range| range.start <= offset)
+}
+
 /// Map of an nmethod from all evidence, for the tables of a JVM without
-/// `-XX:+DebugNonSafepoints`. For complete tables, use [`full()`].
+/// `-XX:+DebugNonSafepoints`. For complete tables, use [`full()`]. Of a large nmethod, the map
+/// covers at least the sampled pcs `hits` (offsets in the code, ascending) with some code around
+/// them; without hits, the whole code.
 #[must_use]
-pub fn pieces(nmethod: &Nmethod, methods: &dyn MethodSource) -> Map {
-    pieces_weighted(nmethod, methods, &Weights::default())
+pub fn pieces(nmethod: &Nmethod, methods: &dyn MethodSource, hits: &[u32]) -> Map {
+    pieces_weighted(nmethod, methods, hits, &Weights::default())
 }
 
 /// Likewise with other weights, for measurements.
 #[must_use]
-pub fn pieces_weighted(nmethod: &Nmethod, methods: &dyn MethodSource, weights: &Weights) -> Map {
+pub fn pieces_weighted(
+    nmethod: &Nmethod,
+    methods: &dyn MethodSource,
+    hits: &[u32],
+    weights: &Weights,
+) -> Map {
     let machine = machine::Machine::of(nmethod, methods.narrow_class());
+    let parts = parts::Parts::of(&machine, hits);
     let mut tree = tree::Tree::of(nmethod, methods);
     let anchors = anchors::anchors(nmethod, &machine, &tree);
     let called: FxHashSet<(u32, i32)> = anchors
@@ -193,7 +252,8 @@ pub fn pieces_weighted(nmethod: &Nmethod, methods: &dyn MethodSource, weights: &
         called.contains(&(node, bci))
     });
     let templates = templates::regions(&machine);
-    let states = path::shortest(&machine, &tree, &anchors, &templates, weights);
+    let evidence = (anchors.as_slice(), templates.as_slice());
+    let states = path::shortest(&machine, &tree, evidence, &parts.context, weights);
     let prologue = u32::try_from(nmethod.blob.frame_complete).unwrap_or(0);
     // C2 moves loads away from their possible fault, and checks of several bytecodes together.
     let implicit = if nmethod.is_by_c2() {
@@ -201,7 +261,9 @@ pub fn pieces_weighted(nmethod: &Nmethod, methods: &dyn MethodSource, weights: &
     } else {
         Exactness::Exact
     };
-    assemble::assemble(&machine, &tree, &anchors, &states, prologue, implicit)
+    let mut map = assemble::assemble(&machine, &tree, &anchors, &states, prologue, implicit);
+    map.cut_to(machine.pcs_of(&parts.core));
+    map
 }
 
 #[cfg(test)]

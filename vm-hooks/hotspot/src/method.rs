@@ -7,7 +7,7 @@ mod lookup;
 mod names;
 mod read;
 
-pub use classes::{Classes, ClassesLayout, Loader};
+pub use classes::{Classes, ClassesLayout, Loader, MAX_CLASSES};
 pub use info::MethodInfo;
 pub use lines::line_table;
 pub(crate) use names::primitive;

@@ -1,5 +1,6 @@
 //! A page cache for memory reads: a poll reads thousands of small items close together.
 
+use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -7,19 +8,16 @@ use rustc_hash::FxHashMap;
 use vmscope_process::{Memory, MemoryError};
 use vmscope_records::Avma;
 
-/// Bytes per read. A system call costs as much as copying this amount, and repeatedly read data
-/// lie mostly far apart.
-const PAGE: u64 = 16 * 1024;
+/// Bytes per read, the smallest unit of a process's memory map. Data of the VM lie far apart:
+/// larger reads copy more than they save.
+const PAGE: u64 = 4096;
 
-/// Smallest unit of a process's memory map.
-const SMALL_PAGE: u64 = 4096;
-
-/// Maximum number of cached pages (256 MiB); then the cache drops all pages.
-const MAX_PAGES: usize = 1 << 14;
+/// Maximum number of cached pages (16 MiB); then the cache drops all pages.
+const MAX_PAGES: usize = 1 << 12;
 
 /// Maximum number of pages per poll (4 GiB), even with damaged lists: about a hundred times the
 /// size of a large program's classes.
-const MAX_READ: u64 = 1 << 18;
+const MAX_READ: u64 = 1 << 20;
 
 /// Cached memory of a process for one poll. Every read returns data as old as its page's first
 /// read since [`Pages::renew`].
@@ -30,11 +28,27 @@ pub struct Pages<'m> {
     read: AtomicU64,
 }
 
-/// Readable data of a page.
-struct Page {
-    /// Pieces of [`SMALL_PAGE`] bytes; empty if unreadable.
-    bytes: Vec<u8>,
-    readable: u16,
+/// Maximum number of buffers kept for later pages: new memory costs as much as reading.
+const MAX_SPARE: usize = MAX_PAGES;
+
+thread_local! {
+    static SPARE: RefCell<Vec<Vec<u8>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// The readable bytes from a page's begin on.
+struct Page(Vec<u8>);
+
+impl Drop for Page {
+    fn drop(&mut self) {
+        let bytes = std::mem::take(&mut self.0);
+        // At the thread's end, the buffers are gone.
+        let _ = SPARE.try_with(|spare| {
+            let mut spare = spare.borrow_mut();
+            if spare.len() < MAX_SPARE {
+                spare.push(bytes);
+            }
+        });
+    }
 }
 
 impl std::fmt::Debug for Pages<'_> {
@@ -92,32 +106,17 @@ impl<'m> Pages<'m> {
         Ok(page)
     }
 
-    /// Reads a whole page, or small pieces of a partly unmapped page.
     fn read_page(&self, number: u64) -> Result<Page, MemoryError> {
-        let start = number.saturating_mul(PAGE);
-        let size = usize::try_from(PAGE).unwrap_or(0);
-        let mut bytes = vec![0; size];
-        match self.memory.read_partial(Avma(start), &mut bytes) {
-            Ok(got) if got == size => {
-                return Ok(Page {
-                    bytes,
-                    readable: u16::MAX,
-                });
-            }
+        let spare = SPARE.try_with(|spare| spare.borrow_mut().pop());
+        let mut bytes = spare.ok().flatten().unwrap_or_default();
+        bytes.resize(usize::try_from(PAGE).unwrap_or(0), 0);
+        let start = Avma(number.saturating_mul(PAGE));
+        let got = match self.memory.read_partial(start, &mut bytes) {
             Err(error) if error.is_final() => return Err(error),
-            _ => {}
-        }
-        let mut readable = 0;
-        let small = usize::try_from(SMALL_PAGE).unwrap_or(1);
-        for (index, piece) in bytes.chunks_mut(small).enumerate() {
-            let at = Avma(start.saturating_add(SMALL_PAGE * index as u64));
-            match self.memory.read_partial(at, piece) {
-                Ok(got) if got == piece.len() => readable |= 1 << index,
-                Err(error) if error.is_final() => return Err(error),
-                _ => {}
-            }
-        }
-        Ok(Page { bytes, readable })
+            got => got.unwrap_or(0),
+        };
+        bytes.truncate(got);
+        Ok(Page(bytes))
     }
 }
 
@@ -129,14 +128,10 @@ impl Memory for Pages<'_> {
                 break;
             };
             let page = self.page(from / PAGE)?;
-            let within = from % PAGE;
-            if page.readable & (1 << (within / SMALL_PAGE)) == 0 {
-                break;
-            }
-            let to_piece_end = SMALL_PAGE - within % SMALL_PAGE;
-            let length = rest.len().min(usize::try_from(to_piece_end).unwrap_or(0));
-            let begin = usize::try_from(within).unwrap_or(0);
-            let Some(piece) = page.bytes.get(begin..begin + length) else {
+            let within = usize::try_from(from % PAGE).unwrap_or(0);
+            let readable = page.0.get(within..).unwrap_or_default();
+            let length = rest.len().min(readable.len());
+            let Some(piece) = readable.get(..length).filter(|piece| !piece.is_empty()) else {
                 break;
             };
             if let Some(into) = rest.get_mut(..length) {
@@ -175,9 +170,9 @@ mod tests {
         let pages = Pages::new(&memory);
         assert_eq!(pages.read_u8(Avma(0x1_0000)).unwrap(), 7);
         memory.0.store(9, Ordering::Relaxed);
-        assert_eq!(pages.read_u8(Avma(0x1_3000)).unwrap(), 7);
+        assert_eq!(pages.read_u8(Avma(0x1_0fff)).unwrap(), 7);
         pages.renew();
-        assert_eq!(pages.read_u8(Avma(0x1_3000)).unwrap(), 9);
+        assert_eq!(pages.read_u8(Avma(0x1_0fff)).unwrap(), 9);
     }
 
     #[test]

@@ -185,6 +185,15 @@ impl VmData {
         self.data.as_ref()
     }
 
+    /// Reads the perf data again; unreadable data keep their values.
+    pub fn read_again(&mut self, process: &ProcessView) {
+        if let Some(data) = &mut self.data
+            && let Ok(true) = data.refresh(process)
+        {
+            self.collections.find(data);
+        }
+    }
+
     /// Conversion of VM ticks to time.
     #[must_use]
     pub fn clock(&self) -> &VmClock {

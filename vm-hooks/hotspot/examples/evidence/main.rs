@@ -25,7 +25,8 @@ use std::time::{Duration, Instant};
 use vmscope_hotspot::bytecode::PoolLayout;
 use vmscope_hotspot::code::{CodeCache, Found, Frame, Nmethod};
 use vmscope_hotspot::evidence::{
-    self, FactsLayout, MemoryMethods, Weights, full, has_full_tables, pieces_weighted, stale_scope,
+    self, Facts, FactsLayout, MemoryMethods, Weights, full, has_full_tables, pieces_weighted,
+    stale_scope,
 };
 use vmscope_hotspot::jvm::Jvm;
 use vmscope_hotspot::pages::Pages;
@@ -68,6 +69,7 @@ fn main() -> Result<(), Error> {
             &jvm.structs,
             PoolLayout::of(&jvm.structs, jvm.methods.clone())?,
         ),
+        Facts::default(),
     );
     let mut nmethods = Vec::new();
     cache.read(&pages, |found| {
@@ -110,7 +112,7 @@ fn main() -> Result<(), Error> {
 fn entries(hits: &[Hit], methods: &MemoryMethods<'_>, weights: &Weights, names: &mut Names<'_>) {
     let mut counts: HashMap<_, u64> = HashMap::new();
     for hit in hits {
-        let map = pieces_weighted(&hit.reduced, methods, weights);
+        let map = pieces_weighted(&hit.reduced, methods, &[], weights);
         let compiler = if hit.full.is_by_c2() { "C2" } else { "C1" };
         for (pc, count, truth, _) in hit.samples.iter().filter(|(.., is_sound)| *is_sound) {
             if let (Some((piece, [found, ..])), [right, ..]) = (map.at(*pc), truth.as_slice()) {
@@ -133,7 +135,7 @@ fn shares(hits: &[Hit], methods: &MemoryMethods<'_>, weights: &Weights, names: &
     let mut counts: HashMap<String, (u64, u64)> = HashMap::new();
     let mut all = 0;
     for hit in hits {
-        let map = pieces_weighted(&hit.reduced, methods, weights);
+        let map = pieces_weighted(&hit.reduced, methods, &[], weights);
         for (pc, count, ..) in &hit.samples {
             let found = map.at(*pc).and_then(|(_, chain)| chain.first());
             let name = names.show(found.map_or(&[], std::slice::from_ref));
@@ -203,7 +205,7 @@ fn cost(nmethods: &[Nmethod], methods: &MemoryMethods<'_>, weights: &Weights) {
         let mut times: Vec<Duration> = Vec::new();
         for nmethod in &reduced {
             let began = Instant::now();
-            let _ = pieces_weighted(nmethod, methods, weights);
+            let _ = pieces_weighted(nmethod, methods, &[], weights);
             times.push(began.elapsed());
         }
         times.sort_unstable();
@@ -224,7 +226,7 @@ fn cost(nmethods: &[Nmethod], methods: &MemoryMethods<'_>, weights: &Weights) {
 fn digest(nmethods: &[Nmethod], methods: &MemoryMethods<'_>, weights: &Weights) {
     let mut all = DefaultHasher::new();
     for nmethod in nmethods {
-        let map = pieces_weighted(&reference::reduced(nmethod), methods, weights);
+        let map = pieces_weighted(&reference::reduced(nmethod), methods, &[], weights);
         let mut one = DefaultHasher::new();
         format!("{map:?}").hash(&mut one);
         println!("{:x} {:x}", nmethod.blob.code_begin.0, one.finish());
@@ -353,7 +355,7 @@ fn evidence_scores(
     let mut unrelated = 0;
     let mut wrong = Vec::new();
     for hit in hits {
-        let map: evidence::Map = pieces_weighted(&hit.reduced, methods, weights);
+        let map: evidence::Map = pieces_weighted(&hit.reduced, methods, &[], weights);
         for (pc, count, truth, is_sound) in &hit.samples {
             let found = map.at(*pc);
             let answer = found.map_or(&[][..], |(_, chain)| chain);

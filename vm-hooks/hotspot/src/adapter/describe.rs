@@ -26,8 +26,8 @@ pub(super) enum KnownFrom<'p, 'm> {
     Nothing,
 }
 
-/// Fills in the description of a compiled method, except its map. Returns its own and inlined
-/// methods, and whether this list is complete. Without a known own method, the code gets no
+/// Fills in the description of a compiled method, except its map. Returns known ones of its own
+/// and inlined methods, and whether this list is complete. Without a known own method, the code gets no
 /// name.
 pub(super) fn describe(
     nmethod: &Nmethod,
@@ -38,21 +38,17 @@ pub(super) fn describe(
 ) -> (Vec<Pinned>, bool) {
     constituent.kind = ConstituentKind::Method;
     constituent.tier = tier(nmethod.level.into()).to_owned();
-    // Read names of inlined methods now: when samples hit the code, the classes may be gone.
-    let inlined = methods_of(nmethod);
-    if let KnownFrom::Memory(pages) = from {
-        for method in &inlined {
-            methods.meet(pages, *method, poll);
-        }
-    }
-    // Other data known of the address belong to another method.
-    let known = |methods: &Methods, method| match from {
-        KnownFrom::Memory(_) => methods.pin(method),
-        KnownFrom::Before => methods.dead(method),
-        KnownFrom::Nothing => None,
+    // Names of inlined methods can wait until samples hit the code, unless the classes may be
+    // gone by then.
+    let is_own_enough = matches!(from, KnownFrom::Memory(_)) && !methods.have_gone_lately();
+    let wanted = if is_own_enough {
+        vec![nmethod.method]
+    } else {
+        methods_of(nmethod)
     };
-    let own = known(methods, nmethod.method);
-    let own = own.as_ref().map(|(_, own)| own);
+    let pinned = pinned(&wanted, from, methods, poll);
+    let own = pinned.iter().find(|(method, _)| *method == nmethod.method);
+    let own = own.map(|(_, own)| own);
     constituent.method = own.map(|own| Methods::tell(own, poll));
     constituent.name = match own.map(|own| &own.info) {
         Some(info) if nmethod.is_osr() => {
@@ -61,11 +57,41 @@ pub(super) fn describe(
         Some(info) => info.full_name(),
         None => String::new(),
     };
-    let count = inlined.len();
-    let pinned = inlined.into_iter();
-    let pinned: Vec<Pinned> = pinned.filter_map(|one| known(methods, one)).collect();
-    let are_all = pinned.len() == count;
+    let are_all = !is_own_enough && pinned.len() == wanted.len();
     (pinned, are_all)
+}
+
+/// The compiled method and its inlined methods, as present in the VM, and whether all could be
+/// read.
+pub(super) fn present(
+    nmethod: &Nmethod,
+    pages: &Pages<'_>,
+    methods: &mut Methods,
+    poll: &mut Poll,
+) -> (Vec<Pinned>, bool) {
+    let wanted = methods_of(nmethod);
+    let pinned = pinned(&wanted, KnownFrom::Memory(pages), methods, poll);
+    let are_all = pinned.len() == wanted.len();
+    (pinned, are_all)
+}
+
+/// The `wanted` methods, as far as known.
+fn pinned(
+    wanted: &[Avma],
+    from: KnownFrom<'_, '_>,
+    methods: &mut Methods,
+    poll: &mut Poll,
+) -> Vec<Pinned> {
+    let pin = |method: &Avma| match from {
+        // Data known before belong to another method.
+        KnownFrom::Memory(pages) => {
+            methods.meet(pages, *method, poll);
+            methods.pin(*method)
+        }
+        KnownFrom::Before => methods.dead(*method),
+        KnownFrom::Nothing => None,
+    };
+    wanted.iter().filter_map(pin).collect()
 }
 
 /// The compiled method and its inlined methods, each once, ascending.

@@ -1,5 +1,9 @@
-//! Index of all classes of a JVM, their methods, and their lifetimes. An interpreted frame
-//! shows only a bytecode address, and new classes soon reuse the addresses of unloaded ones.
+//! Index of classes, their methods, and their lifetimes. An interpreted frame shows a bytecode's
+//! address and the method's, and new classes soon reuse the addresses of unloaded ones.
+//!
+//! A JVM may have tens of thousands of classes. The index has classes with sampled methods, and
+//! all classes of young loaders with few classes: such classes may be gone when their samples
+//! arrive.
 
 use std::collections::BTreeMap;
 use std::hash::{Hash as _, Hasher as _};
@@ -9,21 +13,17 @@ use vmscope_process::{AdapterError, Memory};
 use vmscope_records::{Avma, ConstituentKey, TimeNs};
 
 use super::methods::Pinned;
-use crate::method::{ClassesLayout, MethodLayout};
+use crate::method::{ClassesLayout, Loader, MAX_CLASSES, MethodLayout};
 use crate::pages::Pages;
 
 /// Maximum number of indexed methods.
 const MAX_METHODS: usize = 4 << 20;
 
-/// Minimum number of classes for recognition of a loader by a selection: class lists of this
-/// size are never equal by chance.
-const MANY: usize = 64;
+/// Maximum number of classes of a young loader.
+const FEW: usize = 64;
 
-/// The selection has the newest classes, perhaps incomplete at the last walk …
-const NEWEST: usize = 16;
-
-/// … and, in turns, every n-th of the rest.
-const TURNS: usize = 16;
+/// Number of newest loaders in which each walk looks for new classes.
+const RECENT: usize = 256;
 
 /// Begin of a lifetime, as observed.
 #[derive(Clone, Copy, Debug, Default)]
@@ -59,24 +59,24 @@ pub(super) struct Class {
 /// Position in the index.
 pub(super) type Place = (Avma, usize);
 
-/// Classes of a loader at the last walk.
+/// A loader at the last walk.
 #[derive(Debug)]
 struct Loaded {
     /// Newest class, array classes included.
     newest: Avma,
-    /// Newest first.
+    /// Indexed classes.
     classes: Vec<Avma>,
-    /// Whether the walk found all classes of the previous walk.
-    is_same: bool,
+    /// Whether these are all its classes.
+    is_young: bool,
 }
 
-/// All loaded classes.
+/// The indexed classes.
 #[derive(Debug, Default)]
 pub(super) struct BytecodeIndex {
-    /// Loaders by `ClassLoaderData*`.
+    /// All loaders by `ClassLoaderData*`.
     loaders: FxHashMap<Avma, Loaded>,
-    /// Number of walks.
-    walks: usize,
+    /// The newest loaders, newest first.
+    recent: Vec<Avma>,
     /// Classes by `Klass*`.
     classes: FxHashMap<Avma, Class>,
     /// Bytecodes by first address: end address (exclusive), position.
@@ -85,14 +85,28 @@ pub(super) struct BytecodeIndex {
     methods: FxHashMap<Avma, Place>,
 }
 
-/// Result of a walk over all classes.
+/// Result of a walk over the loaders.
 #[derive(Debug, Default)]
 pub(super) struct Walked {
-    /// Classes unloaded.
+    /// Indexed classes that were unloaded.
     pub dead: Vec<Class>,
-    /// Methods of new classes.
+    /// Methods of new classes of young loaders.
     pub new: Vec<Place>,
 }
+
+/// Result of a search for a method's class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sampled {
+    /// The class is in the index now.
+    New(Avma),
+    /// The class's loader is newer than the last walk.
+    NewLoader,
+    /// No method of a class outside the index is there.
+    Nothing,
+}
+
+/// Layouts of classes and methods.
+pub(super) type Layouts<'l> = (&'l ClassesLayout, &'l MethodLayout);
 
 impl Class {
     /// Whether any method read was replaced. Reloading a class may reproduce names and addresses.
@@ -103,71 +117,151 @@ impl Class {
 }
 
 impl BytecodeIndex {
-    /// Walks over all classes. Afterwards the caller reports the lifetimes of new classes with
-    /// [`BytecodeIndex::seen`]. If classes `may_have_gone`, the walk compares each loader's
-    /// classes with the previous walk.
+    /// Walks over the loaders. Afterwards the caller reports the lifetimes of new classes with
+    /// [`BytecodeIndex::seen`]. Unless classes `may_have_gone`, the walk visits only new loaders
+    /// and the newest of the known ones.
     ///
     /// # Errors
-    /// Final errors of [`ClassesLayout::read`].
+    /// Final errors of [`ClassesLayout::loaders`] and of reads.
     pub fn walk(
         &mut self,
-        (classes, layout): (&ClassesLayout, &MethodLayout),
+        layouts: Layouts<'_>,
         pages: &Pages<'_>,
         may_have_gone: bool,
     ) -> Result<Walked, AdapterError> {
-        self.walks = self.walks.wrapping_add(1);
-        let mut there: FxHashMap<Avma, Loaded> = FxHashMap::default();
-        let mut seen = 0;
+        let is_first = self.loaders.is_empty();
         pages.renew();
-        let loaders = classes.loaders(pages)?;
+        let is_known = |at| !may_have_gone && self.loaders.contains_key(&at);
+        let mut found = layouts.0.loaders(pages, is_known)?;
         // The newest class is the newest data read from a loader.
         pages.renew();
-        let memory: &dyn Memory = pages;
-        for loader in loaders {
-            let known = self.loaders.get(&loader.at);
-            let known = known.filter(|known| !may_have_gone || self.is_same(known, layout, memory));
-            let until = known.map(|known| known.newest);
-            let found = classes.classes_of(memory, loader, until, &mut seen)?;
-            let known = known.map_or(&[][..], |known| &known.classes);
-            let mut all = found.all;
-            if found.has_met {
-                seen = seen.saturating_add(known.len());
-                all.extend_from_slice(known);
-            } else if !may_have_gone {
-                // The walk did not reach the list's end.
-                let new: FxHashSet<Avma> = all.iter().copied().collect();
-                all.extend(known.iter().filter(|klass| !new.contains(klass)));
-            }
-            let loaded = Loaded {
-                newest: loader.newest,
-                classes: all,
-                is_same: found.has_met,
-            };
-            there.insert(loader.at, loaded);
-        }
+        let mut recent: Vec<Avma> = found.iter().map(|loader| loader.at).take(RECENT).collect();
         let mut walked = Walked::default();
-        for (at, was) in std::mem::take(&mut self.loaders) {
-            if may_have_gone {
-                self.bury(&was, there.get(&at), (layout, memory), &mut walked.dead);
-            } else {
-                there.entry(at).or_insert(was);
+        if may_have_gone {
+            let there: FxHashSet<Avma> = found.iter().map(|loader| loader.at).collect();
+            let is_gone = |at: &Avma, _: &mut Loaded| !there.contains(at);
+            let gone: Vec<(Avma, Loaded)> = self.loaders.extract_if(is_gone).collect();
+            let classes = gone.into_iter().flat_map(|(_, was)| was.classes);
+            walked
+                .dead
+                .extend(classes.filter_map(|klass| self.remove(klass)));
+        } else {
+            let room = RECENT.saturating_sub(recent.len());
+            recent.extend(self.recent.iter().take(room));
+            for at in &self.recent {
+                let loader = layouts.0.loader_at(pages, *at);
+                let was = self.loaders.get(at);
+                if was.is_some_and(|was| was.is_young && was.newest != loader.newest) {
+                    found.push(loader);
+                }
             }
         }
-        for loaded in there.values() {
-            for klass in &loaded.classes {
-                self.add(*klass, (layout, memory), &mut walked.new)?;
-            }
+        for loader in found {
+            let was = self.loaders.remove(&loader.at);
+            let loaded = match was {
+                _ if is_first => Loaded {
+                    newest: loader.newest,
+                    classes: Vec::new(),
+                    is_young: false,
+                },
+                Some(was) => {
+                    self.renewed((was, loader), (layouts, pages, may_have_gone), &mut walked)?
+                }
+                None => {
+                    let new = Loaded {
+                        newest: Avma(0),
+                        classes: Vec::new(),
+                        is_young: true,
+                    };
+                    self.renewed((new, loader), (layouts, pages, may_have_gone), &mut walked)?
+                }
+            };
+            self.loaders.insert(loader.at, loaded);
         }
-        self.loaders = there;
+        self.recent = recent;
         Ok(walked)
     }
 
-    /// Whether a selection shows that a loader's classes are unchanged.
-    fn is_same(&self, known: &Loaded, layout: &MethodLayout, memory: &dyn Memory) -> bool {
-        let classes = known.classes.iter().enumerate();
-        let turn = self.walks % TURNS;
-        let mut some = classes.filter(|(index, _)| *index < NEWEST || index % TURNS == turn);
-        known.classes.len() >= MANY && some.all(|(_, klass)| self.is_there(*klass, layout, memory))
+    /// A loader after a walk: without its unloaded classes, and with the new classes of a young
+    /// loader.
+    fn renewed(
+        &mut self,
+        (mut was, loader): (Loaded, Loader),
+        (layouts, memory, may_have_gone): (Layouts<'_>, &dyn Memory, bool),
+        walked: &mut Walked,
+    ) -> Result<Loaded, AdapterError> {
+        let (classes, layout) = layouts;
+        let newest = std::mem::replace(&mut was.newest, loader.newest);
+        if !was.is_young && was.classes.is_empty() {
+            return Ok(was);
+        }
+        // Another loader may have the address of an unloaded one, and a class at the address of
+        // the newest class.
+        let (until, most) = match (was.is_young, may_have_gone) {
+            (true, true) => (None, FEW),
+            (true, false) => (Some(newest), FEW),
+            (false, _) => (Some(newest), MAX_CLASSES),
+        };
+        let found = classes.classes_of(memory, loader, until, most);
+        if may_have_gone {
+            let are_listed = found.has_met || found.is_cut;
+            let listed: FxHashSet<Avma> = found.all.iter().copied().collect();
+            let mut there = Vec::with_capacity(was.classes.len());
+            for klass in was.classes {
+                let is_listed = are_listed || listed.contains(&klass);
+                if is_listed && self.is_there(klass, layout, memory) {
+                    there.push(klass);
+                } else {
+                    walked.dead.extend(self.remove(klass));
+                }
+            }
+            was.classes = there;
+        }
+        was.is_young &= !found.is_cut && found.all.len() + was.classes.len() <= FEW;
+        if was.is_young {
+            for klass in found.all {
+                if self.add(klass, (layout, memory), &mut walked.new)? {
+                    was.classes.push(klass);
+                }
+            }
+        }
+        Ok(was)
+    }
+
+    /// Adds the class of the method at `method`, if its loader is known.
+    ///
+    /// # Errors
+    /// Final errors of reads.
+    pub fn sampled(
+        &mut self,
+        method: Avma,
+        (classes, layout): Layouts<'_>,
+        memory: &dyn Memory,
+    ) -> Result<Sampled, AdapterError> {
+        let klass = match layout.holder(memory, method) {
+            Ok(Some(klass)) if !self.classes.contains_key(&klass) => klass,
+            Err(error) if error.is_final() => return Err(error),
+            _ => return Ok(Sampled::Nothing),
+        };
+        let loader = classes.loader_of(memory, klass);
+        if !self.loaders.contains_key(&loader) {
+            return Ok(Sampled::NewLoader);
+        }
+        if !self.add(klass, (layout, memory), &mut Vec::new())? {
+            return Ok(Sampled::Nothing);
+        }
+        if let Some(loaded) = self.loaders.get_mut(&loader) {
+            loaded.classes.push(klass);
+        }
+        Ok(Sampled::New(klass))
+    }
+
+    /// Takes back a class that [`BytecodeIndex::sampled`] added.
+    pub fn take_back(&mut self, klass: Avma) {
+        self.remove(klass);
+        for loaded in self.loaders.values_mut() {
+            loaded.classes.retain(|one| *one != klass);
+        }
     }
 
     /// Whether the class at `klass` is unchanged; true for an unknown class.
@@ -178,39 +272,19 @@ impl BytecodeIndex {
         })
     }
 
-    /// Moves a loader's unloaded classes to `dead`.
-    fn bury(
-        &mut self,
-        was: &Loaded,
-        now: Option<&Loaded>,
-        (layout, memory): (&MethodLayout, &dyn Memory),
-        dead: &mut Vec<Class>,
-    ) {
-        if now.is_some_and(|now| now.is_same) {
-            return;
-        }
-        let now = now.map_or(&[][..], |now| &now.classes);
-        let present: FxHashSet<Avma> = now.iter().copied().collect();
-        for klass in &was.classes {
-            if !present.contains(klass) || !self.is_there(*klass, layout, memory) {
-                dead.extend(self.remove(*klass));
-            }
-        }
-    }
-
-    /// Adds a new class.
+    /// Adds a class. Returns whether it is new.
     fn add(
         &mut self,
         klass: Avma,
         (layout, memory): (&MethodLayout, &dyn Memory),
         new: &mut Vec<Place>,
-    ) -> Result<(), AdapterError> {
+    ) -> Result<bool, AdapterError> {
         if self.classes.contains_key(&klass) || self.methods.len() >= MAX_METHODS {
-            return Ok(());
+            return Ok(false);
         }
         // Leaves out classes that disappear during the read.
         let Some((fingerprint, methods)) = fingerprint(layout, memory, klass) else {
-            return Ok(());
+            return Ok(false);
         };
         let mut entries = Vec::with_capacity(methods.len());
         for method in methods {
@@ -239,7 +313,7 @@ impl BytecodeIndex {
             entries,
         };
         self.classes.insert(klass, class);
-        Ok(())
+        Ok(true)
     }
 
     fn remove(&mut self, klass: Avma) -> Option<Class> {
@@ -269,8 +343,8 @@ impl BytecodeIndex {
         self.methods.get(&at).copied()
     }
 
-    /// Sets the lifetime of the class at a position.
-    pub fn seen(&mut self, (klass, _): Place, times: Times) {
+    /// Sets a class's lifetime.
+    pub fn seen(&mut self, klass: Avma, times: Times) {
         if let Some(class) = self.classes.get_mut(&klass) {
             class.times = times;
         }

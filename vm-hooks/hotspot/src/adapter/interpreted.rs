@@ -1,9 +1,11 @@
-//! Methods in the interpreter. Samples' registers point to bytecodes or method objects; the
-//! module searches all methods of the VM for these addresses.
+//! Methods in the interpreter. Samples' registers and frames point to bytecodes and method objects.
+//! A method object leads to its class, which lists the method: so no search over all classes is
+//! necessary, and a sampled method is known at once.
 //!
-//! Samples arrive some tenths of a second late. The reported lifetime of a method therefore is
-//! the observed lifetime of its class, whatever the time of the search, and unloaded classes
-//! are remembered for a while.
+//! Samples arrive some tenths of a second late, and a class may be unloaded until then. So methods
+//! of young loaders with few classes are read in advance, and unloaded ones are remembered for a
+//! while. The reported lifetime of a method is the observed lifetime of its class, whatever the
+//! time of the search.
 
 use std::time::{Duration, Instant};
 
@@ -15,13 +17,13 @@ use vmscope_records::{
 };
 
 use super::gone::{Deaths, Gone, Spans};
-use super::index::{BytecodeIndex, Entry, Times};
+use super::index::{BytecodeIndex, Entry, Layouts, Place, Sampled, Times};
 use super::methods::Methods;
 use crate::jvm::Jvm;
 use crate::method::ClassesLayout;
 use crate::pages::Pages;
 
-/// Pause after a walk over all classes, as a multiple of its CPU time …
+/// Pause after a walk over the loaders, as a multiple of its CPU time …
 const PAUSE_FACTOR: u32 = 60;
 
 /// … in a bounded session …
@@ -33,7 +35,7 @@ const SHORT_PAUSE_FACTOR: u32 = 5;
 /// Interval of walks if the VM does not count its classes.
 const BLIND: Duration = Duration::from_millis(250);
 
-/// Maximum number of unknown values kept until the next walk; most point to no method.
+/// Maximum number of unknown values kept until the next walk.
 const MAX_PENDING: usize = 1 << 16;
 
 /// Maximum number of new methods read at once during a recording: a later read, on a sample's
@@ -66,9 +68,11 @@ pub(super) struct Interpreted {
     pending: FxHashSet<Avma>,
     /// VM counters from before the last walk.
     counts: Option<ClassCounts>,
-    /// Last time for which the last walk's classes are certainly exact and complete; `None`
-    /// before the first walk.
+    /// Last time for which the last walk's young classes are certainly exact and complete;
+    /// `None` before the first walk.
     certain: Option<TimeNs>,
+    /// Earliest time since which certainly no class was unloaded; 0 before the first unloading.
+    settled: TimeNs,
     /// The last walk ran during an unloading and may include dead classes.
     again: bool,
     deaths: Deaths,
@@ -93,6 +97,7 @@ impl Interpreted {
             pending: FxHashSet::default(),
             counts: None,
             certain: None,
+            settled: TimeNs(0),
             again: false,
             deaths: Deaths::default(),
             walked: Instant::now(),
@@ -101,12 +106,12 @@ impl Interpreted {
         }
     }
 
-    /// Reports the methods that `values` point into. `counts`: VM counters read after the
-    /// poll's begin.
+    /// Reports the methods that `values` point to. `counts`: VM counters read after the poll's
+    /// begin; `recount` reads them again. The last poll misses no class for lack of a walk.
     pub fn poll(
         &mut self,
-        values: impl Iterator<Item = Avma>,
-        counts: Option<ClassCounts>,
+        (values, is_last): (impl Iterator<Item = Avma>, bool),
+        (counts, recount): (Option<ClassCounts>, impl FnOnce() -> Option<ClassCounts>),
         (jvm, pages): (&Jvm, &Pages<'_>),
         methods: &mut Methods,
         poll: &mut Poll,
@@ -114,49 +119,110 @@ impl Interpreted {
         let Some(layout) = self.layout else {
             return Ok(());
         };
-        let mut values: Vec<Avma> = values.collect();
-        let room = MAX_PENDING.saturating_sub(self.pending.len());
-        if values.len() > room {
-            values.truncate(room);
-            poll.limit(
-                format!(
-                    "more than {MAX_PENDING} candidates for interpreted methods while classes were \
-                     loaded and unloaded: some interpreted methods have no names"
-                ),
-                "",
-            );
-        }
-        self.pending.extend(&values);
+        let layouts = (&layout, &jvm.methods);
+        self.await_values(values, poll);
         let mut has_walked = false;
         let is_quiet = counts.is_some() && counts == self.counts && !self.again;
         if is_quiet && self.certain.is_some() {
             self.certain = Some(poll.began());
-        } else if Instant::now() >= self.not_before(counts, poll.is_bounded()) {
+        } else if is_last || Instant::now() >= self.not_before(counts, poll.is_bounded()) {
             let before = cpu_time();
-            let walked = self.walk(&layout, counts, (jvm, pages), methods, poll);
+            let walked = self.walk(layouts, counts, pages, methods, poll);
             self.took = cpu_time().saturating_sub(before);
             self.walked = Instant::now();
             self.has_failed = walked.is_err();
             walked?;
             has_walked = true;
         }
-        // Without VM counters, the classes are current right after a walk.
-        let is_current = counts == self.counts && (counts.is_some() || has_walked);
-        // Pending values can match only new results of a walk.
-        if has_walked || is_current {
-            values = self.pending.iter().copied().collect();
-        }
+        // Without an unloading, no indexed class has gone. Without VM counters, that is certain
+        // only right after a walk.
+        let have_gone = unloaded(counts) != unloaded(self.counts);
+        let is_current = has_walked || (counts.is_some() && !have_gone);
+        let mut values: Vec<Avma> = self.pending.iter().copied().collect();
         values.sort_unstable();
         let were_there = self.tell_dead(&values, methods, poll);
+        if is_current {
+            let will_walk = !has_walked && !is_quiet;
+            let new = self.find(&values, will_walk, layouts, (methods, pages), poll)?;
+            let is_same = || unloaded(recount()) == unloaded(counts);
+            if !new.is_empty() && !is_same() {
+                // What was read may be of an unloaded class: the next poll reads it again.
+                new.take_back(&mut self.index);
+                self.pending.extend(&values);
+            }
+        }
         for value in values {
-            let is_known = self.tell(value, is_current, pages, methods, poll);
-            if is_known || is_current || were_there.hold(value) {
+            self.tell(value, pages, methods, poll);
+            if were_there.hold(value) {
                 self.pending.remove(&value);
             }
         }
         let long_ago = poll.began().0.saturating_sub(REMEMBERED);
         self.gone.retain(|gone| gone.gone_at.0 > long_ago);
         Ok(())
+    }
+
+    /// Adds values of samples to the pending ones.
+    fn await_values(&mut self, values: impl Iterator<Item = Avma>, poll: &mut Poll) {
+        for value in values {
+            if self.pending.len() >= MAX_PENDING {
+                poll.limit(
+                    format!(
+                        "more than {MAX_PENDING} candidates for interpreted methods while classes \
+                         were loaded and unloaded: some interpreted methods have no names"
+                    ),
+                    "",
+                );
+                return;
+            }
+            self.pending.insert(value);
+        }
+    }
+
+    /// Finds and reads the methods of current classes that `values` point to. Afterwards only
+    /// methods of new loaders are pending, if a walk is to come.
+    fn find(
+        &mut self,
+        values: &[Avma],
+        will_walk: bool,
+        layouts: Layouts<'_>,
+        (methods, pages): (&mut Methods, &Pages<'_>),
+        poll: &mut Poll,
+    ) -> Result<Found, AdapterError> {
+        let mut found = Found::default();
+        let mut awaits = FxHashSet::default();
+        for value in values {
+            if self.index.find(*value).is_some() {
+                continue;
+            }
+            match self.index.sampled(*value, layouts, pages)? {
+                Sampled::New(klass) => found.classes.push(klass),
+                Sampled::NewLoader if will_walk => {
+                    awaits.insert(*value);
+                }
+                Sampled::NewLoader | Sampled::Nothing => {}
+            }
+        }
+        let times = Times {
+            absent_at: self.settled,
+            since: poll.now(),
+        };
+        for klass in &found.classes {
+            self.index.seen(*klass, times);
+        }
+        for value in values {
+            let place = self.index.find(*value);
+            if let Some(place) = place
+                && let Some((entry, _)) = self.index.get_mut(place)
+                && entry.pinned.is_none()
+                && methods.meet(pages, entry.method, poll)
+            {
+                entry.pinned = methods.pin(entry.method);
+                found.read.push(place);
+            }
+        }
+        self.pending = awaits;
+        Ok(found)
     }
 
     /// Whether the VM has unloaded classes since the last walk, whose methods `methods` still
@@ -168,19 +234,19 @@ impl Interpreted {
 
     fn walk(
         &mut self,
-        layout: &ClassesLayout,
+        layouts: Layouts<'_>,
         counts: Option<ClassCounts>,
-        (jvm, pages): (&Jvm, &Pages<'_>),
+        pages: &Pages<'_>,
         methods: &mut Methods,
         poll: &mut Poll,
     ) -> Result<(), AdapterError> {
         let began_at = poll.began();
-        let unloaded = |counts: Option<ClassCounts>| counts.map(|counts| counts.unloaded);
         let have_gone = unloaded(counts) != unloaded(self.counts);
         let may_have_gone = self.certain.is_some() && (counts.is_none() || have_gone || self.again);
-        let layouts = (layout, &jvm.methods);
         let walked = self.index.walk(layouts, pages, may_have_gone)?;
-        methods.renew();
+        if may_have_gone {
+            methods.renew();
+        }
         let now = poll.now();
         let died = unloaded(counts).zip(unloaded(self.counts));
         let died = died.map_or(0, |(now, before)| now.saturating_sub(before));
@@ -191,8 +257,11 @@ impl Interpreted {
             absent_at: if are_unseen { began_at } else { certain },
             since: now,
         };
-        for place in &walked.new {
-            self.index.seen(*place, times);
+        for (klass, _) in &walked.new {
+            self.index.seen(*klass, times);
+        }
+        if self.certain.is_some() && (have_gone || !walked.dead.is_empty()) {
+            self.settled = now;
         }
         let last_seen = self.certain.unwrap_or(began_at);
         let gone_at = if are_unseen { last_seen } else { now };
@@ -250,7 +319,6 @@ impl Interpreted {
     /// Earliest time of the next walk, for a session with or without a bound on the adapter's
     /// CPU time.
     pub fn not_before(&self, counts: Option<ClassCounts>, is_bounded: bool) -> Instant {
-        let unloaded = |counts: Option<ClassCounts>| counts.map(|counts| counts.unloaded);
         let have_gone = self.again || unloaded(counts) != unloaded(self.counts);
         // After a failure, another failure is likely.
         let is_urgent = have_gone && !self.has_failed && !is_bounded;
@@ -282,34 +350,48 @@ impl Interpreted {
         Spans::of(self.gone.iter().filter(|gone| gone.is_hit(values)))
     }
 
-    /// Reports the method that contains `value`; returns whether such a method exists.
-    fn tell(
-        &mut self,
-        value: Avma,
-        is_current: bool,
-        pages: &Pages<'_>,
-        methods: &mut Methods,
-        poll: &mut Poll,
-    ) -> bool {
+    /// Reports the method that `value` points to, if it was read and is still there.
+    fn tell(&mut self, value: Avma, pages: &Pages<'_>, methods: &Methods, poll: &mut Poll) {
         let place = self.index.find(value);
-        let Some((entry, times)) = place.and_then(|place| self.index.get_mut(place)) else {
-            return false;
-        };
-        if entry.told.is_none() {
-            if !is_current && entry.pinned.is_none() {
-                // Another method may have its address by now.
-                return false;
-            }
-            if entry.pinned.is_none() && methods.meet(pages, entry.method, poll) {
-                entry.pinned = methods.pin(entry.method);
-            }
-            let is_there = |pinned| methods.is_current(pages, pinned);
-            if entry.pinned.as_ref().is_some_and(is_there) {
-                tell_entry(entry, times, Some(pages), methods, poll);
+        if let Some((entry, times)) = place.and_then(|place| self.index.get_mut(place))
+            && entry.told.is_none()
+            && let Some(pinned) = &entry.pinned
+            && methods.is_current(pages, pinned)
+        {
+            tell_entry(entry, times, Some(pages), methods, poll);
+        }
+    }
+}
+
+/// Classes and methods that one poll has read.
+#[derive(Debug, Default)]
+struct Found {
+    /// Classes (`Klass*`) new to the index.
+    classes: Vec<Avma>,
+    /// Methods read.
+    read: Vec<Place>,
+}
+
+impl Found {
+    fn is_empty(&self) -> bool {
+        self.classes.is_empty() && self.read.is_empty()
+    }
+
+    /// Undoes the reading.
+    fn take_back(self, index: &mut BytecodeIndex) {
+        for place in self.read {
+            if let Some((entry, _)) = index.get_mut(place) {
+                entry.pinned = None;
             }
         }
-        true
+        for klass in self.classes {
+            index.take_back(klass);
+        }
     }
+}
+
+fn unloaded(counts: Option<ClassCounts>) -> Option<i64> {
+    counts.map(|counts| counts.unloaded)
 }
 
 /// Reports a loaded or unloaded method.

@@ -1,11 +1,14 @@
 //! Compiled methods of the code cache, kept for later samples: pc maps are made on demand, and the
 //! VM frees code early.
 
+use std::ops::Range;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 use vmscope_records::{Avma, Constituent, TimeNs};
 
 use super::methods::Pinned;
 use crate::code::{Nmethod, NmethodId};
+use crate::evidence::covers;
 
 /// Maximum bytes of kept code: three times the code of a large program. Beyond this limit, and
 /// after a full report, only the identity of an nmethod is kept.
@@ -20,7 +23,15 @@ pub(super) struct Kept {
     pub nmethod: Nmethod,
     /// The reported constituent; `None` before the report.
     pub constituent: Option<Constituent>,
+    /// Whether the reported map covers all code.
     pub is_mapped: bool,
+    /// Sampled pcs, as offsets in the code, ascending.
+    pub hits: Vec<u32>,
+    /// Ranges that the reported map covers.
+    pub covered: Vec<Range<u32>>,
+    /// Number of reported maps, and earliest time of the next.
+    pub maps: u8,
+    pub due: TimeNs,
     /// Its own and inlined methods.
     pub methods: Vec<Pinned>,
     /// Whether `methods` is complete.
@@ -35,7 +46,7 @@ pub(super) struct Kept {
 #[derive(Debug, Default)]
 pub(super) struct Nmethods {
     all: FxHashMap<NmethodId, Kept>,
-    /// Code ranges of nmethods without a reported map: first address, end address (exclusive).
+    /// Code ranges of nmethods without a complete map: first address, end address (exclusive).
     /// Ascending; freed nmethods included.
     places: Vec<(Avma, Avma, NmethodId)>,
     /// Highest end address among `places` up to the same index.
@@ -76,6 +87,10 @@ impl Nmethods {
         let mut kept = Kept {
             constituent: None,
             is_mapped: false,
+            hits: Vec::new(),
+            covered: Vec::new(),
+            maps: 0,
+            due: TimeNs(0),
             methods: Vec::new(),
             are_all: false,
             gone_at: None,
@@ -183,12 +198,45 @@ fn holding(
 }
 
 impl Kept {
+    /// Whether the last reading found the nmethod.
+    pub fn is_there(&self) -> bool {
+        self.gone_at.is_none()
+    }
+
+    /// Whether any of these sampled addresses is outside its map, and not among its hits.
+    pub fn is_new(&self, touched: &[Avma]) -> bool {
+        let is_known =
+            |offset| covers(&self.covered, offset) || self.hits.binary_search(&offset).is_ok();
+        self.offsets(touched).any(|offset| !is_known(offset))
+    }
+
+    /// Whether sampled pcs are outside its map.
+    pub fn lacks_map(&self) -> bool {
+        let mut hits = self.hits.iter();
+        !self.is_mapped && hits.any(|hit| !covers(&self.covered, *hit))
+    }
+
+    /// Adds sampled addresses.
+    pub fn hit(&mut self, touched: &[Avma]) {
+        let new: Vec<u32> = self.offsets(touched).collect();
+        self.hits.extend(new);
+        self.hits.sort_unstable();
+        self.hits.dedup();
+    }
+
+    fn offsets(&self, touched: &[Avma]) -> impl Iterator<Item = u32> {
+        let begin = self.nmethod.blob.code_begin.0;
+        let offsets = touched.iter().filter_map(move |at| at.0.checked_sub(begin));
+        offsets.filter_map(|offset| u32::try_from(offset).ok())
+    }
+
     fn strip(&mut self) {
         let nmethod = &mut self.nmethod;
         (nmethod.code, nmethod.constants) = Default::default();
         (nmethod.pcs, nmethod.scopes) = Default::default();
         (nmethod.metadata, nmethod.implicit) = Default::default();
         self.methods = Vec::new();
+        (self.hits, self.covered) = Default::default();
         self.constituent = None;
         self.bytes = std::mem::size_of::<Kept>();
     }

@@ -1,23 +1,34 @@
 //! Conversion of an nmethod to a pc map of the recording.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use vmscope_process::{Memory, Poll};
-use vmscope_records::{Avma, BytecodePc, Chain, ChainFrame, CodeChange, Cover, PcMap, Position};
+use vmscope_records::{
+    Avma, BytecodePc, Chain, ChainFrame, CodeChange, Cover, PcMap, Position, TimeNs,
+};
 
 use super::kept::Kept;
 use super::methods::Methods;
 use crate::code::{Frame, Nmethod};
 use crate::evidence::{
-    FactsLayout, Map, MemoryMethods, MethodFacts, MethodSource, Referent, full, has_full_tables,
-    pieces, without_needless,
+    Facts, FactsLayout, Map, MemoryMethods, MethodFacts, MethodSource, Referent, full,
+    has_full_tables, pieces, without_needless,
 };
 use crate::pages::Pages;
+
+/// Nanoseconds for which facts about a method stay in use.
+const FRESH: u64 = 60_000_000_000;
+
+/// Nanoseconds until the second map of an nmethod; each further pause doubles.
+const PAUSE: u64 = 1_000_000_000;
 
 /// Makes pc maps.
 #[derive(Debug)]
 pub(super) struct Maps {
     layout: Option<FactsLayout>,
+    /// Facts about methods, from earlier polls, and the begin of the poll that read the first.
+    facts: RefCell<(Facts, TimeNs)>,
     /// Whether C2's positions with `-XX:+DebugNonSafepoints` are wrong.
     is_c2_wrong: bool,
 }
@@ -39,18 +50,37 @@ impl Maps {
     pub fn new(layout: Option<FactsLayout>, is_c2_wrong: bool) -> Self {
         Maps {
             layout,
+            facts: RefCell::default(),
             is_c2_wrong,
         }
     }
 
-    /// Present methods, as a source for the maps of one poll.
-    pub fn source<'p>(&self, pages: &'p Pages<'p>) -> Option<MemoryMethods<'p>> {
-        let layout = self.layout.clone();
-        layout.map(|layout| MemoryMethods::new(pages, layout))
+    /// Present methods, as a source for the maps of a poll that began at `now`. Facts stay known
+    /// for a while: the VM resolves references and profiles receivers step by step.
+    pub fn source<'p>(
+        &self,
+        pages: &'p Pages<'p>,
+        methods: &Methods,
+        now: TimeNs,
+    ) -> Option<MemoryMethods<'p>> {
+        let layout = self.layout.clone()?;
+        let (facts, since) = self.facts.take();
+        let (facts, since) = match methods.are_same_since(since) && now.since(since).0 < FRESH {
+            true => (facts, since),
+            false => (Facts::default(), now),
+        };
+        self.facts.replace((Facts::default(), since));
+        Some(MemoryMethods::new(pages, layout, facts))
     }
 
-    /// Reports the pc map of a sampled nmethod, once. `memory`: the VM's memory with
-    /// [`Maps::source`]; `None` after the methods are gone.
+    /// Keeps the facts of a poll's source.
+    pub fn keep(&self, source: MemoryMethods<'_>) {
+        self.facts.borrow_mut().0 = source.into_facts();
+    }
+
+    /// Reports the pc map of an nmethod. The map of a large one covers the code around its sampled
+    /// pcs; hits elsewhere make a larger map later. `memory`: the VM's memory with [`Maps::source`]; `None` after the methods are
+    /// gone.
     pub fn tell(
         &self,
         kept: &mut Kept,
@@ -61,10 +91,10 @@ impl Maps {
         let (false, Some(constituent)) = (kept.is_mapped, &mut kept.constituent) else {
             return;
         };
-        kept.is_mapped = true;
+        let hits = kept.hits.as_slice();
         let by_evidence = |nmethod: &Nmethod| match memory.and_then(|(_, source)| source) {
-            Some(source) => pieces(nmethod, source),
-            None => pieces(nmethod, &Remembered(methods)),
+            Some(source) => pieces(nmethod, source, hits),
+            None => pieces(nmethod, &Remembered(methods), hits),
         };
         let nmethod = &kept.nmethod;
         let map = if !has_full_tables([nmethod]) {
@@ -76,6 +106,10 @@ impl Maps {
             full(nmethod)
         };
         let memory = memory.map(|(pages, _)| pages as &dyn Memory);
+        kept.is_mapped = map.is_whole();
+        kept.due = TimeNs(poll.began().0.saturating_add(PAUSE << kept.maps.min(20)));
+        kept.maps = kept.maps.saturating_add(1);
+        kept.covered.clone_from(&map.covered);
         constituent.map = covers(&map, nmethod.is_by_c2(), memory, methods, poll);
         poll.code(CodeChange::Seen(constituent.clone()));
     }

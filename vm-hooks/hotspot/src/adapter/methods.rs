@@ -21,13 +21,16 @@ const MAX_BYTES: usize = 512 << 20;
 /// Maximum bytes of displaced methods.
 const MAX_DISPLACED: usize = 32 << 20;
 
+/// Nanoseconds after an unloading in which another one is probable.
+const LATELY: u64 = 10_000_000_000;
+
 /// Methods read so far, by `Method*`.
 #[derive(Debug)]
 pub(super) struct Methods {
     layout: MethodLayout,
     pools: Option<PoolLayout>,
     known: FxHashMap<Avma, Arc<Known>>,
-    /// Methods compared with the VM's memory in this poll.
+    /// Methods read, or compared with the VM's memory, since the last unloading.
     compared: FxHashSet<Avma>,
     /// Methods unloaded, or replaced by another, since before the last unloading.
     displaced: Displaced,
@@ -117,12 +120,13 @@ impl Methods {
         }
     }
 
-    /// Begins a poll; every method needs a new comparison. `unloaded`: the VM's count of
-    /// unloaded classes, read after `time`, if available.
+    /// Begins a poll. After an unloading, every method needs a new comparison: its address may be
+    /// another method's. `unloaded`: the VM's count of unloaded classes, read after `time`, if
+    /// available.
     pub fn begin(&mut self, time: TimeNs, unloaded: Option<i64>) {
-        self.compared.clear();
         let times = &mut self.times;
         if unloaded.is_none() || unloaded != times.unloaded {
+            self.compared.clear();
             times.before = times.unloaded.map(|_| (times.since, times.newest));
             times.unloaded = unloaded;
             times.since = time;
@@ -130,6 +134,17 @@ impl Methods {
                 .age(times.before.map_or(time, |(from, _)| from));
         }
         times.newest = time;
+    }
+
+    /// Whether no class was unloaded since `time`: methods present then are still present.
+    pub fn are_same_since(&self, time: TimeNs) -> bool {
+        self.times.since <= time
+    }
+
+    /// Whether classes were unloaded in the last [`LATELY`] nanoseconds.
+    pub fn have_gone_lately(&self) -> bool {
+        let times = &self.times;
+        times.before.is_some() && times.newest.since(times.since).0 < LATELY
     }
 
     /// Requires new comparisons within a poll: memory read from here on is newer than earlier
@@ -203,7 +218,7 @@ impl Methods {
         }
     }
 
-    /// Whether this poll has read or compared a method.
+    /// Whether a method was read or compared since the last unloading.
     pub fn has_met(&self, method: Avma) -> bool {
         self.compared.contains(&method)
     }
@@ -219,7 +234,7 @@ impl Methods {
         Some((method, Arc::clone(found)))
     }
 
-    /// A method read in this poll, for keeping.
+    /// A present method, for keeping.
     pub fn pin(&self, method: Avma) -> Option<Pinned> {
         let known = self.known.get(&method).filter(|_| self.has_met(method))?;
         Some((method, Arc::clone(known)))
@@ -260,8 +275,8 @@ impl Methods {
     }
 
     /// Reports a sampled method with its bytecodes and returns its key; with `memory`, reads names
-    /// for the listing. `memory` requires a method read in this poll: later, another method may
-    /// have the address.
+    /// for the listing. `memory` requires a present method: later, another method may have the
+    /// address.
     pub fn tell_whole(
         &mut self,
         memory: Option<&dyn Memory>,

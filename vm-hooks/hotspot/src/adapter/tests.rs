@@ -137,7 +137,8 @@ fn classes_are_not_gone_through_again_at_once_where_they_can_t_be() {
     });
     let began = Instant::now();
     let (from, methods) = ((&opened.jvm, &pages), &mut opened.methods);
-    let result = interpreted.poll(std::iter::empty(), counts, from, methods, &mut poll);
+    let values = (std::iter::empty(), false);
+    let result = interpreted.poll(values, (counts, || counts), from, methods, &mut poll);
     assert!(result.is_err_and(|error| !error.is_final()));
     assert!(interpreted.not_before(counts, false) > began);
 }
@@ -331,7 +332,7 @@ fn maps_that_there_is_no_time_for_are_made_later() {
         for _ in 0..6 {
             let (pages, mut poll) = (Pages::new(&*memory), poll_with(&[]));
             let zone = &mut opened.zone;
-            let until = Instant::now();
+            let until = (Instant::now(), true);
             let waits = zone.tell_hits(&hit, maps, Some(&pages), methods, until, &mut poll);
             assert!(waits.is_sorted() && waits.iter().all(|at| hit.contains(at)));
             left.push(waits.len());

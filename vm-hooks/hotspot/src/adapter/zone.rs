@@ -10,7 +10,7 @@ use vmscope_process::{AdapterError, Cadence, CodeZone, Poll, ProcessView, SeenCo
 use vmscope_records::{Avma, ConstituentKind, GoneReason, Stream, TimeNs};
 
 use super::budget::Budget;
-use super::describe::{KnownFrom, describe, outermost, routines_of};
+use super::describe::{KnownFrom, describe, outermost, present, routines_of};
 use super::figures::{Counts, Figures};
 use super::kept::{MAX_BYTES, Nmethods};
 use super::maps::Maps;
@@ -84,6 +84,8 @@ pub(super) struct Zone {
     known: CodeZone<CodeId>,
     nmethods: Nmethods,
     unloaded: Unloaded,
+    /// Nmethods with samples outside their maps, which wait for their next map.
+    waiting: FxHashSet<NmethodId>,
     /// Blobs by the begin of their code.
     others: FxHashMap<Avma, Other>,
     /// Code ranges of the last reading: first address, end address (exclusive).
@@ -99,6 +101,8 @@ pub(super) struct Zone {
     due: Instant,
     not_before: Instant,
     collected_not_before: Instant,
+    /// Begin of the poll with the last reading.
+    read_at: TimeNs,
     has_told_refused: bool,
     max_elsewhere: u64,
     figures: Figures,
@@ -136,6 +140,7 @@ impl Zone {
             known: CodeZone::new(),
             nmethods: Nmethods::default(),
             unloaded: Unloaded::default(),
+            waiting: FxHashSet::default(),
             others: FxHashMap::default(),
             covered: Vec::new(),
             signs: None,
@@ -147,6 +152,7 @@ impl Zone {
             due: Instant::now(),
             not_before: Instant::now(),
             collected_not_before: Instant::now(),
+            read_at: TimeNs(0),
             has_told_refused: false,
             max_elsewhere: MAX_ELSEWHERE,
             figures: Figures::default(),
@@ -231,49 +237,77 @@ impl Zone {
 
     /// Reports pc maps of compiled methods with any of `touched` (ascending), methods with most
     /// addresses first. `pages` is `None` after the VM's end. Begins at most one more map after
-    /// `until`, since maps can take long. Returns the addresses of the remaining methods,
-    /// ascending.
+    /// `until`, since maps can take long. If it `may_wait`, a further map of the same method waits
+    /// for more samples, and after an unloading, a method with uncertain inlined methods waits for
+    /// the next reading. Returns the addresses of the methods that had no time, ascending.
     pub fn tell_hits(
         &mut self,
         touched: &[Avma],
         maps: &Maps,
         pages: Option<&Pages<'_>>,
         methods: &mut Methods,
-        until: Instant,
+        (until, may_wait): (Instant, bool),
         poll: &mut Poll,
     ) -> Vec<Avma> {
+        let now = poll.began();
         let touched = touched.iter().copied();
         let in_code: Vec<Avma> = touched.filter(|at| self.holds(*at)).collect();
         let mut hit: Vec<(Range<usize>, NmethodId)> = Vec::new();
         for id in self.nmethods.at(&in_code) {
-            if let Some(kept) = self.nmethods.get(&id).filter(|kept| !kept.is_mapped) {
-                let blob = &kept.nmethod.blob;
-                let before = |end: Avma| in_code.partition_point(|at| *at < end);
-                hit.push((before(blob.code_begin)..before(blob.code_end), id));
+            let Some(kept) = self.nmethods.get_mut(&id).filter(|kept| !kept.is_mapped) else {
+                continue;
+            };
+            let blob = &kept.nmethod.blob;
+            let before = |end: Avma| in_code.partition_point(|at| *at < end);
+            let range = before(blob.code_begin)..before(blob.code_end);
+            let of = in_code.get(range.clone()).unwrap_or_default();
+            if kept.is_new(of) && may_wait && now < kept.due {
+                kept.hit(of);
+                self.waiting.insert(id);
+            } else if kept.is_new(of) {
+                hit.push((range, id));
             }
         }
+        let nmethods = &self.nmethods;
+        self.waiting.retain(|id| {
+            let kept = nmethods.get(id).filter(|kept| kept.lacks_map());
+            let is_due = kept.is_some_and(|kept| !may_wait || kept.due <= now);
+            if is_due {
+                hit.push((0..0, *id));
+            }
+            kept.is_some() && !is_due
+        });
         if hit.is_empty() {
             return Vec::new();
         }
         hit.sort_unstable_by_key(|(hits, id)| (Reverse(hits.len()), *id));
-        let source = pages.and_then(|pages| maps.source(pages));
-        for (told, (_, id)) in hit.iter().enumerate() {
-            if told > 0 && Instant::now() >= until {
-                let left = hit.iter().skip(told);
-                let left = left.filter_map(|(hits, _)| in_code.get(hits.clone()));
-                let mut left: Vec<Avma> = left.flatten().copied().collect();
-                left.sort_unstable();
-                left.dedup();
-                return left;
-            }
-            let Some(kept) = self.nmethods.get_mut(id) else {
+        let source = pages.and_then(|pages| maps.source(pages, methods, now));
+        let mut left: Vec<Avma> = Vec::new();
+        let mut told = 0;
+        for (range, id) in hit {
+            let Some(kept) = self.nmethods.get_mut(&id) else {
                 continue;
             };
-            let is_there = |pages: &Pages<'_>| {
-                let mut of = kept.methods.iter();
-                kept.are_all && of.all(|method| methods.is_current(pages, method))
-            };
-            if let Some(pages) = pages.filter(|pages| is_there(pages)) {
+            let of = in_code.get(range).unwrap_or_default();
+            let is_late = told > 0 && Instant::now() >= until;
+            let is_there = kept.is_there() && methods.are_same_since(self.read_at);
+            let is_uncertain = kept.is_there() && !is_there && !kept.are_all;
+            if is_late || (is_uncertain && may_wait && pages.is_some()) {
+                if !of.is_empty() {
+                    left.extend(of);
+                } else if may_wait {
+                    self.waiting.insert(id);
+                } else {
+                    left.push(kept.nmethod.blob.code_begin);
+                }
+                continue;
+            }
+            told += 1;
+            kept.hit(of);
+            if let Some(pages) = pages.filter(|_| is_there) {
+                if !kept.are_all {
+                    (kept.methods, kept.are_all) = present(&kept.nmethod, pages, methods, poll);
+                }
                 maps.tell(kept, Some((pages, source.as_ref())), methods, poll);
             } else {
                 // Other methods may have these methods' addresses by now.
@@ -281,9 +315,14 @@ impl Zone {
                 maps.tell(kept, None, methods, poll);
                 methods.put_back(before);
             }
-            self.nmethods.strip(id);
+            self.nmethods.strip(&id);
         }
-        Vec::new()
+        if let Some(source) = source {
+            maps.keep(source);
+        }
+        left.sort_unstable();
+        left.dedup();
+        left
     }
 
     /// Reads the code cache and reports changes. `knows_dead`: classes were unloaded, and
@@ -479,6 +518,7 @@ impl Zone {
             );
         }
         self.signs = signs;
+        self.read_at = poll.began();
         self.is_awaited = false;
         let now = Instant::now();
         self.cadence.found(changes);

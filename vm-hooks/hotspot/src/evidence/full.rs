@@ -126,6 +126,7 @@ pub fn full(nmethod: &Nmethod) -> Map {
         }
     }
     map.pieces = pieces;
+    map.covered = std::iter::once(0..u32::MAX).collect();
     map
 }
 

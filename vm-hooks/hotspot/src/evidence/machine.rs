@@ -1,5 +1,7 @@
 //! Machine code and the signs of its instructions.
 
+use std::ops::Range;
+
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register};
 
 use super::facts::Sign;
@@ -112,6 +114,29 @@ impl Machine {
     pub fn signs_of(&self, insn: &Insn) -> &[(Sign, f32)] {
         let range = insn.signs.0 as usize..insn.signs.1 as usize;
         self.signs.get(range).unwrap_or_default()
+    }
+
+    /// Index of the instruction before a sampled pc.
+    #[must_use]
+    pub fn before(&self, pc: u32) -> usize {
+        self.index_at(pc).saturating_sub(1)
+    }
+
+    /// Sampled pcs of ranges of instructions. The last instruction's range has no end: bytes that
+    /// can't be decoded may follow.
+    #[must_use]
+    pub fn pcs_of(&self, ranges: &[Range<usize>]) -> Vec<Range<u32>> {
+        let start = |at: usize| {
+            self.insns
+                .get(at)
+                .filter(|_| at > 0)
+                .map_or(0, |insn| insn.start)
+        };
+        let end = |at: usize| self.insns.get(at).map_or(u32::MAX, |insn| insn.start);
+        ranges
+            .iter()
+            .map(|range| start(range.start)..end(range.end))
+            .collect()
     }
 
     /// Index of the first instruction at or after `offset`.

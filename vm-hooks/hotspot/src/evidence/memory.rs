@@ -14,7 +14,7 @@ use crate::bytecode::{Constant, ConstantPoolView, Instruction, Operands, PoolLay
 use crate::layout::{Scalar, VmStructs};
 
 /// Maximum number of methods with cached facts.
-const MAX_KEPT: usize = 1 << 16;
+const MAX_KEPT: usize = 1 << 13;
 
 /// Maximum number of methods per call.
 const MAX_TARGETS: usize = 3;
@@ -24,11 +24,14 @@ const MAX_SIGNATURE: usize = 256;
 
 const WHAT: &str = "method";
 
-/// Methods in a JVM's memory, with a cache: see [`MemoryMethods::forget`].
+/// Facts about methods, by `Method*`. They are void after an unloading of classes.
+pub type Facts = FxHashMap<Avma, Option<Arc<MethodFacts>>>;
+
+/// Methods in a JVM's memory, with a cache.
 pub struct MemoryMethods<'m> {
     memory: &'m dyn Memory,
     layout: FactsLayout,
-    kept: RefCell<FxHashMap<Avma, Option<Arc<MethodFacts>>>>,
+    kept: RefCell<Facts>,
 }
 
 impl std::fmt::Debug for MemoryMethods<'_> {
@@ -68,19 +71,20 @@ impl FactsLayout {
 }
 
 impl<'m> MemoryMethods<'m> {
-    /// Methods in `memory`, preferably with a page cache.
+    /// Methods in `memory`, preferably with a page cache; some `facts` are known.
     #[must_use]
-    pub fn new(memory: &'m dyn Memory, layout: FactsLayout) -> Self {
+    pub fn new(memory: &'m dyn Memory, layout: FactsLayout, facts: Facts) -> Self {
         MemoryMethods {
             memory,
             layout,
-            kept: RefCell::default(),
+            kept: RefCell::new(facts),
         }
     }
 
-    /// Clears the cache: the VM loads and unloads classes.
-    pub fn forget(&self) {
-        self.kept.borrow_mut().clear();
+    /// All known facts.
+    #[must_use]
+    pub fn into_facts(self) -> Facts {
+        self.kept.into_inner()
     }
 
     fn read(&self, method: Avma) -> Result<MethodFacts, AdapterError> {

@@ -28,13 +28,14 @@ const MAX_WORK: usize = 32 << 20;
 /// Maximum cells of the predecessor table in memory.
 const MAX_CELLS: usize = 6 << 20;
 
-/// State of each instruction with signs; `None` for others.
+/// State of each instruction with signs in `parts` of the code (ranges of instructions, ascending);
+/// `None` for others.
 #[must_use]
 pub fn shortest(
     machine: &Machine,
     tree: &Tree,
-    anchors: &[Anchor],
-    templates: &[Range<usize>],
+    (anchors, templates): (&[Anchor], &[Range<usize>]),
+    parts: &[Range<usize>],
     weights: &Weights,
 ) -> Vec<Option<State>> {
     let mut told = vec![None; machine.insns.len()];
@@ -42,22 +43,26 @@ pub fn shortest(
     if states.all.is_empty() {
         return told;
     }
-    let rows = rows(machine, tree, &states, anchors, templates, weights);
-    if rows.len().saturating_mul(states.all.len()) > MAX_WORK {
+    let rows = rows(machine, tree, &states, (anchors, templates, parts), weights);
+    let count: usize = rows.iter().map(Vec::len).sum();
+    if count.saturating_mul(states.all.len()) > MAX_WORK {
         return told;
     }
     let longest = (MAX_CELLS / states.all.len()).max(16);
     let mut search = Search::new(machine, tree, &states, weights);
-    let mut rest = rows.as_slice();
-    while !rest.is_empty() {
-        // Control does not arrive from the previous row.
-        let apart = rest.iter().skip(1).position(|row| row.is_apart);
-        let length = apart.map_or(rest.len(), |at| at + 1).min(longest);
-        let (segment, behind) = rest.split_at(length);
-        rest = behind;
-        for (row, state) in segment.iter().zip(search.through(segment)) {
-            if let Some(told) = told.get_mut(row.insn) {
-                *told = states.all.get(state).copied();
+    for part in &rows {
+        search.steps.restart();
+        let mut rest = part.as_slice();
+        while !rest.is_empty() {
+            // Control does not arrive from the previous row.
+            let apart = rest.iter().skip(1).position(|row| row.is_apart);
+            let length = apart.map_or(rest.len(), |at| at + 1).min(longest);
+            let (segment, behind) = rest.split_at(length);
+            rest = behind;
+            for (row, state) in segment.iter().zip(search.through(segment)) {
+                if let Some(told) = told.get_mut(row.insn) {
+                    *told = states.all.get(state).copied();
+                }
             }
         }
     }
@@ -82,6 +87,7 @@ pub fn shortest(
 }
 
 /// An instruction with signs, and the states' gains.
+#[derive(Clone)]
 struct Row {
     insn: usize,
     /// Whether control does not arrive from the previous row.
@@ -89,21 +95,28 @@ struct Row {
     gains: Vec<(u32, f32)>,
 }
 
+/// Rows of each part.
 fn rows(
     machine: &Machine,
     tree: &Tree,
     states: &States,
-    anchors: &[Anchor],
-    templates: &[Range<usize>],
+    (anchors, templates, parts): (&[Anchor], &[Range<usize>], &[Range<usize>]),
     weights: &Weights,
-) -> Vec<Row> {
-    let mut rows = Vec::new();
+) -> Vec<Vec<Row>> {
+    let mut rows = vec![Vec::new(); parts.len()];
     let intrinsic = states.by_sign.get(&Sign::Intrinsic);
     let intrinsic = intrinsic.map_or(&[][..], Vec::as_slice);
     let mut templates = templates.iter().peekable();
     let mut anchors = anchors.iter().peekable();
     let mut is_apart = true;
     for (index, insn) in machine.insns.iter().enumerate() {
+        let part = parts.partition_point(|part| part.end <= index);
+        let is_wanted = parts.get(part).is_some_and(|part| part.start <= index);
+        let Some(rows) = rows.get_mut(part).filter(|_| is_wanted) else {
+            while anchors.next_if(|anchor| anchor.insn <= index).is_some() {}
+            is_apart = true;
+            continue;
+        };
         let mut gains = Vec::new();
         while templates.next_if(|range| range.end <= index).is_some() {}
         let template = templates.peek().filter(|range| range.contains(&index));

@@ -65,6 +65,11 @@ impl<'a> Steps<'a> {
         }
     }
 
+    /// Cost 0 for all states again.
+    pub fn restart(&mut self) {
+        self.costs.fill(0.0);
+    }
+
     /// Advances one instruction; `jump` is the cost of an arrival from anywhere. Adds each
     /// state's predecessor to `table`.
     pub fn step(&mut self, jump: f32, table: &mut Vec<u32>) {

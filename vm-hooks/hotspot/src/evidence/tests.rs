@@ -4,8 +4,11 @@ use proptest::prelude::*;
 use vmscope_records::Avma;
 
 use super::*;
-use crate::bytecode::{Operands, op};
+use crate::bytecode::{Operands, PoolLayout, op};
 use crate::code::{Blob, NmethodId, PcDesc};
+use crate::jvm::Jvm;
+use crate::pages::Pages;
+use crate::testing::{Snapshot, walk};
 
 /// Methods with given bytecodes.
 struct Given {
@@ -100,7 +103,7 @@ fn a_field_is_found_in_the_method_that_reads_it() {
     };
     // mov eax,[rsi+0x20]; add ecx,eax (no sign); mov eax,[rsi+0x40]; ret
     let code = [0x8b, 0x46, 0x20, 0x8b, 0xc8, 0x8b, 0x46, 0x40, 0xc3];
-    let map = pieces(&nmethod(&code), &given);
+    let map = pieces(&nmethod(&code), &given, &[]);
     check(&map, code.len());
     let at = |offset| {
         let (_, chain) = map.at(offset).unwrap();
@@ -136,7 +139,7 @@ fn a_branch_to_a_trap_is_where_the_trap_says() {
         pc: i32::try_from(code.len()).unwrap(),
         scope: 1,
     }]);
-    let map = pieces(&nmethod, &given);
+    let map = pieces(&nmethod, &given, &[]);
     check(&map, code.len());
     let bci = |offset| {
         map.at(offset)
@@ -169,7 +172,7 @@ proptest! {
         nmethod.implicit = implicit.into();
         nmethod.blob.frame_complete = frame_complete;
         let given = Given { bytecodes, asked: Cell::new(0) };
-        let map = pieces(&nmethod, &given);
+        let map = pieces(&nmethod, &given, &[]);
         check(&map, code.len());
         prop_assert!(given.asked.get() <= 200_000);
         let _ = full(&nmethod);
@@ -195,7 +198,46 @@ fn methods_that_call_each_other_end() {
         asked: Cell::new(0),
     };
     let code = [0x8b, 0x46, 0x20, 0xc3].repeat(5000);
-    let map = pieces(&nmethod(&code), &given);
+    let map = pieces(&nmethod(&code), &given, &[]);
     check(&map, code.len());
     assert!(given.asked.get() < 100_000, "{}", given.asked.get());
+}
+
+/// Of large code, only the surroundings of the hits are searched: the result there is mostly that
+/// of a search through all of the code.
+#[test]
+fn a_map_of_parts_says_mostly_what_the_whole_map_says() {
+    let (mut large, mut same) = (0, 0);
+    for release in [17, 25] {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/snapshots");
+        let file = std::fs::File::open(format!("{folder}/jdk{release}.snapshot.zst")).unwrap();
+        let snapshot = Snapshot::from_bytes(&zstd::decode_all(file).unwrap()).unwrap();
+        let process = snapshot.process();
+        let pages = Pages::new(process.memory());
+        let jvm = Jvm::open(&process, &pages).unwrap();
+        let pools = PoolLayout::of(&jvm.structs, jvm.methods.clone()).unwrap();
+        let layout = FactsLayout::of(&jvm.structs, pools);
+        let methods = MemoryMethods::new(&pages, layout, Facts::default());
+        for found in walk(&process, process.memory()).unwrap().nmethods {
+            let nmethod = found.nmethod;
+            let whole = pieces(&nmethod, &methods, &[]);
+            assert!(whole.is_whole());
+            for hit in (40..nmethod.stubs).step_by(331) {
+                let part = pieces(&nmethod, &methods, &[hit]);
+                let frames = |map: &Map| map.at(hit).map(|(_, frames)| frames.to_vec());
+                assert!(covers(&part.covered, hit) && frames(&part).is_some());
+                let known = part.covered.first().unwrap();
+                assert!(part.pieces.iter().all(|piece| known.start <= piece.start));
+                if !part.is_whole() {
+                    large += 1;
+
+                    same += usize::from(frames(&part) == frames(&whole));
+                } else {
+                    assert_eq!(part, whole);
+                }
+            }
+        }
+    }
+    assert!(large > 20, "{large}");
+    assert!(100 * same >= 95 * large, "{same} of {large}");
 }

@@ -12,7 +12,7 @@ const WHAT: &str = "classes";
 const MAX_LOADERS: usize = 1 << 18;
 
 /// Maximum plausible number of classes.
-const MAX_CLASSES: usize = 1 << 20;
+pub const MAX_CLASSES: usize = 1 << 20;
 
 /// The VM's lists of classes.
 #[derive(Clone, Copy, Debug)]
@@ -22,6 +22,7 @@ pub struct ClassesLayout {
     klasses: Scalar,
     next: Scalar,
     layout_helper: Scalar,
+    loader: Scalar,
 }
 
 /// A class loader (`ClassLoaderData`). The VM unloads a loader's classes all together with the loader.
@@ -40,6 +41,8 @@ pub struct Classes {
     pub all: Vec<Avma>,
     /// Whether the walk met the class `until`.
     pub has_met: bool,
+    /// Whether there are more classes than wanted.
+    pub is_cut: bool,
 }
 
 impl ClassesLayout {
@@ -54,16 +57,21 @@ impl ClassesLayout {
             klasses: structs.scalar("ClassLoaderData", "_klasses")?,
             next: structs.scalar("Klass", "_next_link")?,
             layout_helper: structs.scalar("Klass", "_layout_helper")?,
+            loader: structs.scalar("Klass", "_class_loader_data")?,
         })
     }
 
-    /// All loaders. A list that changes during the read, or is damaged, ends at the first
-    /// unreadable link.
+    /// Loaders, newest first, up to the first loader that `is_known`. A list that changes during
+    /// the read, or is damaged, ends at the first unreadable link.
     ///
     /// # Errors
     /// [`AdapterError::NotReady`] before the first loader exists; [`AdapterError::TooMany`];
     /// errors on reading the first loader.
-    pub fn loaders(&self, memory: &dyn Memory) -> Result<Vec<Loader>, AdapterError> {
+    pub fn loaders(
+        &self,
+        memory: &dyn Memory,
+        is_known: impl Fn(Avma) -> bool,
+    ) -> Result<Vec<Loader>, AdapterError> {
         let head = memory.read_u64(self.head);
         let mut at = Avma(head.map_err(AdapterError::reading(WHAT))?);
         if at.0 == 0 {
@@ -71,33 +79,43 @@ impl ClassesLayout {
         }
         let mut seen = FxHashSet::default();
         let mut loaders = Vec::new();
-        while at.0 != 0 && seen.insert(at) {
+        while at.0 != 0 && !is_known(at) && seen.insert(at) {
             if seen.len() > MAX_LOADERS {
                 return Err(AdapterError::TooMany {
                     what: WHAT,
                     cap: MAX_LOADERS as u64,
                 });
             }
-            let newest = follow(memory, self.klasses, at);
-            loaders.push(Loader { at, newest });
+            loaders.push(self.loader_at(memory, at));
             at = follow(memory, self.next_loader, at);
         }
         Ok(loaders)
     }
 
+    /// The loader at `at`.
+    #[must_use]
+    pub fn loader_at(&self, memory: &dyn Memory, at: Avma) -> Loader {
+        let newest = follow(memory, self.klasses, at);
+        Loader { at, newest }
+    }
+
+    /// Address of the loader of the class at `klass`; 0 if unreadable.
+    #[must_use]
+    pub fn loader_of(&self, memory: &dyn Memory, klass: Avma) -> Avma {
+        follow(memory, self.loader, klass)
+    }
+
     /// `Klass*` of a loader's classes without arrays, newest first, up to the class before
-    /// `until`, if met. `seen`: number of classes in previous loaders, arrays included. The
-    /// list ends at an unreadable link.
-    ///
-    /// # Errors
-    /// [`AdapterError::TooMany`].
+    /// `until`, if met, and at most `most` classes, arrays included. The list ends at an
+    /// unreadable link.
+    #[must_use]
     pub fn classes_of(
         &self,
         memory: &dyn Memory,
         loader: Loader,
         until: Option<Avma>,
-        seen: &mut usize,
-    ) -> Result<Classes, AdapterError> {
+        most: usize,
+    ) -> Classes {
         let mut found = Classes::default();
         let mut met = FxHashSet::default();
         let mut class = loader.newest;
@@ -106,12 +124,9 @@ impl ClassesLayout {
                 found.has_met = true;
                 break;
             }
-            *seen += 1;
-            if *seen > MAX_CLASSES {
-                return Err(AdapterError::TooMany {
-                    what: WHAT,
-                    cap: MAX_CLASSES as u64,
-                });
+            if met.len() > most {
+                found.is_cut = true;
+                break;
             }
             // Arrays have negative values; no instance has size 0.
             if self.layout_helper.read(memory, class, WHAT).unwrap_or(0) > 0 {
@@ -119,17 +134,18 @@ impl ClassesLayout {
             }
             class = follow(memory, self.next, class);
         }
-        Ok(found)
+        found
     }
 
     /// `Klass*` of all loaded classes, arrays excluded.
     ///
     /// # Errors
-    /// As [`ClassesLayout::loaders`] and [`ClassesLayout::classes_of`].
+    /// As [`ClassesLayout::loaders`].
     pub fn read(&self, memory: &dyn Memory) -> Result<Vec<Avma>, AdapterError> {
-        let (mut classes, mut seen) = (Vec::new(), 0);
-        for loader in self.loaders(memory)? {
-            classes.extend(self.classes_of(memory, loader, None, &mut seen)?.all);
+        let mut classes = Vec::new();
+        for loader in self.loaders(memory, |_| false)? {
+            let room = MAX_CLASSES.saturating_sub(classes.len());
+            classes.extend(self.classes_of(memory, loader, None, room).all);
         }
         Ok(classes)
     }

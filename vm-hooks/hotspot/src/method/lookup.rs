@@ -113,15 +113,31 @@ impl MethodLayout {
         }
     }
 
-    /// Method of this name and signature among `methods`.
+    /// Method of this name and signature among `methods`, which the VM sorts by the address of the
+    /// name (`Method::sort_methods`).
     fn named(
         &self,
         memory: &dyn Memory,
         methods: &[u64],
-        name_and_signature: (Avma, Avma),
+        (name, signature): (Avma, Avma),
     ) -> Result<Option<Avma>, AdapterError> {
-        for method in methods.iter().copied().map(Avma) {
-            if self.is_named(memory, method, name_and_signature)? {
+        let mut range = 0..methods.len();
+        while !range.is_empty() {
+            let middle = range.start + range.len() / 2;
+            let Some(method) = methods.get(middle) else {
+                break;
+            };
+            if self.name_of(memory, Avma(*method))? < name {
+                range.start = middle + 1;
+            } else {
+                range.end = middle;
+            }
+        }
+        for method in methods.iter().skip(range.start).copied().map(Avma) {
+            if self.name_of(memory, method)? != name {
+                break;
+            }
+            if self.signature_of(memory, method)? == signature {
                 return Ok(Some(method));
             }
         }

@@ -221,25 +221,46 @@ impl MethodLayout {
         self.constants.read_address(memory, const_method, WHAT)
     }
 
-    /// Whether the method at `method` has this name and signature (addresses of symbols).
+    /// The class (`Klass*`) that declares the method at `method`; `None` if no method is there:
+    /// the class must list the method among its own.
+    ///
+    /// # Errors
+    /// As [`MethodLayout::methods_of`].
+    pub fn holder(&self, memory: &dyn Memory, method: Avma) -> Result<Option<Avma>, AdapterError> {
+        let constants = self.constants(memory, method)?;
+        let holder = self.pool_holder.read_address(memory, constants, WHAT)?;
+        let methods = self.methods_of(memory, holder)?;
+        Ok(methods.contains(&method).then_some(holder))
+    }
+
+    /// Symbol of the method's name.
     ///
     /// # Errors
     /// As [`MethodLayout::read`].
-    pub fn is_named(
+    pub fn name_of(&self, memory: &dyn Memory, method: Avma) -> Result<Avma, AdapterError> {
+        self.symbol_of(memory, method, self.name_index)
+    }
+
+    /// Symbol of the method's signature.
+    ///
+    /// # Errors
+    /// As [`MethodLayout::read`].
+    pub fn signature_of(&self, memory: &dyn Memory, method: Avma) -> Result<Avma, AdapterError> {
+        self.symbol_of(memory, method, self.signature_index)
+    }
+
+    /// Symbol with the number in a field of the `ConstMethod`.
+    fn symbol_of(
         &self,
         memory: &dyn Memory,
         method: Avma,
-        (name, signature): (Avma, Avma),
-    ) -> Result<bool, AdapterError> {
+        field: Scalar,
+    ) -> Result<Avma, AdapterError> {
         let const_method = self.const_method(memory, method)?;
         let constants = self.constants.read_address(memory, const_method, WHAT)?;
-        let is = |field: Scalar, symbol: Avma| {
-            let index = field.read(memory, const_method, WHAT)?.cast_unsigned();
-            // In older versions, the lowest bit marks unresolved slots.
-            let slot = self.pool_slot(memory, constants, index)? & !1;
-            Ok::<_, AdapterError>(slot == symbol.0)
-        };
-        Ok(is(self.name_index, name)? && is(self.signature_index, signature)?)
+        let index = field.read(memory, const_method, WHAT)?.cast_unsigned();
+        // In older versions, the lowest bit marks unresolved slots.
+        Ok(Avma(self.pool_slot(memory, constants, index)? & !1))
     }
 
     /// Name of the class at `klass`, in the VM's form.

@@ -39,7 +39,7 @@ public final class Churn {
   }
 
   /** Defines one class. */
-  private static final class Loader extends ClassLoader {
+  static final class Loader extends ClassLoader {
     Loader() {
       super(Churn.class.getClassLoader());
     }
@@ -59,7 +59,7 @@ public final class Churn {
   }
 
   /** The class file of a template, under a name with these digits. */
-  private static byte[] named(String template, int number) throws Exception {
+  static byte[] named(String template, int number) throws Exception {
     byte[] bytes;
     try (InputStream in = Churn.class.getResourceAsStream(template + "00000.class")) {
       bytes = in.readAllBytes();

@@ -186,18 +186,20 @@ fn number_of(name: &str) -> u8 {
 fn other_code_at_the_same_places_is_another_method() {
     let fixture = Fixture::new();
     fixture.run(|jvm, memory, methods, poll| {
+        let mut unloaded = 0..;
+        let mut begin = |methods: &mut Methods| methods.begin(TimeNs(1), unloaded.next());
         for (name, is_same) in [
             ("aload_0", true),
             ("nofast_aload_0", true),
             ("aload_1", false),
         ] {
             let (method, word) = rewritten(jvm, memory, &fixture.all, number_of(name));
-            methods.begin(TimeNs(1), Some(0));
+            begin(methods);
             assert!(methods.meet(memory, method, poll));
             let pinned = methods.pin(method).unwrap();
             let words = vec![word];
             let changed = Changed { memory, words };
-            methods.begin(TimeNs(1), Some(0));
+            begin(methods);
             assert_eq!(methods.is_current(&changed, &pinned), is_same, "{name}");
             let known = &pinned.1;
             let is_other = known.is_replaced(&jvm.methods, &changed, method);
