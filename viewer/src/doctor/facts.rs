@@ -163,11 +163,20 @@ pub enum Existence {
     /// `/proc` hides it (`hidepid`).
     Hidden,
     Process,
+    /// A process that a signal has stopped.
+    Stopped,
     /// Exited, not reaped.
     Zombie,
     KernelThread,
     /// A thread of another process.
     ThreadOf(i32),
+}
+
+impl Existence {
+    /// Whether there is a program to examine.
+    pub fn has_program(&self) -> bool {
+        matches!(self, Existence::Process | Existence::Stopped)
+    }
 }
 
 /// Result of an attempt to read the process.

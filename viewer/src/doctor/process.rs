@@ -5,7 +5,9 @@ use nix::sys::signal::kill;
 use nix::unistd::Pid;
 use procfs::process::{Process, StatFlags, Status};
 use procfs::{FromBufRead as _, ProcResult};
-use vmscope_process::{AdapterFamily, LiveMemory, Maps, Memory as _, MemoryError, read_maps};
+use vmscope_process::{
+    AdapterFamily, LiveMemory, Maps, Memory as _, MemoryError, examine, read_maps,
+};
 
 use super::facts::{Existence, ProcessFacts, Reading, Vms};
 use super::{gather, modules, vm};
@@ -52,7 +54,7 @@ pub fn poll(pid: i32, families: impl FnOnce() -> Vec<Box<dyn AdapterFamily>>) ->
             name.map_or_else(|_| String::new(), |s| s.comm),
         ));
     }
-    if facts.existence != Existence::Process {
+    if !facts.existence.has_program() {
         return facts;
     }
     let Ok(target) = u32::try_from(pid).map(vmscope_records::Pid) else {
@@ -83,8 +85,14 @@ fn existence(process: &Process, pid: i32, tgid: i32, state: &str) -> Existence {
     if tgid != pid {
         return Existence::ThreadOf(tgid);
     }
-    if state.starts_with('Z') || state.starts_with('X') {
-        return Existence::Zombie;
+    // A process outlives its main thread.
+    let target = u32::try_from(pid).map(vmscope_records::Pid);
+    match state.chars().next() {
+        Some('Z' | 'X') if !target.is_ok_and(|pid| examine(pid).is_ok()) => {
+            return Existence::Zombie;
+        }
+        Some('T') => return Existence::Stopped,
+        _ => {}
     }
     let kernel = process
         .stat()

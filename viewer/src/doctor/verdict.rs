@@ -6,7 +6,7 @@ mod process;
 mod rights;
 pub mod row;
 
-use super::facts::{Existence, Facts, MachineFacts, ProcessFacts};
+use super::facts::{Facts, MachineFacts, ProcessFacts};
 use row::{Finding, Group, Row};
 
 /// All rows, and whether the default recording would work.
@@ -74,7 +74,7 @@ pub fn decide(facts: &Facts) -> Verdict {
         let existence = process::existence(process);
         put("existence", Group::Process, &title, existence);
         for &(id, what, check) in &PROCESS {
-            if process.existence == Existence::Process
+            if process.existence.has_program()
                 && let Some(finding) = check(process, facts)
             {
                 put(id, Group::Process, what, finding);

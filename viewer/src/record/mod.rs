@@ -155,7 +155,7 @@ pub fn attach(args: &AttachArgs, out: &mut Printer<'_>) -> Result<Ended> {
     let pids = Named::pids(&args.processes)?;
     let target = Target::open(&pids, &options.sampling, &signals, options.quiet)?;
     let limits = target.engine.description().limits.iter();
-    for limit in limits.filter(|limit| limit.kind == LimitKind::NotSampled) {
+    for limit in limits.filter(|limit| !options.quiet && limit.kind == LimitKind::NotSampled) {
         say(&format!("{} ({})", limit.text, limit.remedy));
     }
     let earlier = EarlierRecording::of(options);

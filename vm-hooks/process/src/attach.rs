@@ -272,10 +272,15 @@ pub(crate) fn program_stamp(stat: &File) -> Option<ProgramStamp> {
     let mut bytes = [0; 2048];
     let length = stat.read_at(&mut bytes, 0).ok()?;
     let stat = Stat::from_read(bytes.get(..length)?).ok()?;
-    let pid = Pid(positive(stat.pid));
-    (!has_ended(&stat) || living_thread(pid).is_some()).then_some(ProgramStamp {
+    let places = |stat: &Stat| [stat.startcode, stat.startstack];
+    // A main thread that ends has no memory any more, while the program may go on.
+    let other = (stat.startcode == 0)
+        .then(|| living_thread(Pid(positive(stat.pid))))
+        .flatten()
+        .and_then(|tid| read_stat(tid).ok());
+    (!has_ended(&stat) || other.is_some()).then(|| ProgramStamp {
         start_ticks: stat.starttime,
-        places: [stat.startcode, stat.startstack],
+        places: places(other.as_ref().unwrap_or(&stat)),
     })
 }
 

@@ -10,7 +10,7 @@ use super::row::{Finding, as_admin, limited, no, ok};
 /// may *read* it (ptrace access mode read, which its maps need too). `CAP_PERFMON` without readable
 /// maps would yield addresses without names.
 pub(super) fn can_attach(process: &ProcessFacts, facts: &Facts) -> bool {
-    process.existence == Existence::Process
+    process.existence.has_program()
         && process.maps == Reading::Done
         && facts.process_perf.is_none_or(|probe| probe.user.is_ok())
         && process.threads.saturating_add(64) <= facts.machine.descriptors.soft
@@ -20,6 +20,8 @@ pub(super) fn existence(process: &ProcessFacts) -> Finding {
     let (pid, name) = (process.pid, process.name.as_str());
     match process.existence {
         Existence::Process => ok(name, "runs"),
+        Existence::Stopped => limited(name, "stopped by a signal: no samples until it continues")
+            .todo(format!("kill -CONT {pid}")),
         Existence::Missing => {
             let todo = "find its pid: pgrep -l NAME";
             no("missing", "no such process").todo(todo)

@@ -223,6 +223,20 @@ fn what_is_not_an_own_process_can_not_be_attached_to() {
 }
 
 #[test]
+fn a_stopped_process_can_be_attached_to() {
+    let mut facts = root();
+    facts.process = Some(ProcessFacts {
+        existence: Existence::Stopped,
+        ..process()
+    });
+    let verdict = decide(&facts);
+    assert!(verdict.works);
+    let row = find(&verdict, "existence");
+    assert_eq!(row.mark, Mark::Limited);
+    assert_eq!(row.todo.as_deref(), Some("kill -CONT 4711"));
+}
+
+#[test]
 fn a_strangers_process_needs_root() {
     let mut facts = user();
     let maps = Reading::Failed(Errno::EACCES);
