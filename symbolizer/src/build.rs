@@ -252,6 +252,11 @@ impl Builder<'_> {
                 bytecode,
             } => self.interpreted_site(handler, bytecodes, Some(BytecodePc(bytecode))),
             Place::Entering { handler, method } => self.interpreted_site(handler, method, None),
+            Place::Called {
+                code,
+                caller,
+                offset,
+            } => self.called_site(code, (caller, offset)),
             Place::Native(module, offset, role) => self.native_site(module, offset, role),
             Place::Kernel(address) => self.kernel_site(FileOffset(address.0)),
             Place::Generated => self.plain_site(UNNAMED, Region::Generated, EntryKind::Unnamed),
@@ -325,6 +330,7 @@ impl Builder<'_> {
             bounded: false,
             frame: frame_named(self.text("(others)")),
             via: Vec::new(),
+            caller: None,
             exactness: Exactness::MethodOnly,
             method_error: 0,
         };
@@ -364,6 +370,7 @@ impl Builder<'_> {
             bounded: false,
             frame,
             via: Vec::new(),
+            caller: None,
             exactness: Exactness::MethodOnly,
             method_error: 0,
         })

@@ -119,6 +119,9 @@ pub struct Site {
     pub frame: Frame,
     /// The methods it was inlined through, innermost first.
     pub via: Vec<Frame>,
+    /// The call's site, if the entry has no frame of its own but shows its caller. That site has no
+    /// caller itself.
+    pub caller: Option<SiteId>,
     /// The exactness of the range.
     pub exactness: Exactness,
     /// See [`vmscope_records::Cover::method_error`]; 0 outside covers maps.
@@ -136,7 +139,7 @@ impl Site {
 /// Hashes only what distinguishes the sites of an entry: sites are many, and names are long.
 impl Hash for Site {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        (self.entry, self.from, self.to, self.frame.line).hash(state);
+        (self.entry, self.from, self.to, self.frame.line, self.caller).hash(state);
         for outer in &self.via {
             (outer.line, outer.bytecode).hash(state);
         }
@@ -189,6 +192,13 @@ impl Profile {
             (Some(_), Some(outermost)) => outermost,
             _ => &site.frame,
         }
+    }
+
+    /// The known caller's frames, innermost first, of a site whose entry has no frame of its own.
+    pub fn callers_of<'a>(&'a self, site: &Site) -> impl Iterator<Item = &'a Frame> {
+        let caller = site.caller.and_then(|site| self.sites.get(site as usize));
+        let frames = |site: &'a Site| std::iter::once(&site.frame).chain(&site.via);
+        caller.into_iter().flat_map(frames)
     }
 
     /// Whether an entry has a real name.

@@ -99,6 +99,15 @@ pub enum Place {
         /// The method's object.
         method: CodeIndex,
     },
+    /// Generated code without a frame, and its caller.
+    Called {
+        /// The code.
+        code: CodeIndex,
+        /// The caller's code.
+        caller: CodeIndex,
+        /// The call's offset from the caller's start.
+        offset: u32,
+    },
     /// File and offset; and the role of the sampled thread, if rules of regions ask for roles.
     /// Otherwise [`ThreadRole::Other`].
     Native(ModuleKey, FileOffset, ThreadRole),

@@ -285,6 +285,8 @@ fn where_of(profile: &Profile, place: Place) -> Where {
         Place::Interpreted { handler, .. } | Place::Entering { handler, .. } => {
             Where::Code(handler, 0)
         }
+        // As for an interpreter: the code, without the offset.
+        Place::Called { code, .. } => Where::Code(code, 0),
         Place::Native(module, offset, _) => {
             let found = profile.trace.extents.address(module, offset);
             found.map_or(Where::Nowhere, |(_, at)| Where::Module(module, at.0))

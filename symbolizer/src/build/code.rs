@@ -64,6 +64,19 @@ impl Builder<'_> {
         site
     }
 
+    /// The site of code without a frame: a range for each call.
+    pub(super) fn called_site(&mut self, code: CodeIndex, call: (CodeIndex, u32)) -> SiteId {
+        let (site, caller) = (self.code_site(code, 0), self.code_site(call.0, call.1));
+        let Some(known) = self.sites.get(site as usize) else {
+            return site;
+        };
+        let caller = Some(caller);
+        self.put_site(Site {
+            caller,
+            ..known.clone()
+        })
+    }
+
     fn names_of(&mut self, code: CodeIndex) -> &mut NamesOfCode {
         let (codes, index) = (&mut self.names.codes, code as usize);
         if codes.len() <= index {
@@ -94,6 +107,7 @@ impl Builder<'_> {
             bounded: range.is_some(),
             frame: whole.frame,
             via: Vec::new(),
+            caller: None,
             exactness,
             method_error: 0,
         })
@@ -131,6 +145,7 @@ impl Builder<'_> {
             bounded: false,
             frame,
             via,
+            caller: None,
             exactness,
             method_error,
         })

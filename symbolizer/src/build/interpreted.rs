@@ -74,6 +74,7 @@ impl Builder<'_> {
                 method: texts.key,
             },
             via: Vec::new(),
+            caller: None,
             exactness,
             method_error: 0,
         })

@@ -181,6 +181,7 @@ impl<'a> Builder<'a> {
             bounded: false,
             frame,
             via,
+            caller: None,
             exactness,
             method_error: 0,
         })

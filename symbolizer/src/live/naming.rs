@@ -100,6 +100,10 @@ impl Live {
                 of_code(handler);
                 of_code(method);
             }
+            Place::Called { code, caller, .. } => {
+                of_code(code);
+                of_code(caller);
+            }
             _ => {
                 if let Some((owner, _)) = native_of(what) {
                     let places = self.index.places_of_native.entry(owner).or_default();
@@ -119,7 +123,8 @@ impl Live {
             | Place::Interpreted {
                 bytecodes: code, ..
             }
-            | Place::Entering { method: code, .. } => stripped.contains(code),
+            | Place::Entering { method: code, .. }
+            | Place::Called { caller: code, .. } => stripped.contains(code),
             _ => false,
         };
         let codes = std::mem::take(&mut self.stale_code);

@@ -21,8 +21,20 @@ impl StackFrame<'_> {
     }
 }
 
-/// The frames of a site, outermost first. Without `inlined`, inlined functions are left out.
+/// The frames of a site, after those of its caller, if known; outermost first. Without `inlined`,
+/// inlined functions are left out.
 pub fn frames_of(
+    profile: &Profile,
+    site: SiteId,
+    inlined: bool,
+) -> impl Iterator<Item = StackFrame<'_>> {
+    let found = profile.sites.get(site as usize);
+    let caller = found.and_then(|site| site.caller);
+    let sites = caller.into_iter().chain([site]);
+    sites.flat_map(move |site| own_frames_of(profile, site, inlined))
+}
+
+fn own_frames_of(
     profile: &Profile,
     site: SiteId,
     inlined: bool,

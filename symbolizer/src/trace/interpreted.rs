@@ -79,6 +79,6 @@ impl Trace {
         let first = (code.process, String::new());
         let rules = self.interpreters.range(first..);
         let mut rules = rules.take_while(|((process, _), _)| *process == code.process);
-        rules.any(|(_, rules)| rules.covers(Avma(pc)))
+        rules.any(|(_, rules)| rules.are_of_interpreter() && rules.covers(Avma(pc)))
     }
 }

@@ -270,8 +270,8 @@ impl World {
         std::hint::black_box(stamps.fold(0, |sum, stamp| sum ^ stamp));
     }
 
-    /// The interpreted place of a sample in an interpreter, if `detail` shows a method; otherwise
-    /// `place` itself.
+    /// The interpreted place of a sample in an interpreter, if `detail` shows a method; the place
+    /// with its caller in code without a frame; otherwise `place` itself.
     pub(crate) fn interpreted(
         &mut self,
         process: ProcessKey,
@@ -291,6 +291,22 @@ impl World {
             let layer = match source.holds {
                 InterpreterValue::Bytecode => Layer::Bytecodes,
                 InterpreterValue::Method => Layer::Methods,
+                InterpreterValue::Caller => {
+                    // The return address belongs to the call before it.
+                    let call = Avma(value.saturating_sub(1));
+                    let Some(Claim::One(caller, offset)) =
+                        self.zones.lookup(process, Layer::Code, call)
+                    else {
+                        continue;
+                    };
+                    let code = handler;
+                    let called = Place::Called {
+                        code,
+                        caller,
+                        offset,
+                    };
+                    return self.places.intern(called);
+                }
             };
             let found = match self.zones.lookup(process, layer, Avma(value)) {
                 Some(Claim::One(bytecodes, bytecode)) if layer == Layer::Bytecodes => {

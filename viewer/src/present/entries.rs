@@ -129,9 +129,9 @@ pub const INLINED: &str = "> ";
 pub fn range_name(profile: &Profile, site: &Site) -> Option<String> {
     let mut name = match profile.inlined_at(site) {
         Some(frame) => format!("{INLINED}{}", inlined_name(frame).full()),
-        None => range_place(site)?,
+        None => range_place(site).or_else(|| called(site))?,
     };
-    for (outer, at) in outer_of(site) {
+    for (outer, at) in outer_of(profile, site) {
         name.push_str(&format!(" < {outer}{at}"));
     }
     Some(name)
@@ -147,18 +147,27 @@ pub fn range_label(profile: &Profile, site: &Site, columns: usize) -> Option<Str
             (format!("{INLINED}{long}"), format!("{INLINED}{short}"))
         }
         (None, Some(from)) if !site.bounded => (range_place(site)?, from.to_string()),
-        (None, _) => (range_place(site)?, range_place(site)?),
+        (None, _) => {
+            let place = range_place(site).or_else(|| called(site))?;
+            (place.clone(), place)
+        }
     };
     if site.exactness == Exactness::Approximate {
         place.insert(0, '~');
         short.insert(0, '~');
     }
-    Some(chain((&place, &short), &outer_of(site), columns))
+    Some(chain((&place, &short), &outer_of(profile, site), columns))
 }
 
-/// Functions a range was inlined through, innermost first, with the place in each.
-fn outer_of(site: &Site) -> Vec<(&str, String)> {
-    let frames = site.via.iter().map(|outer| {
+/// The place of code without a frame: only its caller is known.
+fn called(site: &Site) -> Option<String> {
+    site.caller.map(|_| "called".to_owned())
+}
+
+/// Functions a range was inlined through, or called from, innermost first, with the place in each.
+fn outer_of<'a>(profile: &'a Profile, site: &'a Site) -> Vec<(&'a str, String)> {
+    let frames = site.via.iter().chain(profile.callers_of(site));
+    let frames = frames.map(|outer| {
         let at = match (outer.bytecode, outer.line) {
             (Some(pc), _) => format!("@{pc}"),
             (None, Some(line)) => format!(":{line}"),

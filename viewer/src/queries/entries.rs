@@ -449,7 +449,9 @@ fn by_place<'a>(a: &'a Site, b: &'a Site) -> Ordering {
         (bytecodes, &*site.frame.file, site.frame.line)
     };
     let via = |site: &'a Site| site.via.iter().map(|outer| (&*outer.name, outer.line));
-    (place(a).cmp(&place(b))).then_with(|| via(a).cmp(via(b)))
+    (place(a).cmp(&place(b)))
+        .then_with(|| via(a).cmp(via(b)))
+        .then_with(|| a.caller.cmp(&b.caller))
 }
 
 #[cfg(test)]

@@ -197,7 +197,7 @@ fn is_range(site: &Site) -> bool {
     // Exact sites of methods lie at the method entry.
     let is_entry = site.exactness == Exactness::Exact && frame.method.is_some();
     let is_placed = site.bounded || site.from.is_some() || frame.line.is_some() || is_entry;
-    is_placed || !site.via.is_empty()
+    is_placed || !site.via.is_empty() || site.caller.is_some()
 }
 
 fn ranges_of(profile: &Profile) -> Vec<Ranges> {

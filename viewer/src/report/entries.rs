@@ -10,7 +10,7 @@ use crate::queries::entries::{InRange, inlined};
 use serde_json::{Value, json};
 use std::cmp::Reverse;
 use vmscope_records::{BytecodePc, Exactness};
-use vmscope_symbolizer::profile::{EntryKind, Site};
+use vmscope_symbolizer::profile::{EntryKind, Frame, Site};
 use vmscope_symbolizer::{EntryId, Profile, Region, Summary};
 
 type Group = (&'static str, &'static [Region]);
@@ -214,7 +214,7 @@ pub(super) fn json(page: &Page<'_>) -> Value {
             ranges.sort_by_key(|range| Reverse(range.samples));
             let ranges = ranges.into_iter().map(|range| {
                 let site = &profile.sites[range.site as usize];
-                range_json(site, range.samples)
+                range_json(profile, site, range.samples)
             });
             let ranges: Vec<Value> = ranges.collect();
             let mut json = json!({
@@ -243,17 +243,20 @@ pub(super) fn json(page: &Page<'_>) -> Value {
     entries.collect()
 }
 
-fn range_json(site: &Site, samples: u64) -> Value {
+fn range_json(profile: &Profile, site: &Site, samples: u64) -> Value {
     let frame = &site.frame;
-    let via = site.via.iter().map(|outer| {
+    let outer = |outer: &Frame| {
         let bytecode = outer.bytecode.map(BytecodePc::get);
         json!({ "method": &*outer.name, "bytecode": bytecode, "line": outer.line })
-    });
+    };
+    let via = site.via.iter().map(outer);
+    let callers = profile.callers_of(site).map(outer);
     json!({
         "from": site.from.map(BytecodePc::get),
         "to": site.to.map(BytecodePc::get),
         "method": &*frame.name,
         "via": via.collect::<Vec<_>>(),
+        "callers": callers.collect::<Vec<_>>(),
         "file": Some(&*frame.file).filter(|file| !file.is_empty()),
         "line": frame.line,
         "exactness": match site.exactness {

@@ -38,6 +38,9 @@ use zone::{Signs, Zone};
 /// The VM's name in records.
 const VM: &str = "hotspot";
 
+/// The name of the rules for code without frames.
+const LEAF_CODE: &str = "hotspot: code without frames";
+
 /// Poll interval of an active VM.
 const TICK: Duration = Duration::from_millis(25);
 

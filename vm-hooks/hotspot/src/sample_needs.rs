@@ -38,6 +38,17 @@ pub(crate) fn interpreter_sources() -> Vec<InterpreterSource> {
     ]
 }
 
+/// The caller of code without a frame: its return address is the innermost word of the stack.
+pub(crate) fn leaf_sources() -> Vec<InterpreterSource> {
+    vec![InterpreterSource {
+        place: SamplePlace::Stack {
+            base: RSP,
+            offset: 0,
+        },
+        holds: InterpreterValue::Caller,
+    }]
+}
+
 /// Data that samples need: none on processors other than x86-64, where the interpreter's
 /// registers are unknown.
 pub(crate) fn sample_needs() -> SampleNeeds {

@@ -4,7 +4,8 @@ use vmscope_process::{AdapterError, LoadedModule, Memory, ProcessView};
 use vmscope_records::Avma;
 
 use crate::bytecode::{mnemonic, vm_name};
-use crate::layout::encodings::CODELET_ALIGNMENT;
+use crate::code::Blob;
+use crate::layout::encodings::{CODELET_ALIGNMENT, vtable_stub};
 use crate::layout::{Scalar, VmStructs};
 
 /// Maximum plausible number of codelets: JDK 25 has 278.
@@ -170,6 +171,75 @@ fn last_component(mangled: &str) -> Option<&str> {
         rest = rest.get(end..)?;
     }
     (rest == "E").then_some(last).flatten()
+}
+
+/// The VM's name of a blob with vtable and itable stubs.
+pub const DISPATCH_STUBS: &str = "vtable chunks";
+
+/// Finds vtable and itable stubs: code that calls the method of the receiver's class, and leaves
+/// no frame.
+#[derive(Clone, Copy, Debug)]
+pub struct DispatchStubs {
+    /// Offset of the entry in `Method`, to which each stub jumps.
+    entry: Option<u64>,
+}
+
+impl DispatchStubs {
+    /// By the VM's tables.
+    #[must_use]
+    pub fn of(structs: &VmStructs) -> Self {
+        let entry = structs.optional_scalar("Method", "_from_compiled_entry");
+        DispatchStubs {
+            entry: entry.map(|entry| entry.offset),
+        }
+    }
+
+    /// The stubs of a [`DISPATCH_STUBS`] blob, by address. Between and after them lie gaps.
+    #[must_use]
+    pub fn of_blob(&self, blob: &Blob, bytes: &[u8]) -> Vec<Routine> {
+        let mut found = Vec::new();
+        let mut at = blob.code_begin.0.next_multiple_of(vtable_stub::ALIGNMENT);
+        while at < blob.code_end.0 {
+            let offset = at.checked_sub(blob.at.0).map(usize::try_from);
+            let Some(stub) = offset.and_then(|offset| bytes.get(offset.ok()?..)) else {
+                break;
+            };
+            let start = at.saturating_add(vtable_stub::HEADER);
+            if let Some((size, name)) = self.stub(stub) {
+                let end = start.saturating_add(size);
+                found.push(Routine {
+                    start: Avma(start),
+                    end: Avma(end),
+                    name,
+                });
+                at = end.next_multiple_of(vtable_stub::ALIGNMENT);
+            } else {
+                at = at.saturating_add(vtable_stub::ALIGNMENT);
+            }
+        }
+        found
+    }
+
+    /// Code size and name of the stub whose header begins `bytes`. A stub jumps to the method
+    /// where its header says.
+    fn stub(&self, bytes: &[u8]) -> Option<(u64, String)> {
+        let index = vtable_stub::INDEX.unsigned_of(bytes)?;
+        let jump = vtable_stub::JUMP.unsigned_of(bytes)?;
+        let (kind, last) = match vtable_stub::IS_VTABLE.of(bytes)? {
+            1 => ("vtable", 0),
+            0 => ("itable", vtable_stub::FAILURE),
+            _ => return None,
+        };
+        let code = bytes.get(usize::try_from(vtable_stub::HEADER.checked_add(jump)?).ok()?..)?;
+        // jmp [rbx + offset]
+        let (to, size) = match *code {
+            [0xff, 0x63, short, ..] => (u64::from(short), 3),
+            [0xff, 0xa3, a, b, c, d, ..] => (u64::from(u32::from_le_bytes([a, b, c, d])), 6),
+            _ => return None,
+        };
+        let is_sound = jump > 0 && self.entry.is_none_or(|entry| entry == to);
+        is_sound.then(|| (jump + size + last, format!("{kind} stub, index {index}")))
+    }
 }
 
 /// Splits `[start, end)` at its entries: each piece ends at the next entry. The first piece

@@ -52,6 +52,8 @@ pub enum InterpreterValue {
     /// Address of the entered method: the start of a constituent of kind
     /// [`MethodObject`](crate::ConstituentKind::MethodObject).
     Method,
+    /// Return address of code without a frame of its own: the call lies in the caller's code.
+    Caller,
 }
 
 impl InterpreterRules {
@@ -60,7 +62,15 @@ impl InterpreterRules {
     /// Maximum number of sources that readers accept.
     pub const MAX_SOURCES: usize = 32;
 
-    /// Whether `pc` lies inside the interpreter's code.
+    /// Whether the ranges are an interpreter's. Others hold code without frames, which only shows
+    /// its caller.
+    #[must_use]
+    pub fn are_of_interpreter(&self) -> bool {
+        let mut sources = self.sources.iter();
+        sources.any(|source| source.holds != InterpreterValue::Caller)
+    }
+
+    /// Whether `pc` lies inside the ranges.
     #[must_use]
     pub fn covers(&self, pc: Avma) -> bool {
         let holds = |&(start, end): &(Avma, Avma)| start <= pc && pc < end;

@@ -312,6 +312,7 @@ fn home(place: &Place) -> Option<Home> {
         Place::Code(..)
         | Place::Interpreted { .. }
         | Place::Entering { .. }
+        | Place::Called { .. }
         | Place::Generated
         | Place::Doubtful => Some(Home::Generated),
         Place::Unmapped | Place::Idle => None,

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use vmscope_process::{AdapterError, Cadence, CodeZone, Poll, ProcessView, SeenCode, cpu_time};
-use vmscope_records::{Avma, ConstituentKind, GoneReason, Stream, TimeNs};
+use vmscope_records::{Avma, ConstituentKind, GoneReason, InterpreterRules, Stream, TimeNs};
 
 use super::budget::Budget;
 use super::describe::{KnownFrom, describe, outermost, present, routines_of};
@@ -19,8 +19,8 @@ use super::unloaded::Unloaded;
 use crate::code::{Blob, CodeCache, Found, HeapBounds, NmethodId};
 use crate::jvm::Jvm;
 use crate::pages::Pages;
-use crate::sample_needs::interpreter_sources;
-use crate::stubs::{Routine, codelets, stub_routines};
+use crate::sample_needs::{interpreter_sources, leaf_sources};
+use crate::stubs::{DISPATCH_STUBS, DispatchStubs, Routine, codelets, stub_routines};
 
 /// Minimum pause between two readings of the code cache.
 const SHORTEST: Duration = Duration::from_millis(15);
@@ -81,6 +81,9 @@ pub(super) struct Zone {
     /// Begins of routines inside the stub blobs.
     stubs: Vec<(Avma, String)>,
     codelets: Vec<Routine>,
+    dispatch: DispatchStubs,
+    /// The memory of vtable and itable stubs.
+    dispatch_in: Vec<(Avma, Avma)>,
     known: CodeZone<CodeId>,
     nmethods: Nmethods,
     unloaded: Unloaded,
@@ -137,6 +140,8 @@ impl Zone {
             cache: CodeCache::new(jvm.code.clone()),
             stubs: stub_routines(process, &jvm.library, &jvm.structs, pages),
             codelets,
+            dispatch: DispatchStubs::of(&jvm.structs),
+            dispatch_in: Vec::new(),
             known: CodeZone::new(),
             nmethods: Nmethods::default(),
             unloaded: Unloaded::default(),
@@ -162,7 +167,14 @@ impl Zone {
     /// Whether to read the code cache now: the pause is over, VM counters have changed, or some
     /// addresses `touched` by samples since the last call lie in new code.
     pub fn is_due(&mut self, touched: &[Avma], signs: Option<Signs>, now: Instant) -> bool {
-        self.is_awaited |= touched.iter().any(|at| self.is_new(*at));
+        for at in touched {
+            if !self.is_new(*at) {
+                continue;
+            }
+            self.is_awaited = true;
+            let is_elsewhere = |heap: &HeapBounds| !(heap.low <= *at && *at < heap.high);
+            self.without_methods.retain(is_elsewhere);
+        }
         let both = self.signs.zip(signs);
         if both.is_some_and(|(before, now)| before.unloadings != now.unloadings) {
             return now >= self.collected_not_before;
@@ -325,6 +337,21 @@ impl Zone {
         left
     }
 
+    /// Takes the blobs of vtable and itable stubs, which the VM never frees. Samples there show
+    /// their callers.
+    fn take_dispatch(&mut self, found: Vec<(Avma, Avma)>, poll: &mut Poll) {
+        let before = self.dispatch_in.len();
+        for blob in found {
+            if !self.dispatch_in.contains(&blob) && before < InterpreterRules::MAX_RANGES {
+                self.dispatch_in.push(blob);
+            }
+        }
+        if self.dispatch_in.len() > before && cfg!(target_arch = "x86_64") {
+            let ranges = self.dispatch_in.clone();
+            poll.interpreter(super::LEAF_CODE, ranges, leaf_sources());
+        }
+    }
+
     /// Reads the code cache and reports changes. `knows_dead`: classes were unloaded, and
     /// `methods` still holds their earlier methods.
     pub fn poll(
@@ -340,7 +367,8 @@ impl Zone {
         let mut routines: FxHashMap<CodeId, (ConstituentKind, String)> = FxHashMap::default();
         let layout = self.cache.layout().clone();
         let (nmethods, others) = (&mut self.nmethods, &mut self.others);
-        let (codelets, stubs) = (&self.codelets, &self.stubs);
+        let (codelets, stubs, dispatch) = (&self.codelets, &self.stubs, &self.dispatch);
+        let mut dispatch_in = Vec::new();
         let mut torn = 0;
         let mut counts = Counts::default();
         let mut failure = None;
@@ -395,12 +423,17 @@ impl Zone {
                 seen.push(seen_code(CodeId::Nmethod(id), &blob));
             }
             Found::Other {
-                blob, kind, name, ..
+                blob,
+                kind,
+                name,
+                bytes,
             } => {
                 counts.used += u64::from(blob.size);
                 counts.others += 1;
                 others_there.insert(blob.code_begin);
-                let other = others.get(&blob.code_begin);
+                let has_dispatch = name == DISPATCH_STUBS;
+                // The VM adds stubs to such a blob.
+                let other = others.get(&blob.code_begin).filter(|_| !has_dispatch);
                 let other =
                     other.filter(|(end, name, _)| *end == blob.code_end && *name == blob.name_at);
                 if let Some((_, _, parts)) = other {
@@ -408,7 +441,15 @@ impl Zone {
                     return;
                 }
                 let mut parts = Vec::new();
-                for (kind, routine) in routines_of(&blob, kind, name, codelets, stubs) {
+                let found = match has_dispatch {
+                    true => {
+                        dispatch_in.push((blob.code_begin, blob.code_end));
+                        let stubs = dispatch.of_blob(&blob, bytes).into_iter();
+                        stubs.map(|stub| (ConstituentKind::Stub, stub)).collect()
+                    }
+                    false => routines_of(&blob, kind, name, codelets, stubs),
+                };
+                for (kind, routine) in found {
                     let identity = CodeId::Routine(routine.start, routine.end);
                     parts.push(identity);
                     routines.insert(identity, (kind, routine.name));
@@ -421,6 +462,7 @@ impl Zone {
         if let Some(error) = failure {
             return Err(error);
         }
+        self.take_dispatch(dispatch_in, poll);
         // Unread ranges keep their earlier contents.
         let unread = self.cache.unread();
         if !unread.is_empty() {
@@ -464,7 +506,7 @@ impl Zone {
         self.covered.extend(covered);
         self.covered.sort_unstable();
         let is_there: FxHashSet<CodeId> = seen.iter().map(|code| code.identity).collect();
-        let nmethods = &mut self.nmethods;
+        let (nmethods, dispatch_in) = (&mut self.nmethods, &self.dispatch_in);
         let mut came = 0;
         let changes = self.known.update(
             poll,
@@ -475,7 +517,12 @@ impl Zone {
                     constituent.absent_at = Some(TimeNs(0));
                 }
                 match identity {
-                    CodeId::Routine(..) => {
+                    CodeId::Routine(start, _) => {
+                        if dispatch_in.iter().any(|(low, high)| low <= start && start < high) {
+                            // Its memory holds nothing before it, and heaps without methods are
+                            // not read each time.
+                            constituent.absent_at = Some(TimeNs(0));
+                        }
                         if let Some((kind, name)) = routines.get(identity) {
                             constituent.kind = kind.clone();
                             constituent.name.clone_from(name);

@@ -15,6 +15,37 @@ pub const INVOCATION_ENTRY_BCI: i64 = -1;
 /// Alignment of a codelet's code, which follows the codelet's structure (`CodeEntryAlignment`).
 pub const CODELET_ALIGNMENT: u64 = 32;
 
+/// `VtableStub`, in front of the code of a vtable or itable stub on x86-64 (`vtableStubs.hpp`);
+/// equal on 11 to 25.
+pub mod vtable_stub {
+    use crate::layout::Scalar;
+
+    /// Bytes of the structure.
+    pub const HEADER: u64 = 16;
+    /// Alignment of the code, and so of the structure.
+    pub const ALIGNMENT: u64 = 8;
+    /// `_index`: in the class's vtable, or in the interface's itable.
+    pub const INDEX: Scalar = short(8);
+    /// `_ame_offset`: of the jump to the method, in the code.
+    pub const JUMP: Scalar = short(10);
+    /// `_is_vtable_stub`, later `_type`: 1 in vtable stubs, 0 in itable stubs.
+    pub const IS_VTABLE: Scalar = Scalar {
+        offset: 14,
+        width: 1,
+        signed: false,
+    };
+    /// Bytes of the jump to the exception, behind an itable stub's jump to the method.
+    pub const FAILURE: u64 = 5;
+
+    const fn short(offset: u64) -> Scalar {
+        Scalar {
+            offset,
+            width: 2,
+            signed: false,
+        }
+    }
+}
+
 /// Interpreted frame on x86-64: words near the frame pointer (`frame_x86.hpp`); equal on 11 to
 /// 25.
 pub mod interpreted_frame {

@@ -59,6 +59,7 @@ fn source_message(source: &InterpreterSource) -> m::InterpreterSource {
         holds: match source.holds {
             InterpreterValue::Bytecode => 1,
             InterpreterValue::Method => 2,
+            InterpreterValue::Caller => 3,
         },
     }
 }
@@ -67,6 +68,7 @@ fn source_of(source: &m::InterpreterSource) -> Result<Option<InterpreterSource>,
     let holds = match source.holds {
         1 => InterpreterValue::Bytecode,
         2 => InterpreterValue::Method,
+        3 => InterpreterValue::Caller,
         _ => return Ok(None),
     };
     let place = if source.on_stack {

@@ -149,7 +149,7 @@ choices! {
     GoneReason { Flushed Freed Recycled Unknown Unloaded }
     CounterMeaning { Gauge Total }
     CollectionScope { Cycle Whole CyclePause }
-    InterpreterValue { Bytecode Method }
+    InterpreterValue { Bytecode Method Caller }
     SymbolSource { DebugInfo DynamicSymbols Kallsyms MiniDebugInfo None Plt SymbolTable }
     Stream { Adapter Any Lifetimes Process Samples }
     LossReason {
