@@ -324,3 +324,49 @@ fn rules_that_are_told_again_replace_the_older_ones() {
     let profile = profile_of(&mut recording, &[[0x5005, 0x8100, 0]]);
     assert_eq!(names(&profile), ["A::b"]);
 }
+
+/// A stub at 0x30_0000 without a frame; the innermost word of the stack is the return address.
+#[test]
+fn code_without_a_frame_knows_its_caller() {
+    let (base, offset) = (BP, -24);
+    let mut recording = vm();
+    recording.put(Record::InterpreterRules(InterpreterRules {
+        process: PROCESS,
+        time: TimeNs(0),
+        vm: "toy: code without frames".to_owned(),
+        ranges: vec![(Avma(0x30_0000), Avma(0x30_1000))],
+        sources: vec![InterpreterSource {
+            place: SamplePlace::Stack { base, offset },
+            holds: InterpreterValue::Caller,
+        }],
+    }));
+    recording.constituent(Constituent {
+        name: "a stub".to_owned(),
+        ..constituent(40, ConstituentKind::Stub, 0x30_0000, 0x30_0020)
+    });
+    // The call is the last instruction of `A::a`; then nothing is at the return address.
+    for (time, word) in [(10, 0x20_0100), (11, 0x20_0101), (12, 0x20_0040)] {
+        recording.put(sample(time, THREAD, 0x30_0010, [0x5005, 0x8000, word]));
+    }
+    let profile = recording.end(1000).profile();
+    assert_eq!(names(&profile), ["a stub"; 3]);
+    let callers = (0..3).map(|sample| {
+        let callers = profile.callers_of(site_of(&profile, sample));
+        callers.map(|frame| frame.name.to_string()).collect()
+    });
+    let callers: Vec<Vec<String>> = callers.collect();
+    assert_eq!(callers, [vec!["A::a"], vec![], vec!["A::a"]]);
+    // A stack has both; neither is inlined.
+    let site = profile.site_of_place[profile.trace.samples.places[0] as usize];
+    let frames = vmscope_symbolizer::stacks::frames_of(&profile, site, true);
+    let frames = frames.map(|frame| {
+        let tier = frame.entry.tier.clone();
+        (frame.place.name.to_string(), tier, frame.is_inlined())
+    });
+    let frame = |name: &str, tier: &str| (name.to_owned(), tier.to_owned(), false);
+    let frames: Vec<_> = frames.collect();
+    assert_eq!(frames, [frame("A::a", "C1"), frame("a stub", "")]);
+    // Such code is no interpreter whose method is unknown.
+    let summary = Summary::with_errors(&profile, &Filter::default());
+    assert_eq!(summary.quality.without_method, 0);
+}

@@ -250,13 +250,11 @@ fn range_json(profile: &Profile, site: &Site, samples: u64) -> Value {
         json!({ "method": &*outer.name, "bytecode": bytecode, "line": outer.line })
     };
     let via = site.via.iter().map(outer);
-    let callers = profile.callers_of(site).map(outer);
-    json!({
+    let mut json = json!({
         "from": site.from.map(BytecodePc::get),
         "to": site.to.map(BytecodePc::get),
         "method": &*frame.name,
         "via": via.collect::<Vec<_>>(),
-        "callers": callers.collect::<Vec<_>>(),
         "file": Some(&*frame.file).filter(|file| !file.is_empty()),
         "line": frame.line,
         "exactness": match site.exactness {
@@ -265,5 +263,10 @@ fn range_json(profile: &Profile, site: &Site, samples: u64) -> Value {
             Exactness::MethodOnly => "method only",
         },
         "samples": samples,
-    })
+    });
+    let callers: Vec<Value> = profile.callers_of(site).map(outer).collect();
+    if !callers.is_empty() {
+        json["callers"] = callers.into();
+    }
+    json
 }

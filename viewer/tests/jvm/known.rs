@@ -76,13 +76,18 @@ impl Way {
     /// Loop counts: a cycle takes some 0.9 ms.
     pub fn loops(&self) -> [u32; 3] {
         match (self.tier, self.operation) {
-            (Tier::Interpreter, _) | (_, "divide") => [150, 450, 900],
+            (Tier::Interpreter, _) | (_, "divide" | "virtual" | "interface") => [150, 450, 900],
             _ => [300, 900, 1800],
         }
     }
 
     fn arguments(&self, loops: [u32; 3]) -> Vec<String> {
         let [a, b, c] = loops;
+        // Calls are slow: until C2 has compiled all, the loops make fewer rounds.
+        let warm = match self.operation {
+            "virtual" | "interface" => "1200",
+            _ => "400",
+        };
         let words = [
             "--layout",
             self.layout.word(),
@@ -90,6 +95,8 @@ impl Way {
             self.operation,
             "--cycles",
             "3000",
+            "--warm",
+            warm,
             "--loops",
         ];
         let words = words.into_iter().map(str::to_owned);

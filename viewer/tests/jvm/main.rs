@@ -31,6 +31,7 @@ mod node;
 mod causality;
 mod churn;
 mod collections;
+mod dispatch;
 mod interpreted;
 mod known;
 mod odd;

@@ -4,7 +4,6 @@ use vmscope_process::{AdapterError, LoadedModule, Memory, ProcessView};
 use vmscope_records::Avma;
 
 use crate::bytecode::{mnemonic, vm_name};
-use crate::code::Blob;
 use crate::layout::encodings::{CODELET_ALIGNMENT, vtable_stub};
 use crate::layout::{Scalar, VmStructs};
 
@@ -194,27 +193,25 @@ impl DispatchStubs {
         }
     }
 
-    /// The stubs of a [`DISPATCH_STUBS`] blob, by address. Between and after them lie gaps.
+    /// The stubs of a [`DISPATCH_STUBS`] blob with this code, by address. Between them and behind
+    /// them lie gaps.
     #[must_use]
-    pub fn of_blob(&self, blob: &Blob, bytes: &[u8]) -> Vec<Routine> {
+    pub fn within(&self, begin: Avma, code: &[u8]) -> Vec<Routine> {
         let mut found = Vec::new();
-        let mut at = blob.code_begin.0.next_multiple_of(vtable_stub::ALIGNMENT);
-        while at < blob.code_end.0 {
-            let offset = at.checked_sub(blob.at.0).map(usize::try_from);
-            let Some(stub) = offset.and_then(|offset| bytes.get(offset.ok()?..)) else {
-                break;
-            };
-            let start = at.saturating_add(vtable_stub::HEADER);
+        let mut at = begin.0.wrapping_neg() % vtable_stub::ALIGNMENT;
+        while let Ok(offset) = usize::try_from(at)
+            && let Some(stub) = code.get(offset..).filter(|stub| !stub.is_empty())
+        {
             if let Some((size, name)) = self.stub(stub) {
-                let end = start.saturating_add(size);
+                let start = begin.0.wrapping_add(at + vtable_stub::HEADER);
                 found.push(Routine {
                     start: Avma(start),
-                    end: Avma(end),
+                    end: Avma(start.wrapping_add(size)),
                     name,
                 });
-                at = end.next_multiple_of(vtable_stub::ALIGNMENT);
+                at += (vtable_stub::HEADER + size).next_multiple_of(vtable_stub::ALIGNMENT);
             } else {
-                at = at.saturating_add(vtable_stub::ALIGNMENT);
+                at += vtable_stub::ALIGNMENT;
             }
         }
         found
@@ -299,6 +296,46 @@ mod tests {
             "_ZN99999999999999999999x",
         ] {
             assert_eq!(last_component(odd), None);
+        }
+    }
+
+    /// As JDK 17 writes them: a vtable stub of index 3, and an itable stub of index 0.
+    const VTABLE_STUB: &[u8] = b"\0\0\0\0\0\0\0\0\x03\0\x0e\0\0\0\x01\0\
+        \x8b\x46\x08\x48\xc1\xe0\x03\x48\x8b\x98\xe8\x01\0\0\xff\x63\x40";
+    const ITABLE_STUB: &[u8] = b"\0\0\0\0\0\0\0\0\0\0\x04\0\x02\0\0\0\
+        \x48\x8b\x58\x08\xff\x63\x40\xe9\xa6\x10\xf5\xff";
+
+    #[test]
+    fn dispatch_stubs_are_found_by_header_and_jump() {
+        let stubs = DispatchStubs { entry: Some(0x40) };
+        let mut code = vec![0; 4];
+        for stub in [VTABLE_STUB, ITABLE_STUB, VTABLE_STUB] {
+            code.extend(stub);
+            // A gap; the next header is aligned.
+            code.resize((code.len() + 16 - 4).next_multiple_of(8) + 4, 0);
+        }
+        let found: Vec<_> = stubs
+            .within(Avma(0x1004), &code)
+            .into_iter()
+            .map(|stub| (stub.start.0, stub.end.0, stub.name))
+            .collect();
+        let named = |start, size, name: &str| (start, start + size, name.to_owned());
+        assert_eq!(
+            found,
+            [
+                named(0x1018, 17, "vtable stub, index 3"),
+                named(0x1050, 12, "itable stub, index 0"),
+                named(0x1080, 17, "vtable stub, index 3"),
+            ]
+        );
+        // Another field of `Method`, or no jump where the header says.
+        assert_eq!(
+            DispatchStubs { entry: Some(0x38) }.within(Avma(0x1004), &code),
+            []
+        );
+        for end in 0..VTABLE_STUB.len() {
+            let cut = VTABLE_STUB.get(..end).unwrap();
+            assert_eq!(stubs.within(Avma(0), cut), []);
         }
     }
 

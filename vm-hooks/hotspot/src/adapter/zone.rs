@@ -444,7 +444,11 @@ impl Zone {
                 let found = match has_dispatch {
                     true => {
                         dispatch_in.push((blob.code_begin, blob.code_end));
-                        let stubs = dispatch.of_blob(&blob, bytes).into_iter();
+                        let code = blob.code_begin.0.wrapping_sub(blob.at.0);
+                        let code = usize::try_from(code).ok();
+                        let code = code.and_then(|code| bytes.get(code..));
+                        let stubs = dispatch.within(blob.code_begin, code.unwrap_or_default());
+                        let stubs = stubs.into_iter();
                         stubs.map(|stub| (ConstituentKind::Stub, stub)).collect()
                     }
                     false => routines_of(&blob, kind, name, codelets, stubs),
@@ -518,7 +522,10 @@ impl Zone {
                 }
                 match identity {
                     CodeId::Routine(start, _) => {
-                        if dispatch_in.iter().any(|(low, high)| low <= start && start < high) {
+                        if dispatch_in
+                            .iter()
+                            .any(|(low, high)| low <= start && start < high)
+                        {
                             // Its memory holds nothing before it, and heaps without methods are
                             // not read each time.
                             constituent.absent_at = Some(TimeNs(0));

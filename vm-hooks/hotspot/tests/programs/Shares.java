@@ -13,6 +13,8 @@ import java.util.Random;
  * --operation divide  D / x: has no debug record of its own in most code
  *             field   p = p.next: a null check each
  *             array   i = a[i]: a bounds check each
+ *             virtual, interface   x = r[x % 4].step(x): a call by vtable or itable (methods only);
+ *                                  201 times, so that each call has all receivers
  * --loops A,B,C       the ranges' loop counts
  * --jitter PERCENT    how the cycles' lengths differ
  * --cycles N
@@ -32,6 +34,65 @@ final class Shares {
     Node next;
   }
 
+  private interface Stepping {
+    int step(int x);
+  }
+
+  private abstract static class Stepper {
+    abstract int turn(int x);
+  }
+
+  private static final class One extends Stepper implements Stepping {
+    @Override
+    int turn(int x) {
+      return x + 1;
+    }
+
+    @Override
+    public int step(int x) {
+      return x + 1;
+    }
+  }
+
+  private static final class Thirteen extends Stepper implements Stepping {
+    @Override
+    int turn(int x) {
+      return x + 13;
+    }
+
+    @Override
+    public int step(int x) {
+      return x + 13;
+    }
+  }
+
+  private static final class Five extends Stepper implements Stepping {
+    @Override
+    int turn(int x) {
+      return x + 5;
+    }
+
+    @Override
+    public int step(int x) {
+      return x + 5;
+    }
+  }
+
+  private static final class Nine extends Stepper implements Stepping {
+    @Override
+    int turn(int x) {
+      return x + 9;
+    }
+
+    @Override
+    public int step(int x) {
+      return x + 9;
+    }
+  }
+
+  /** Each receiver's step leads to the next one. */
+  private static final Stepper[] TURN = {new One(), new Five(), new Nine(), new Thirteen()};
+  private static final Stepping[] STEP = {new One(), new Five(), new Nine(), new Thirteen()};
   private static final int[] RING = new int[64];
   private static Node nodes;
   private static int number = 3;
@@ -84,6 +145,36 @@ final class Shares {
   static int arrayC(int[] a, int i, int n) {
     while (n-- > 0) { /* 200 times: */ i = a[i]; } // range: arrayC
     return i;
+  }
+
+  static int virtualA(Stepper[] r, int x, int n) {
+    while (n-- > 0) { /* 201 times: */ x = r[x & 3].turn(x); } // range: virtualA
+    return x;
+  }
+
+  static int virtualB(Stepper[] r, int x, int n) {
+    while (n-- > 0) { /* 201 times: */ x = r[x & 3].turn(x); } // range: virtualB
+    return x;
+  }
+
+  static int virtualC(Stepper[] r, int x, int n) {
+    while (n-- > 0) { /* 201 times: */ x = r[x & 3].turn(x); } // range: virtualC
+    return x;
+  }
+
+  static int interfaceA(Stepping[] r, int x, int n) {
+    while (n-- > 0) { /* 201 times: */ x = r[x & 3].step(x); } // range: interfaceA
+    return x;
+  }
+
+  static int interfaceB(Stepping[] r, int x, int n) {
+    while (n-- > 0) { /* 201 times: */ x = r[x & 3].step(x); } // range: interfaceB
+    return x;
+  }
+
+  static int interfaceC(Stepping[] r, int x, int n) {
+    while (n-- > 0) { /* 201 times: */ x = r[x & 3].step(x); } // range: interfaceC
+    return x;
   }
 
   // By range of one method.
@@ -220,6 +311,24 @@ final class Shares {
         index = arrayB(RING, index, b);
         Clock.lap(1);
         index = arrayC(RING, index, c);
+        Clock.lap(2);
+        break;
+      case "virtual methods":
+        Clock.start();
+        index = virtualA(TURN, index, a);
+        Clock.lap(0);
+        index = virtualB(TURN, index, b);
+        Clock.lap(1);
+        index = virtualC(TURN, index, c);
+        Clock.lap(2);
+        break;
+      case "interface methods":
+        Clock.start();
+        index = interfaceA(STEP, index, a);
+        Clock.lap(0);
+        index = interfaceB(STEP, index, b);
+        Clock.lap(1);
+        index = interfaceC(STEP, index, c);
         Clock.lap(2);
         break;
       case "divide ranges":
