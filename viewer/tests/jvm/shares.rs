@@ -151,6 +151,7 @@ fn a_running_process() {
     let run = working.end().code(0);
     let recorded = Recorded::read(&folder, place, run);
     let known = Known::of(Layout::Methods, recorded, program);
+    known.enough();
     let (worst, wrong) = known.honesty("attach");
     known.check(wrong.is_empty(), &format!("{wrong:#?}"));
     known.check(known.unknown().share == 0.0, "methods are always known");
