@@ -434,6 +434,43 @@ fn a_damaged_recording() {
     golden("damaged-100.txt", &damaged(), &["--width=100"]);
 }
 
+/// Adapters report the losses of their last polls after the last sample, outside the window.
+#[test]
+fn losses_after_the_end_are_told_and_explain_unnamed_code() {
+    let with = |losses: &[u64]| {
+        let mut recording = Recording::of("Cog");
+        recording
+            .put(Record::Session(Box::new(at_second_one("Cog", ""))))
+            .map(PROCESS, 0, ZONE, ZONE + 0x1000, 0, None);
+        for count in losses {
+            recording.put(Record::Lost(Lost {
+                stream: Stream::Adapter,
+                reason: LossReason::Other,
+                count: *count,
+                from: TimeNs(9 * SECOND),
+                to: TimeNs(10 * SECOND),
+                thread: None,
+            }));
+        }
+        let mut spread = Spread(Vec::new());
+        spread.at(ZONE + 0x10, 500);
+        spread.into(&mut recording);
+        recording.end(8 * SECOND).bytes()
+    };
+    let no_name = "in JIT code without a name: the VM reported no name";
+    let complete = report(&with(&[]), &["--width=300"]);
+    assert!(complete.contains(no_name), "{complete}");
+    let file = with(&[1_950_000]);
+    let text = report(&file, &["--width=300"]);
+    let lost = "1,950,000 VM code events";
+    let why = format!("{lost} were lost, perhaps with the name");
+    assert!(text.contains(&why), "{text}");
+    assert!(!text.contains(no_name), "{text}");
+    assert!(text.contains("1,950,000 VM code events (some"), "{text}");
+    let json = printed("report", &file, &["--json"]);
+    assert!(json.contains(&why), "{json}");
+}
+
 #[test]
 fn a_recording_of_nothing() {
     let mut recording = Recording::of("native");

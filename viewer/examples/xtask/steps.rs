@@ -168,6 +168,25 @@ pub const DEEP: &[Step] = &[
     ),
     plain("kills at random moments", &["viewer/benches/kills.py"]),
     Step {
+        name: "large Java programs",
+        command: &[
+            "viewer/benches/jvm_programs.py",
+            "--only",
+            "Spark",
+            "Tomcat",
+        ],
+        env: &[],
+        needs: Some(Need {
+            probe: &[
+                "sh",
+                "-c",
+                "command -v java && command -v perf && command -v apt-get",
+            ],
+            instead: &[],
+            hint: "apt-get install openjdk-17-jre-headless linux-perf",
+        }),
+    },
+    Step {
         name: "benchmark against perf",
         command: &[
             "python3",
