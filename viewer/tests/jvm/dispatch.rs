@@ -31,8 +31,9 @@ fn in_stubs<'a>(known: &'a Known, name: &str) -> Vec<&'a Site> {
 
 #[test]
 fn stubs_know_their_callers() {
-    for operation in ["virtual", "interface"] {
-        for release in RELEASES {
+    // The releases take turns.
+    for (turn, operation) in ["virtual", "interface"].into_iter().enumerate() {
+        for release in RELEASES.into_iter().skip(turn).step_by(2) {
             let way = Way {
                 release,
                 tier: Tier::Tiered,

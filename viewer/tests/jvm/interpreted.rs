@@ -19,9 +19,8 @@ fn methods_of_classes_just_loaded_have_names() {
             return;
         };
         let folder = Folder::new();
-        let file = folder.file("out.vmscope");
         // The number of classes grows with the time.
-        for _ in 0..2 {
+        for file in ["1.vmscope", "2.vmscope"].map(|name| folder.file(name)) {
             let working = attached(jvm.pid(), &file, 3000);
             working.signal(Signal::SIGINT);
             working.end().code(0);
