@@ -189,10 +189,9 @@ def requests(stop):
 def row(args, name, command, delay, is_server):
     scratch = pathlib.Path(tempfile.mkdtemp(prefix="programs."))
     log, out = scratch / "gc.log", open(scratch / "out", "wb")
+    started = [args.java, f"-Xlog:gc:file={log}:uptime", *command(args.folder)]
     began = time.time()
-    options = [f"-Xlog:gc:file={log}:uptime"]
-    jvm = subprocess.Popen([str(part) for part in [args.java, *options, *command(args.folder)]],
-                           stdout=out, stderr=out, cwd=scratch, stdin=subprocess.DEVNULL)
+    jvm = subprocess.Popen([str(part) for part in started], stdout=out, stderr=out, cwd=scratch, stdin=subprocess.DEVNULL)
     load = requests(scratch / "stop") if is_server else None
     try:
         time.sleep(delay)
@@ -228,7 +227,7 @@ def row(args, name, command, delay, is_server):
           f"{samples['without_method']:5} /{interpreted:6.0f} {code['method_only']:5} /{code['total']:6} "
           f"{100 * (usage.ru_utime + usage.ru_stime) / (until - since):6.1f} "
           f"{usage.ru_maxrss // 1024:5} {pauses:5} {length:7.1f} "
-          f"{(vm['count'] or 0) + (vm['cycle_pauses'] or 0):5.0f} {(vm['pause_time_ns'] or 0) / 1e6:7.1f} "
+          f"{(vm.get('count') or 0) + (vm.get('cycle_pauses') or 0):5.0f} {(vm.get('pause_time_ns') or 0) / 1e6:7.1f} "
           f"{100 * jit:5.1f} {100 * generated:5.1f} {100 * library:5.1f}", flush=True)
     if args.keep:
         print(f"    {scratch}", json.dumps(region))

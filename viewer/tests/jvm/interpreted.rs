@@ -32,7 +32,7 @@ fn methods_of_classes_just_loaded_have_names() {
                 "JDK {}: {nameless} of {interpreted} without a method",
                 jdk.release
             ));
-            assert!(interpreted > 1500.0 && nameless <= 0.01 * interpreted);
+            assert!(interpreted > 1500.0 && nameless <= 0.002 * interpreted);
         }
     }
 }

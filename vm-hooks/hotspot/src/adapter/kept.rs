@@ -36,6 +36,8 @@ pub(super) struct Kept {
     pub methods: Vec<Pinned>,
     /// Whether `methods` is complete.
     pub are_all: bool,
+    /// Begin of the poll whose reading found the nmethod last.
+    pub seen_at: TimeNs,
     /// Time when the nmethod was found gone.
     gone_at: Option<TimeNs>,
     /// Memory use.
@@ -93,6 +95,7 @@ impl Nmethods {
             due: TimeNs(0),
             methods: Vec::new(),
             are_all: false,
+            seen_at: TimeNs(0),
             gone_at: None,
             bytes: bytes_of(&nmethod),
             nmethod,
@@ -125,6 +128,7 @@ impl Nmethods {
         self.all.retain(|id, kept| {
             let stays = if is_there(id) {
                 kept.gone_at = None;
+                kept.seen_at = now;
                 true
             } else {
                 let gone_at = *kept.gone_at.get_or_insert(now);
@@ -214,6 +218,11 @@ impl Kept {
     pub fn lacks_map(&self) -> bool {
         let mut hits = self.hits.iter();
         !self.is_mapped && hits.any(|hit| !covers(&self.covered, *hit))
+    }
+
+    /// Whether its next map need not wait any longer; an nmethod that is gone is soon forgotten.
+    pub fn is_due(&self, now: TimeNs) -> bool {
+        self.due <= now || !self.is_there()
     }
 
     /// Adds sampled addresses.

@@ -104,8 +104,6 @@ pub(super) struct Zone {
     due: Instant,
     not_before: Instant,
     collected_not_before: Instant,
-    /// Begin of the poll with the last reading.
-    read_at: TimeNs,
     has_told_refused: bool,
     max_elsewhere: u64,
     figures: Figures,
@@ -157,7 +155,6 @@ impl Zone {
             due: Instant::now(),
             not_before: Instant::now(),
             collected_not_before: Instant::now(),
-            read_at: TimeNs(0),
             has_told_refused: false,
             max_elsewhere: MAX_ELSEWHERE,
             figures: Figures::default(),
@@ -273,7 +270,7 @@ impl Zone {
             let before = |end: Avma| in_code.partition_point(|at| *at < end);
             let range = before(blob.code_begin)..before(blob.code_end);
             let of = in_code.get(range.clone()).unwrap_or_default();
-            if kept.is_new(of) && may_wait && now < kept.due {
+            if kept.is_new(of) && may_wait && !kept.is_due(now) {
                 kept.hit(of);
                 self.waiting.insert(id);
             } else if kept.is_new(of) {
@@ -283,7 +280,7 @@ impl Zone {
         let nmethods = &self.nmethods;
         self.waiting.retain(|id| {
             let kept = nmethods.get(id).filter(|kept| kept.lacks_map());
-            let is_due = kept.is_some_and(|kept| !may_wait || kept.due <= now);
+            let is_due = kept.is_some_and(|kept| !may_wait || kept.is_due(now));
             if is_due {
                 hit.push((0..0, *id));
             }
@@ -302,8 +299,15 @@ impl Zone {
             };
             let of = in_code.get(range).unwrap_or_default();
             let is_late = told > 0 && Instant::now() >= until;
-            let is_there = kept.is_there() && methods.are_same_since(self.read_at);
-            let is_uncertain = kept.is_there() && !is_there && !kept.are_all;
+            let are_there = |pages: &Pages<'_>| {
+                let mut of = kept.methods.iter();
+                match kept.are_all {
+                    true => of.all(|method| methods.is_current(pages, method)),
+                    false => methods.are_same_since(kept.seen_at),
+                }
+            };
+            let mut present_in = pages.filter(|pages| !is_late && are_there(pages));
+            let is_uncertain = kept.is_there() && present_in.is_none() && !kept.are_all;
             if is_late || (is_uncertain && may_wait && pages.is_some()) {
                 if !of.is_empty() {
                     left.extend(of);
@@ -316,10 +320,16 @@ impl Zone {
             }
             told += 1;
             kept.hit(of);
-            if let Some(pages) = pages.filter(|_| is_there) {
-                if !kept.are_all {
-                    (kept.methods, kept.are_all) = present(&kept.nmethod, pages, methods, poll);
+            if let Some(pages) = present_in.filter(|_| !kept.are_all) {
+                let (found, are_all) = present(&kept.nmethod, pages, methods, poll);
+                if are_all {
+                    (kept.methods, kept.are_all) = (found, true);
+                } else {
+                    // The class is just unloaded.
+                    present_in = None;
                 }
+            }
+            if let Some(pages) = present_in {
                 maps.tell(kept, Some((pages, source.as_ref())), methods, poll);
             } else {
                 // Other methods may have these methods' addresses by now.
@@ -572,7 +582,6 @@ impl Zone {
             );
         }
         self.signs = signs;
-        self.read_at = poll.began();
         self.is_awaited = false;
         let now = Instant::now();
         self.cadence.found(changes);
