@@ -9,9 +9,10 @@ The programs come from the Debian, Python and npm registries and are unpacked in
 installed. Each starts a JVM; after `delay` seconds `vmscope attach` and `perf record` sample it
 together. A row: samples received of those expected; interpreted samples without a method, and
 samples of JIT code with a method only; vmscope's own CPU time as a share of one core, and its peak
-memory; collections and pauses by the JVM's log and by vmscope; shares of generated code by perf and by vmscope, and of the
-JVM's library by perf. Fails where more than 1 % of the interpreted samples have no method, or more
-than 2 % of the samples of generated code a method only. Needs java 17 (--java), javac, perf, pip, npm, apt-get.
+memory; collections and pauses by the JVM's log and by vmscope; shares of generated code by perf
+and by vmscope, and of the JVM's library by perf. Fails where more than 1 % of the interpreted
+samples have no method, or more than 2 % of the samples of generated code a method only. Needs
+java 17 (--java), javac, perf, pip, npm, apt-get.
 """
 
 import argparse
@@ -191,7 +192,8 @@ def row(args, name, command, delay, is_server):
     log, out = scratch / "gc.log", open(scratch / "out", "wb")
     started = [args.java, f"-Xlog:gc:file={log}:uptime", *command(args.folder)]
     began = time.time()
-    jvm = subprocess.Popen([str(part) for part in started], stdout=out, stderr=out, cwd=scratch, stdin=subprocess.DEVNULL)
+    jvm = subprocess.Popen([str(part) for part in started], stdout=out, stderr=out, cwd=scratch,
+                           stdin=subprocess.DEVNULL)
     load = requests(scratch / "stop") if is_server else None
     try:
         time.sleep(delay)
@@ -224,10 +226,12 @@ def row(args, name, command, delay, is_server):
     generated = code["total"] / samples["total"]
     pauses, length = pauses_of_log(log, since, until)
     print(f"{name:24} {100 * samples['total'] / samples['promised']:6.1f} "
-          f"{samples['without_method']:5} /{interpreted:6.0f} {code['method_only']:5} /{code['total']:6} "
+          f"{samples['without_method']:5} /{interpreted:6.0f} "
+          f"{code['method_only']:5} /{code['total']:6} "
           f"{100 * (usage.ru_utime + usage.ru_stime) / (until - since):6.1f} "
           f"{usage.ru_maxrss // 1024:5} {pauses:5} {length:7.1f} "
-          f"{(vm.get('count') or 0) + (vm.get('cycle_pauses') or 0):5.0f} {(vm.get('pause_time_ns') or 0) / 1e6:7.1f} "
+          f"{(vm.get('count') or 0) + (vm.get('cycle_pauses') or 0):5.0f} "
+          f"{(vm.get('pause_time_ns') or 0) / 1e6:7.1f} "
           f"{100 * jit:5.1f} {100 * generated:5.1f} {100 * library:5.1f}", flush=True)
     if args.keep:
         print(f"    {scratch}", json.dumps(region))
