@@ -246,6 +246,7 @@ fn a_process_without_its_main_thread_is_sampled() {
     let folder = Folder::new();
     let working = attach(&target, &folder.file("out.vmscope"), &["--duration", "0.5"]);
     working.end().code(0).prints("left_work");
+    vmscope(["doctor", &target.pid().to_string()]).code(0);
 }
 
 #[test]

@@ -89,7 +89,7 @@ fn check_target(pid: u32) -> Result<Stat, EngineError> {
 }
 
 /// Threads of a process that have not ended: the main thread may have, before others.
-fn living_threads(pid: u32) -> impl Iterator<Item = u32> {
+pub(super) fn living_threads(pid: u32) -> impl Iterator<Item = u32> {
     let threads = proc::threads(pid).unwrap_or_default().into_iter();
     threads.filter(move |tid| proc::thread_stat(pid, *tid).is_ok_and(|stat| !stat.is_dead()))
 }

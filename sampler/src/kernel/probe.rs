@@ -5,6 +5,7 @@ use std::io;
 use vmscope_records::Pid;
 
 use super::attr::{Extras, Recipe};
+use super::open::living_threads;
 use crate::rate::SamplingRate;
 use crate::sys;
 
@@ -17,8 +18,8 @@ pub struct Probe {
     pub kernel: io::Result<()>,
 }
 
-/// Opens and closes the default recording's event on the main thread of `pid`, or on the calling
-/// thread, without starting it.
+/// Opens and closes the default recording's event on a thread of `pid` that has not ended, or on
+/// the calling thread, without starting it.
 #[must_use]
 pub fn probe(pid: Option<Pid>) -> Probe {
     let open = |exclude_kernel| {
@@ -32,7 +33,7 @@ pub fn probe(pid: Option<Pid>) -> Probe {
             wakeup_bytes: 1,
         };
         // 0 is the calling thread (perf_event_open(2)).
-        let tid = pid.map_or(0, |pid| pid.0);
+        let tid = pid.map_or(0, |Pid(pid)| living_threads(pid).next().unwrap_or(pid));
         sys::perf_event_open(&recipe.sampling(), tid, None).map(drop)
     };
     Probe {
