@@ -88,7 +88,7 @@ fn check_target(pid: u32) -> Result<Stat, EngineError> {
     Ok(stat)
 }
 
-/// Threads of a process that have not ended: the main thread may have, before others.
+/// Threads of a process that have not ended. The main thread may end before the others.
 pub(super) fn living_threads(pid: u32) -> impl Iterator<Item = u32> {
     let threads = proc::threads(pid).unwrap_or_default().into_iter();
     threads.filter(move |tid| proc::thread_stat(pid, *tid).is_ok_and(|stat| !stat.is_dead()))

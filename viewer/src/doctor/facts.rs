@@ -173,7 +173,7 @@ pub enum Existence {
 }
 
 impl Existence {
-    /// Whether there is a program to examine.
+    /// Whether the process still has a program, which doctor can examine.
     pub fn has_program(&self) -> bool {
         matches!(self, Existence::Process | Existence::Stopped)
     }

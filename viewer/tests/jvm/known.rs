@@ -124,7 +124,7 @@ impl Way {
         });
         let program = recorded.said[0].clone();
         let known = Known::of(self.layout, recorded, program);
-        // Most samples of these are in stubs.
+        // Stubs take most samples of virtual and interface calls.
         if !matches!(self.operation, "virtual" | "interface") {
             known.enough();
         }

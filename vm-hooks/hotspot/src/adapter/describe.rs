@@ -26,9 +26,9 @@ pub(super) enum KnownFrom<'p, 'm> {
     Nothing,
 }
 
-/// Fills in the description of a compiled method, except its map. Returns known ones of its own
-/// and inlined methods, and whether this list is complete. Without a known own method, the code gets no
-/// name.
+/// Fills in the description of a compiled method, except its map. Returns the known methods among
+/// its own and the inlined ones, and whether this list is complete. Without a known own method, the
+/// code gets no name.
 pub(super) fn describe(
     nmethod: &Nmethod,
     constituent: &mut Constituent,

@@ -157,25 +157,13 @@ impl BytecodeIndex {
             }
         }
         for loader in found {
-            let was = self.loaders.remove(&loader.at);
-            let loaded = match was {
-                _ if is_first => Loaded {
-                    newest: loader.newest,
-                    classes: Vec::new(),
-                    is_young: false,
-                },
-                Some(was) => {
-                    self.renewed((was, loader), (layouts, pages, may_have_gone), &mut walked)?
-                }
-                None => {
-                    let new = Loaded {
-                        newest: Avma(0),
-                        classes: Vec::new(),
-                        is_young: true,
-                    };
-                    self.renewed((new, loader), (layouts, pages, may_have_gone), &mut walked)?
-                }
-            };
+            let was = self.loaders.remove(&loader.at).unwrap_or(Loaded {
+                newest: Avma(0),
+                classes: Vec::new(),
+                is_young: !is_first,
+            });
+            let loaded =
+                self.renewed((was, loader), (layouts, pages, may_have_gone), &mut walked)?;
             self.loaders.insert(loader.at, loaded);
         }
         self.recent = recent;

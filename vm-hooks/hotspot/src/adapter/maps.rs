@@ -79,8 +79,8 @@ impl Maps {
     }
 
     /// Reports the pc map of an nmethod. The map of a large one covers the code around its sampled
-    /// pcs; hits elsewhere make a larger map later. `memory`: the VM's memory with [`Maps::source`]; `None` after the methods are
-    /// gone.
+    /// pcs; hits elsewhere make a larger map later. `memory`: the VM's memory with
+    /// [`Maps::source`]; `None` after the methods are gone.
     pub fn tell(
         &self,
         kept: &mut Kept,

@@ -352,7 +352,8 @@ impl Zone {
     fn take_dispatch(&mut self, found: Vec<(Avma, Avma)>, poll: &mut Poll) {
         let before = self.dispatch_in.len();
         for blob in found {
-            if !self.dispatch_in.contains(&blob) && before < InterpreterRules::MAX_RANGES {
+            let has_room = self.dispatch_in.len() < InterpreterRules::MAX_RANGES;
+            if has_room && !self.dispatch_in.contains(&blob) {
                 self.dispatch_in.push(blob);
             }
         }

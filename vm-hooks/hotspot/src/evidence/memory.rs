@@ -81,10 +81,12 @@ impl<'m> MemoryMethods<'m> {
         }
     }
 
-    /// All known facts.
+    /// All known facts. A method that could not be read may be readable next time.
     #[must_use]
     pub fn into_facts(self) -> Facts {
-        self.kept.into_inner()
+        let mut facts = self.kept.into_inner();
+        facts.retain(|_, facts| facts.is_some());
+        facts
     }
 
     fn read(&self, method: Avma) -> Result<MethodFacts, AdapterError> {

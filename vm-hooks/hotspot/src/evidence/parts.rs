@@ -21,8 +21,8 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// Surroundings of sampled pcs (offsets in the code, ascending); all of the code if there are
-    /// none, or if the surroundings are most of it.
+    /// Surroundings of sampled pcs (offsets in the code, ascending). Without pcs, or if the
+    /// surroundings make up half of the code, the parts cover the whole code.
     pub fn of(machine: &Machine, hits: &[u32]) -> Self {
         let count = machine.insns.len();
         let context = around(machine, hits, CONTEXT);
