@@ -53,24 +53,31 @@ fn stubs_know_their_callers() {
             };
             let sites = in_stubs(&known, stub);
             let ranges = &known.ranges;
-            let caller = |site: &&Site| {
-                let mut callers = known.recorded.profile.callers_of(site);
-                let first = callers.next()?;
-                let place = |range: &crate::known::Range| first.name.contains(&range.method);
-                first.bytecode.and_then(|_| ranges.iter().position(place))
+            let profile = &known.recorded.profile;
+            // The range of the caller. Other methods (of the JDK) call by vtable, too.
+            let calling = |site: &&Site| {
+                let first = profile.callers_of(site).next()?;
+                first.bytecode?;
+                let range = ranges
+                    .iter()
+                    .position(|range| first.name.contains(&range.method));
+                Some(range.unwrap_or(ranges.len()))
             };
-            let hits: Vec<usize> = sites
-                .iter()
-                .map(|site| caller(site).unwrap_or(ranges.len()))
-                .collect();
-            let unknown = hits.iter().filter(|hit| **hit == ranges.len()).count();
+            let callers: Vec<Option<usize>> = sites.iter().map(calling).collect();
+            let unknown = callers.iter().filter(|range| range.is_none()).count();
+            let measured = callers.into_iter().flatten();
+            let hits: Vec<usize> = measured.filter(|range| *range < ranges.len()).collect();
+            let elsewhere = sites.len() - unknown - hits.len();
             known.check(
                 unnamed == 0 && hits.len() > 1500,
                 &format!("{what}: {} in stubs, {unnamed} unnamed", hits.len()),
             );
             known.check(
-                unknown == 0,
-                &format!("{what}: {unknown} of {} without caller", hits.len()),
+                unknown == 0 && 100 * elsewhere < hits.len(),
+                &format!(
+                    "{what}: {unknown} of {} without caller, {elsewhere} with another",
+                    sites.len()
+                ),
             );
             let mut shown = Vec::new();
             for (index, range) in ranges.iter().enumerate() {
