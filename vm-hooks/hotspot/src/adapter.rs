@@ -4,6 +4,7 @@ mod budget;
 mod describe;
 mod figures;
 mod gone;
+mod hits;
 mod index;
 mod interpreted;
 mod kept;
@@ -259,7 +260,7 @@ impl Adapter for HotSpotAdapter {
                         partly::missed(poll);
                     }
                     // Answers the last hits from known code.
-                    opened.tell_last_hits(self.touched.all(), None, poll);
+                    opened.tell_last_hits(&self.touched.all(), None, poll);
                     Ok(())
                 };
                 opened.data.finish(process, poll);
@@ -361,11 +362,8 @@ impl Opened {
             self.has_read = true;
         }
         // Unknown or outdated code at an address may be found after a reading.
-        let hits = if is_due {
-            touched.all()
-        } else {
-            touched.fresh()
-        };
+        let all = is_due.then(|| touched.all());
+        let hits = all.as_deref().unwrap_or(touched.fresh());
         let told = poll.len();
         let has_time = is_last || poll.spare() >= WORTHWHILE;
         let left = match (is_last, has_time) {

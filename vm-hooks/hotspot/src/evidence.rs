@@ -76,7 +76,7 @@ use rustc_hash::FxHashSet;
 use vmscope_records::{Avma, Exactness};
 
 use crate::code::{Frame, Nmethod};
-pub(crate) use facts::{MethodFacts, Referent};
+pub(crate) use facts::{MethodFacts, Referent, Targets};
 pub use full::{full, has_full_tables, stale_scope, without_needless};
 pub use memory::{Facts, FactsLayout, MemoryMethods};
 pub use tree::GuessLimits;
@@ -86,6 +86,14 @@ pub use weights::Weights;
 pub trait MethodSource {
     /// Facts about the bytecodes of the method at `method`.
     fn facts(&self, method: Avma) -> Option<Arc<MethodFacts>>;
+
+    /// Possible targets of a call, likely ones first.
+    fn targets(&self, targets: &Targets) -> Vec<Avma> {
+        match targets {
+            Targets::Known(methods) => methods.clone(),
+            Targets::Named(_) => Vec::new(),
+        }
+    }
 
     /// Base and shift of compressed class pointers.
     fn narrow_class(&self) -> Option<(u64, u32)> {

@@ -23,7 +23,7 @@ const NAME_AGAIN: u64 = 250_000_000;
 
 /// Inverse of the maximum time share of thread polls: the kernel renders some files for each
 /// thread.
-const SHARE_OF_TIME: u64 = 200;
+const SHARE_OF_TIME: u64 = 500;
 
 /// Beginnings of VM threads' names, JDK 11 to 25, all collectors; separated by bars.
 const ROLES: [(ThreadRole, &str); 5] = [

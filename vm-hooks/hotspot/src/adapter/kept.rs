@@ -17,6 +17,13 @@ pub(super) const MAX_BYTES: usize = 64 << 20;
 /// Retention of freed code in nanoseconds: samples arrive late.
 const KEEP_GONE: u64 = 2_000_000_000;
 
+/// Nanoseconds from the first sample in large code to its map, which covers the samples until then.
+/// Each pause until the next map is four times as long.
+const PAUSE: u64 = 1_000_000_000;
+
+/// Minimum bytes of large code. Smaller code mostly has one map, of the whole code.
+const LARGE: usize = 3 << 10;
+
 /// A compiled method and its constituent in the recording.
 #[derive(Debug)]
 pub(super) struct Kept {
@@ -30,8 +37,8 @@ pub(super) struct Kept {
     /// Ranges that the reported map covers.
     pub covered: Vec<Range<u32>>,
     /// Number of reported maps, and earliest time of the next.
-    pub maps: u8,
-    pub due: TimeNs,
+    maps: u8,
+    due: TimeNs,
     /// Its own and inlined methods.
     pub methods: Vec<Pinned>,
     /// Whether `methods` is complete.
@@ -223,6 +230,20 @@ impl Kept {
     /// Whether its next map need not wait any longer; an nmethod that is gone is soon forgotten.
     pub fn is_due(&self, now: TimeNs) -> bool {
         self.due <= now || !self.is_there()
+    }
+
+    /// Postpones the first map of large code: more samples will come.
+    pub fn await_more(&mut self, now: TimeNs) {
+        if self.due == TimeNs(0) && self.nmethod.code.len() >= LARGE {
+            self.due = TimeNs(now.0.saturating_add(PAUSE));
+        }
+    }
+
+    /// Counts a reported map.
+    pub fn has_map(&mut self, now: TimeNs) {
+        self.maps = self.maps.saturating_add(1);
+        let pause = PAUSE << (2 * self.maps.min(10));
+        self.due = TimeNs(now.0.saturating_add(pause));
     }
 
     /// Adds sampled addresses.

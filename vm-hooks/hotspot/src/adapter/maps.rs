@@ -20,9 +20,6 @@ use crate::pages::Pages;
 /// Nanoseconds for which facts about a method stay in use.
 const FRESH: u64 = 60_000_000_000;
 
-/// Nanoseconds until the second map of an nmethod; each further pause doubles.
-const PAUSE: u64 = 1_000_000_000;
-
 /// Makes pc maps.
 #[derive(Debug)]
 pub(super) struct Maps {
@@ -107,11 +104,10 @@ impl Maps {
         };
         let memory = memory.map(|(pages, _)| pages as &dyn Memory);
         kept.is_mapped = map.is_whole();
-        kept.due = TimeNs(poll.began().0.saturating_add(PAUSE << kept.maps.min(20)));
-        kept.maps = kept.maps.saturating_add(1);
         kept.covered.clone_from(&map.covered);
         constituent.map = covers(&map, nmethod.is_by_c2(), memory, methods, poll);
         poll.code(CodeChange::Seen(constituent.clone()));
+        kept.has_map(poll.began());
     }
 }
 

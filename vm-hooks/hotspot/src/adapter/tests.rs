@@ -185,12 +185,12 @@ fn what_is_hit_between_two_readings_is_looked_up_after_the_next() {
     touched.looked_up(false, vec![first], is_code);
     assert_eq!(
         (touched.fresh(), touched.all()),
-        (&[first][..], &[first, second][..])
+        (&[first][..], vec![first, second])
     );
     touched.looked_up(true, vec![first], is_code);
     assert_eq!(
         (touched.fresh(), touched.all()),
-        (&[first][..], &[first][..])
+        (&[first][..], vec![first])
     );
     touched.looked_up(true, Vec::new(), is_code);
     assert!(touched.all().is_empty() && touched.fresh().is_empty());

@@ -1,18 +1,19 @@
 //! Addresses touched by samples, kept until their code is known. A poll may fail before the
 //! search, and the code at an address may appear only in the next reading of the code cache.
 
+use rustc_hash::FxHashSet;
 use vmscope_process::{MAX_TOUCHED_OF_A_POLL, Poll};
 use vmscope_records::{Avma, Stream};
 
 /// Maximum number of addresses: four times the number from one poll.
 const MAX_WAITING: usize = 4 * MAX_TOUCHED_OF_A_POLL;
 
-/// Addresses waiting for a search. Ascending, each once.
+/// Addresses waiting for a search.
 #[derive(Debug, Default)]
 pub(super) struct Touched {
     /// All addresses since the last reading of the code cache.
-    all: Vec<Avma>,
-    /// Addresses among them without any search so far.
+    all: FxHashSet<Avma>,
+    /// Addresses among them without any search so far; ascending, each once.
     fresh: Vec<Avma>,
     has_told: bool,
 }
@@ -20,13 +21,21 @@ pub(super) struct Touched {
 impl Touched {
     /// Adds addresses touched since the previous poll.
     pub fn take(&mut self, poll: &mut Poll) {
-        let too_many = add(&mut self.all, poll.touched());
-        // `all` includes the new addresses.
-        let _ = add(&mut self.fresh, poll.touched());
+        let mut too_many = 0_u64;
+        for at in poll.touched() {
+            if self.all.len() < MAX_WAITING {
+                self.all.insert(*at);
+                self.fresh.push(*at);
+            } else {
+                too_many += u64::from(!self.all.contains(at));
+            }
+        }
+        self.fresh.sort_unstable();
+        self.fresh.dedup();
         if too_many == 0 {
             return;
         }
-        poll.lost(Stream::Adapter, too_many as u64, poll.began());
+        poll.lost(Stream::Adapter, too_many, poll.began());
         if !std::mem::replace(&mut self.has_told, true) {
             let text = format!(
                 "more than {MAX_WAITING} addresses were sampled while the code cache was \
@@ -36,12 +45,14 @@ impl Touched {
         }
     }
 
-    /// All addresses since the last reading of the code cache.
-    pub fn all(&self) -> &[Avma] {
-        &self.all
+    /// All addresses since the last reading of the code cache, ascending.
+    pub fn all(&self) -> Vec<Avma> {
+        let mut all: Vec<Avma> = self.all.iter().copied().collect();
+        all.sort_unstable();
+        all
     }
 
-    /// Addresses without a search so far.
+    /// Addresses without a search so far, ascending.
     pub fn fresh(&self) -> &[Avma] {
         &self.fresh
     }
@@ -51,24 +62,12 @@ impl Touched {
     /// no time; the next poll searches them.
     pub fn looked_up(&mut self, was_read: bool, left: Vec<Avma>, is_code: impl Fn(Avma) -> bool) {
         if was_read {
-            self.all.clone_from(&left);
+            self.all = left.iter().copied().collect();
         } else {
-            self.all.retain(|at| is_code(*at));
+            for at in self.fresh.iter().filter(|at| !is_code(**at)) {
+                self.all.remove(at);
+            }
         }
         self.fresh = left;
     }
-}
-
-/// Adds addresses; returns the number refused for lack of room.
-fn add(to: &mut Vec<Avma>, new: &[Avma]) -> usize {
-    if new.is_empty() {
-        return 0;
-    }
-    to.extend_from_slice(new);
-    // The sort detects and merges two ascending runs.
-    to.sort();
-    to.dedup();
-    let too_many = to.len().saturating_sub(MAX_WAITING);
-    to.truncate(MAX_WAITING);
-    too_many
 }

@@ -1,8 +1,6 @@
 //! The code zone. It reads the whole code cache at a pace that follows its churn, and reports
 //! changes.
 
-use std::cmp::Reverse;
-use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -10,10 +8,9 @@ use vmscope_process::{AdapterError, Cadence, CodeZone, Poll, ProcessView, SeenCo
 use vmscope_records::{Avma, ConstituentKind, GoneReason, InterpreterRules, Stream, TimeNs};
 
 use super::budget::Budget;
-use super::describe::{KnownFrom, describe, outermost, present, routines_of};
+use super::describe::{KnownFrom, describe, outermost, routines_of};
 use super::figures::{Counts, Figures};
 use super::kept::{MAX_BYTES, Nmethods};
-use super::maps::Maps;
 use super::methods::Methods;
 use super::unloaded::Unloaded;
 use crate::code::{Blob, CodeCache, Found, HeapBounds, NmethodId};
@@ -85,10 +82,10 @@ pub(super) struct Zone {
     /// The memory of vtable and itable stubs.
     dispatch_in: Vec<(Avma, Avma)>,
     known: CodeZone<CodeId>,
-    nmethods: Nmethods,
+    pub(super) nmethods: Nmethods,
     unloaded: Unloaded,
     /// Nmethods with samples outside their maps, which wait for their next map.
-    waiting: FxHashSet<NmethodId>,
+    pub(super) waiting: FxHashSet<NmethodId>,
     /// Blobs by the begin of their code.
     others: FxHashMap<Avma, Other>,
     /// Code ranges of the last reading: first address, end address (exclusive).
@@ -242,109 +239,6 @@ impl Zone {
     pub fn put_off(&mut self) {
         let later = Instant::now() + Duration::from_secs(3600);
         (self.due, self.not_before, self.collected_not_before) = (later, later, later);
-    }
-
-    /// Reports pc maps of compiled methods with any of `touched` (ascending), methods with most
-    /// addresses first. `pages` is `None` after the VM's end. Begins at most one more map after
-    /// `until`, since maps can take long. If it `may_wait`, a further map of the same method waits
-    /// for more samples, and after an unloading, a method with uncertain inlined methods waits for
-    /// the next reading. Returns the addresses of the methods that had no time, ascending.
-    pub fn tell_hits(
-        &mut self,
-        touched: &[Avma],
-        maps: &Maps,
-        pages: Option<&Pages<'_>>,
-        methods: &mut Methods,
-        (until, may_wait): (Instant, bool),
-        poll: &mut Poll,
-    ) -> Vec<Avma> {
-        let now = poll.began();
-        let touched = touched.iter().copied();
-        let in_code: Vec<Avma> = touched.filter(|at| self.holds(*at)).collect();
-        let mut hit: Vec<(Range<usize>, NmethodId)> = Vec::new();
-        for id in self.nmethods.at(&in_code) {
-            let Some(kept) = self.nmethods.get_mut(&id).filter(|kept| !kept.is_mapped) else {
-                continue;
-            };
-            let blob = &kept.nmethod.blob;
-            let before = |end: Avma| in_code.partition_point(|at| *at < end);
-            let range = before(blob.code_begin)..before(blob.code_end);
-            let of = in_code.get(range.clone()).unwrap_or_default();
-            if kept.is_new(of) && may_wait && !kept.is_due(now) {
-                kept.hit(of);
-                self.waiting.insert(id);
-            } else if kept.is_new(of) {
-                hit.push((range, id));
-            }
-        }
-        let nmethods = &self.nmethods;
-        self.waiting.retain(|id| {
-            let kept = nmethods.get(id).filter(|kept| kept.lacks_map());
-            let is_due = kept.is_some_and(|kept| !may_wait || kept.is_due(now));
-            if is_due {
-                hit.push((0..0, *id));
-            }
-            kept.is_some() && !is_due
-        });
-        if hit.is_empty() {
-            return Vec::new();
-        }
-        hit.sort_unstable_by_key(|(hits, id)| (Reverse(hits.len()), *id));
-        let source = pages.and_then(|pages| maps.source(pages, methods, now));
-        let mut left: Vec<Avma> = Vec::new();
-        let mut told = 0;
-        for (range, id) in hit {
-            let Some(kept) = self.nmethods.get_mut(&id) else {
-                continue;
-            };
-            let of = in_code.get(range).unwrap_or_default();
-            let is_late = told > 0 && Instant::now() >= until;
-            let are_there = |pages: &Pages<'_>| {
-                let mut of = kept.methods.iter();
-                match kept.are_all {
-                    true => of.all(|method| methods.is_current(pages, method)),
-                    false => methods.are_same_since(kept.seen_at),
-                }
-            };
-            let mut present_in = pages.filter(|pages| !is_late && are_there(pages));
-            let is_uncertain = kept.is_there() && present_in.is_none() && !kept.are_all;
-            if is_late || (is_uncertain && may_wait && pages.is_some()) {
-                if !of.is_empty() {
-                    left.extend(of);
-                } else if may_wait {
-                    self.waiting.insert(id);
-                } else {
-                    left.push(kept.nmethod.blob.code_begin);
-                }
-                continue;
-            }
-            told += 1;
-            kept.hit(of);
-            if let Some(pages) = present_in.filter(|_| !kept.are_all) {
-                let (found, are_all) = present(&kept.nmethod, pages, methods, poll);
-                if are_all {
-                    (kept.methods, kept.are_all) = (found, true);
-                } else {
-                    // The class is just unloaded.
-                    present_in = None;
-                }
-            }
-            if let Some(pages) = present_in {
-                maps.tell(kept, Some((pages, source.as_ref())), methods, poll);
-            } else {
-                // Other methods may have these methods' addresses by now.
-                let before = methods.only(&kept.methods);
-                maps.tell(kept, None, methods, poll);
-                methods.put_back(before);
-            }
-            self.nmethods.strip(&id);
-        }
-        if let Some(source) = source {
-            maps.keep(source);
-        }
-        left.sort_unstable();
-        left.dedup();
-        left
     }
 
     /// Takes the blobs of vtable and itable stubs, which the VM never frees. Samples there show

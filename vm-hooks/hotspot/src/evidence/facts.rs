@@ -68,6 +68,23 @@ pub enum Sign {
     Intrinsic,
 }
 
+/// Possible targets of a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Targets {
+    /// Methods, likely targets first.
+    Known(Vec<Avma>),
+    /// The methods of a name in some classes: [`super::MethodSource::targets`] finds them.
+    Named(Box<NamedTargets>),
+}
+
+/// Addresses of the symbols of a name and a signature, and of classes, likely ones first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedTargets {
+    pub name: Avma,
+    pub signature: Avma,
+    pub classes: Vec<Avma>,
+}
+
 /// Operand of a bytecode, as visible in code.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Referent {
@@ -75,8 +92,8 @@ pub enum Referent {
     #[default]
     Unknown,
     Field(u32),
-    /// Possible targets of a call, likely targets first.
-    Methods(Vec<Avma>),
+    /// A call.
+    Call(Targets),
     /// Target of a call that the compiler may replace with intrinsic code for arrays.
     Intrinsic(Avma),
     Class(Avma),
@@ -93,7 +110,7 @@ pub struct MethodFacts {
     /// Signs of bytecodes, with the index of the step.
     pub signs: Vec<(Sign, u16)>,
     /// Calls: index of the step and the possible targets.
-    pub calls: Vec<(u16, Vec<Avma>)>,
+    pub calls: Vec<(u16, Targets)>,
 }
 
 impl MethodFacts {
@@ -117,6 +134,9 @@ impl MethodFacts {
         if facts.steps.is_empty() {
             facts.steps.push(0);
         }
+        facts.steps.shrink_to_fit();
+        facts.signs.shrink_to_fit();
+        facts.calls.shrink_to_fit();
         facts
     }
 
@@ -127,6 +147,16 @@ impl MethodFacts {
             steps: vec![0],
             ..MethodFacts::default()
         }
+    }
+
+    /// Memory use in bytes.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let calls = size_of::<(u16, Targets)>() + size_of::<NamedTargets>() + size_of::<Avma>();
+        size_of::<Self>()
+            + size_of_val(self.steps.as_slice())
+            + size_of_val(self.signs.as_slice())
+            + self.calls.len() * calls
     }
 
     /// Index of the step at `bci`, or of the preceding step.
@@ -256,15 +286,14 @@ impl MethodFacts {
                 if code == op::INVOKEVIRTUAL || code == op::INVOKEINTERFACE {
                     signs.push(Sign::ClassOf);
                 }
-                let methods = match refer(instruction) {
-                    Referent::Methods(methods) => methods,
+                calls = Some(match refer(instruction) {
+                    Referent::Call(targets) => targets,
                     Referent::Intrinsic(method) => {
                         signs.push(Sign::Intrinsic);
-                        vec![method]
+                        Targets::Known(vec![method])
                     }
-                    _ => Vec::new(),
-                };
-                calls = Some(methods);
+                    _ => Targets::Known(Vec::new()),
+                });
             }
             op::NEW | op::NEWARRAY | op::ANEWARRAY | op::MULTIANEWARRAY => {
                 signs.push(Sign::Allocate);
@@ -293,8 +322,8 @@ impl MethodFacts {
         self.steps.push(bci);
         self.signs
             .extend(signs.into_iter().map(|sign| (sign, index)));
-        if let Some(methods) = calls {
-            self.calls.push((index, methods));
+        if let Some(targets) = calls {
+            self.calls.push((index, targets));
         }
     }
 }

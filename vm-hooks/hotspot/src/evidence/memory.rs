@@ -8,13 +8,13 @@ use vmscope_process::{AdapterError, Memory};
 use vmscope_records::Avma;
 
 use super::MethodSource;
-use super::facts::{MethodFacts, Referent};
+use super::facts::{MethodFacts, NamedTargets, Referent, Targets};
 use super::profile::ProfileLayout;
 use crate::bytecode::{Constant, ConstantPoolView, Instruction, Operands, PoolLayout, op};
 use crate::layout::{Scalar, VmStructs};
 
-/// Maximum number of methods with cached facts.
-const MAX_KEPT: usize = 1 << 13;
+/// Maximum bytes of cached facts: the need of a large program's compiled and inlined methods.
+const MAX_BYTES: usize = 24 << 20;
 
 /// Maximum number of methods per call.
 const MAX_TARGETS: usize = 3;
@@ -24,8 +24,26 @@ const MAX_SIGNATURE: usize = 256;
 
 const WHAT: &str = "method";
 
-/// Facts about methods, by `Method*`. They are void after an unloading of classes.
-pub type Facts = FxHashMap<Avma, Option<Arc<MethodFacts>>>;
+/// Facts about methods. They are void after an unloading of classes.
+#[derive(Debug, Default)]
+pub struct Facts {
+    /// By `Method*`; `None` for a method that could not be read.
+    methods: FxHashMap<Avma, Option<Arc<MethodFacts>>>,
+    /// Methods by class and by the addresses of name and signature.
+    named: FxHashMap<(Avma, Avma, Avma), Option<Avma>>,
+    /// Memory use.
+    bytes: usize,
+}
+
+impl Facts {
+    /// Makes room for an entry.
+    fn grow(&mut self, bytes: usize) {
+        if self.bytes.saturating_add(bytes) > MAX_BYTES {
+            *self = Facts::default();
+        }
+        self.bytes = self.bytes.saturating_add(bytes);
+    }
+}
 
 /// Methods in a JVM's memory, with a cache.
 pub struct MemoryMethods<'m> {
@@ -37,7 +55,7 @@ pub struct MemoryMethods<'m> {
 impl std::fmt::Debug for MemoryMethods<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("MemoryMethods")
-            .field("kept", &self.kept.borrow().len())
+            .field("kept", &self.kept.borrow().methods.len())
             .finish_non_exhaustive()
     }
 }
@@ -85,7 +103,7 @@ impl<'m> MemoryMethods<'m> {
     #[must_use]
     pub fn into_facts(self) -> Facts {
         let mut facts = self.kept.into_inner();
-        facts.retain(|_, facts| facts.is_some());
+        facts.methods.retain(|_, facts| facts.is_some());
         facts
     }
 
@@ -110,18 +128,19 @@ impl<'m> MemoryMethods<'m> {
         }))
     }
 
-    /// Whether compilers have intrinsic code, working on arrays, for a static method of this
-    /// signature.
-    fn is_intrinsic(&self, method: Avma, signature: Avma) -> Result<bool, AdapterError> {
+    /// Whether compilers have intrinsic code, working on arrays, for a static method.
+    fn is_intrinsic(&self, method: Avma) -> Result<bool, AdapterError> {
         let Some(field) = self.layout.intrinsic else {
             return Ok(false);
         };
-        if field.read(self.memory, method, WHAT)? == 0 {
-            return Ok(false);
-        }
+        Ok(field.read(self.memory, method, WHAT)? != 0)
+    }
+
+    /// Whether a method of this signature may work on arrays: on an array, or on an object with an
+    /// offset.
+    fn may_take_array(&self, signature: Avma) -> Result<bool, AdapterError> {
         let methods = self.layout.pools.methods();
         let (signature, _) = methods.symbol_bytes(self.memory, signature, MAX_SIGNATURE)?;
-        // An array, or an object with an offset.
         Ok(signature.contains(&b'[') || signature.starts_with(b"(Ljava/lang/Object;"))
     }
 
@@ -155,7 +174,7 @@ impl<'m> MemoryMethods<'m> {
         }
     }
 
-    /// Targets of a call; targets of profiled receivers come first.
+    /// A call; classes of profiled receivers come first.
     fn called(
         &self,
         pool: &ConstantPoolView<'_>,
@@ -163,43 +182,64 @@ impl<'m> MemoryMethods<'m> {
         instruction: &Instruction,
     ) -> Option<Referent> {
         let callee = pool.callee(instruction)?;
-        let layout = self.layout.pools.methods();
         let known = receivers
             .iter()
             .filter(|(at, _)| u32::from(*at) == instruction.bci.0);
         let known = known.flat_map(|(_, classes)| classes.iter().copied());
-        let mut methods = Vec::new();
-        for class in known.chain(callee.class).take(MAX_TARGETS) {
-            let named = (callee.name, callee.signature);
-            let found = layout.method_named(self.memory, class, named).ok()?;
-            if let Some(method) = found.filter(|method| !methods.contains(method)) {
-                methods.push(method);
-            }
+        let targets = Targets::Named(Box::new(NamedTargets {
+            name: callee.name,
+            signature: callee.signature,
+            classes: known.chain(callee.class).take(MAX_TARGETS).collect(),
+        }));
+        if instruction.opcode == op::INVOKESTATIC
+            && self.may_take_array(callee.signature).ok()?
+            && let [method] = *self.targets(&targets)
+            && self.is_intrinsic(method).ok()?
+        {
+            return Some(Referent::Intrinsic(method));
         }
-        Some(match methods.as_slice() {
-            [method]
-                if instruction.opcode == op::INVOKESTATIC
-                    && self.is_intrinsic(*method, callee.signature).ok()? =>
-            {
-                Referent::Intrinsic(*method)
-            }
-            _ => Referent::Methods(methods),
-        })
+        Some(Referent::Call(targets))
+    }
+
+    /// The method of a name in a class; `None` also if the class can't be read.
+    fn named(&self, class: Avma, targets: &NamedTargets) -> Option<Avma> {
+        let key = (class, targets.name, targets.signature);
+        if let Some(known) = self.kept.borrow().named.get(&key) {
+            return *known;
+        }
+        let layout = self.layout.pools.methods();
+        let found = layout.method_named(self.memory, class, (key.1, key.2));
+        let found = found.ok()?;
+        let mut kept = self.kept.borrow_mut();
+        kept.grow(size_of_val(&key) + size_of_val(&found));
+        kept.named.insert(key, found);
+        found
     }
 }
 
 impl MethodSource for MemoryMethods<'_> {
     fn facts(&self, method: Avma) -> Option<Arc<MethodFacts>> {
-        if let Some(kept) = self.kept.borrow().get(&method) {
-            return kept.clone();
+        if let Some(known) = self.kept.borrow().methods.get(&method) {
+            return known.clone();
         }
         let facts = self.read(method).ok().map(Arc::new);
         let mut kept = self.kept.borrow_mut();
-        if kept.len() >= MAX_KEPT {
-            kept.clear();
-        }
-        kept.insert(method, facts.clone());
+        kept.grow(facts.as_ref().map_or(0, |facts| facts.bytes()));
+        kept.methods.insert(method, facts.clone());
         facts
+    }
+
+    fn targets(&self, targets: &Targets) -> Vec<Avma> {
+        let targets = match targets {
+            Targets::Known(methods) => return methods.clone(),
+            Targets::Named(targets) => targets,
+        };
+        let mut methods = Vec::new();
+        for class in &targets.classes {
+            let found = self.named(*class, targets);
+            methods.extend(found.filter(|method| !methods.contains(method)));
+        }
+        methods
     }
 
     fn narrow_class(&self) -> Option<(u64, u32)> {

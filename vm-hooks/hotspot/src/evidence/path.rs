@@ -43,7 +43,9 @@ pub fn shortest(
     if states.all.is_empty() {
         return told;
     }
-    let rows = rows(machine, tree, &states, (anchors, templates, parts), weights);
+    let mut gains = Vec::new();
+    let evidence = (anchors, templates, parts);
+    let rows = rows(machine, tree, &states, evidence, weights, &mut gains);
     let count: usize = rows.iter().map(Vec::len).sum();
     if count.saturating_mul(states.all.len()) > MAX_WORK {
         return told;
@@ -59,7 +61,7 @@ pub fn shortest(
             let length = apart.map_or(rest.len(), |at| at + 1).min(longest);
             let (segment, behind) = rest.split_at(length);
             rest = behind;
-            for (row, state) in segment.iter().zip(search.through(segment)) {
+            for (row, state) in segment.iter().zip(search.through(segment, &gains)) {
                 if let Some(told) = told.get_mut(row.insn) {
                     *told = states.all.get(state).copied();
                 }
@@ -86,22 +88,24 @@ pub fn shortest(
     told
 }
 
-/// An instruction with signs, and the states' gains.
+/// An instruction with signs.
 #[derive(Clone)]
 struct Row {
     insn: usize,
     /// Whether control does not arrive from the previous row.
     is_apart: bool,
-    gains: Vec<(u32, f32)>,
+    /// The states' gains, as a range of all gains.
+    gains: Range<usize>,
 }
 
-/// Rows of each part.
+/// Rows of each part. Adds the rows' gains to `gains`: (state, gain).
 fn rows(
     machine: &Machine,
     tree: &Tree,
     states: &States,
     (anchors, templates, parts): (&[Anchor], &[Range<usize>], &[Range<usize>]),
     weights: &Weights,
+    gains: &mut Vec<(u32, f32)>,
 ) -> Vec<Vec<Row>> {
     let mut rows = vec![Vec::new(); parts.len()];
     let intrinsic = states.by_sign.get(&Sign::Intrinsic);
@@ -117,7 +121,7 @@ fn rows(
             is_apart = true;
             continue;
         };
-        let mut gains = Vec::new();
+        let begin = gains.len();
         while templates.next_if(|range| range.end <= index).is_some() {}
         let template = templates.peek().filter(|range| range.contains(&index));
         let template = template.filter(|_| !intrinsic.is_empty());
@@ -156,7 +160,7 @@ fn rows(
             if anchor.kind == AnchorKind::Receiver {
                 // The called method accesses the receiver.
                 let count = gains.len();
-                for index in 0..count {
+                for index in begin..count {
                     let told = gains.get(index).copied();
                     if let Some((at, _)) = told.filter(|(at, _)| states.is_under(*at, state)) {
                         gains.push((at, gain));
@@ -168,13 +172,16 @@ fn rows(
             }
             gains.push((u32::try_from(state).unwrap_or(u32::MAX), gain));
         }
-        if gains.iter().any(|(_, gain)| *gain >= LEAST_GAIN) {
+        let own = gains.get(begin..).unwrap_or_default();
+        if own.iter().any(|(_, gain)| *gain >= LEAST_GAIN) {
             rows.push(Row {
                 insn: index,
                 is_apart,
-                gains,
+                gains: begin..gains.len(),
             });
             is_apart = false;
+        } else {
+            gains.truncate(begin);
         }
         is_apart |= !insn.falls;
     }
@@ -228,7 +235,7 @@ impl<'a> Search<'a> {
     }
 
     /// Cheapest states of the rows of a straight segment.
-    fn through(&mut self, rows: &[Row]) -> Vec<usize> {
+    fn through(&mut self, rows: &[Row], gains: &[(u32, f32)]) -> Vec<usize> {
         let count = self.steps.costs.len();
         self.from.clear();
         let mut jump = self.weights.jump;
@@ -237,7 +244,7 @@ impl<'a> Search<'a> {
         }
         for (index, row) in rows.iter().enumerate() {
             self.steps.step(jump, &mut self.from);
-            for (state, gain) in &row.gains {
+            for (state, gain) in gains.get(row.gains.clone()).unwrap_or_default() {
                 if let Some(cost) = self.steps.costs.get_mut(*state as usize) {
                     *cost -= gain;
                 }

@@ -29,7 +29,7 @@ impl MethodSource for Given {
                 // Every method calls others and itself.
                 (_, Operands::Member(bytes)) => {
                     let number = u64::from(u16::from_le_bytes(*bytes));
-                    Referent::Methods(vec![Avma(number % count)])
+                    Referent::Call(Targets::Known(vec![Avma(number % count)]))
                 }
                 _ => Referent::Unknown,
             }

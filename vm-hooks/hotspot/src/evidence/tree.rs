@@ -177,22 +177,22 @@ impl Tree {
                 if is_call(at, bci) {
                     continue;
                 }
-                for target in targets.iter().take(limits.targets) {
-                    if self.by_place.contains_key(&(at, bci, *target)) || target.0 == 0 {
+                for target in methods.targets(targets).into_iter().take(limits.targets) {
+                    if self.by_place.contains_key(&(at, bci, target)) || target.0 == 0 {
                         continue;
                     }
                     looked_at += 1;
                     if looked_at > MAX_LOOKED_AT {
                         return;
                     }
-                    let Some(callee) = methods.facts(*target) else {
+                    let Some(callee) = methods.facts(target) else {
                         continue;
                     };
                     let is_small = callee.size > 0 && callee.size <= limits.size;
                     if !is_small || self.steps + callee.steps.len() > limits.steps {
                         continue;
                     }
-                    self.add(Some((at, bci)), *target, methods, false);
+                    self.add(Some((at, bci)), target, methods, false);
                 }
             }
         }
