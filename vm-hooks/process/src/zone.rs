@@ -36,6 +36,8 @@ struct Known {
     end: Avma,
     /// Whether the latest poll found it.
     current: bool,
+    /// Time at which it was found between two polls.
+    seen_at: Option<TimeNs>,
 }
 
 /// A piece of code found by a poll.
@@ -70,6 +72,50 @@ impl<I: Clone + Eq + Hash> CodeZone<I> {
     /// code.
     pub fn is_whole_at(&mut self, time: TimeNs) {
         self.whole_until = self.whole_until.max(Some(time));
+    }
+
+    /// Declares that code of the last poll was still there at `time`.
+    pub fn was_there(&mut self, identity: &I, time: TimeNs) {
+        if let Some(known) = self.known.get_mut(identity) {
+            known.seen_at = Some(time);
+        }
+    }
+
+    /// Reports code found between two polls. It takes the place of the known code `replaced`, all of
+    /// which overlaps it. `describe`: see [`CodeZone::update`].
+    pub fn found(
+        &mut self,
+        poll: &mut Poll,
+        code: SeenCode<I>,
+        replaced: &[I],
+        describe: impl FnOnce(&I, &mut Constituent, &mut Poll),
+    ) {
+        let now = poll.now();
+        let polled = self.last_poll.max(self.whole_until);
+        let mut absent_at = self.last_poll;
+        for identity in replaced {
+            if let Some(known) = self.known.remove(identity) {
+                let last_seen = polled.max(known.seen_at);
+                absent_at = absent_at.max(last_seen);
+                poll.code(CodeChange::Gone(ConstituentGone {
+                    key: known.key,
+                    last_seen: last_seen.unwrap_or(poll.began()),
+                    time: now,
+                    reason: GoneReason::Recycled,
+                }));
+            }
+        }
+        let known = Known {
+            key: poll.keys().constituent(),
+            start: code.start,
+            end: code.end,
+            current: true,
+            seen_at: Some(now),
+        };
+        self.known.insert(code.identity.clone(), known);
+        let mut constituent = new_constituent(&known, (absent_at, now), poll);
+        describe(&code.identity, &mut constituent, poll);
+        poll.code(CodeChange::Seen(constituent));
     }
 
     /// Compares the zone's current contents with the last poll and emits the difference into
@@ -110,6 +156,7 @@ impl<I: Clone + Eq + Hash> CodeZone<I> {
                 start: code.start,
                 end: code.end,
                 current: true,
+                seen_at: None,
             };
             self.known.insert(code.identity.clone(), known);
             new.push((code.identity, known));
@@ -134,7 +181,7 @@ impl<I: Clone + Eq + Hash> CodeZone<I> {
             let taken = taken.is_some_and(|(_, other)| other.end > known.start);
             poll.code(CodeChange::Gone(ConstituentGone {
                 key: known.key,
-                last_seen,
+                last_seen: last_seen.max(known.seen_at.unwrap_or_default()),
                 time: now,
                 reason: if taken {
                     GoneReason::Recycled
@@ -152,20 +199,7 @@ impl<I: Clone + Eq + Hash> CodeZone<I> {
             }));
         }
         for (identity, known) in new {
-            let mut constituent = Constituent {
-                key: known.key,
-                process: poll.process(),
-                since: now,
-                absent_at: self.last_poll,
-                start: known.start,
-                end: known.end,
-                kind: ConstituentKind::Method,
-                tier: String::new(),
-                name: String::new(),
-                method: None,
-                cases: Vec::new(),
-                map: PcMap::None,
-            };
+            let mut constituent = new_constituent(&known, (self.last_poll, now), poll);
             describe(&identity, &mut constituent, poll);
             poll.code(CodeChange::Seen(constituent));
         }
@@ -197,5 +231,82 @@ impl<I: Clone + Eq + Hash> CodeZone<I> {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.known.is_empty()
+    }
+}
+
+/// A constituent without kind and name, with the last time certainly before it and the first
+/// certainly in it.
+fn new_constituent(
+    known: &Known,
+    (absent_at, since): (Option<TimeNs>, TimeNs),
+    poll: &Poll,
+) -> Constituent {
+    Constituent {
+        key: known.key,
+        process: poll.process(),
+        since,
+        absent_at,
+        start: known.start,
+        end: known.end,
+        kind: ConstituentKind::Method,
+        tier: String::new(),
+        name: String::new(),
+        method: None,
+        cases: Vec::new(),
+        map: PcMap::None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use vmscope_records::{ProcessKey, Record};
+
+    use super::*;
+    use crate::KeySource;
+
+    /// Code found between two polls ends what was there, as of its last sighting.
+    #[test]
+    fn code_found_between_polls_replaces_what_it_overlaps() {
+        let time = Arc::new(AtomicU64::new(10));
+        let clock = Arc::clone(&time);
+        let keys = KeySource::new();
+        let poll = || {
+            let clock = Arc::clone(&clock);
+            let now = move || TimeNs(clock.load(Ordering::Relaxed));
+            Poll::new(keys.clone(), ProcessKey(1), Arc::new(now))
+        };
+        let code = |identity: u32, start: u64, end: u64| SeenCode {
+            identity,
+            start: Avma(start),
+            end: Avma(end),
+        };
+        let mut zone = CodeZone::new();
+        let mut first = poll();
+        let all = [code(1, 0, 10), code(2, 10, 20), code(3, 20, 30)];
+        zone.update(&mut first, all, |_, _, _| {}, |_| GoneReason::Unloaded);
+        zone.was_there(&2, TimeNs(14));
+        time.store(20, Ordering::Relaxed);
+        let mut between = poll();
+        zone.found(&mut between, code(4, 0, 20), &[1, 2], |_, _, _| {});
+        time.store(30, Ordering::Relaxed);
+        let mut last = poll();
+        let all = [code(4, 0, 20)];
+        zone.update(&mut last, all, |_, _, _| {}, |_| GoneReason::Unloaded);
+        let mut gone = Vec::new();
+        let mut came = Vec::new();
+        for record in between.finish().0.into_iter().chain(last.finish().0) {
+            match record {
+                Record::Constituent(one) => came.push((one.start, one.absent_at, one.since)),
+                Record::ConstituentGone(one) => gone.push((one.last_seen, one.time, one.reason)),
+                _ => {}
+            }
+        }
+        assert_eq!(came, [(Avma(0), Some(TimeNs(14)), TimeNs(20))]);
+        let recycled = |seen| (TimeNs(seen), TimeNs(20), GoneReason::Recycled);
+        let unloaded = (TimeNs(10), TimeNs(30), GoneReason::Unloaded);
+        assert_eq!(gone, [recycled(10), recycled(14), unloaded]);
     }
 }

@@ -118,6 +118,28 @@ impl Nmethods {
         self.is_outdated = true;
     }
 
+    /// Keeps an nmethod found between two readings at `now`, in the place of `replaced`.
+    pub fn put_found(&mut self, nmethod: Nmethod, replaced: &[NmethodId], now: TimeNs) {
+        let (id, blob) = (nmethod.id, nmethod.blob.clone());
+        for id in replaced {
+            if let Some(kept) = self.all.get_mut(id) {
+                kept.gone_at.get_or_insert(now);
+            }
+        }
+        self.put(nmethod);
+        let Some(kept) = self.all.get_mut(&id) else {
+            return;
+        };
+        kept.seen_at = now;
+        if !kept.is_mapped {
+            let place = (blob.code_begin, blob.code_end, id);
+            if let Err(at) = self.places.binary_search(&place) {
+                self.places.insert(at, place);
+                self.reach = reach_of(&self.places);
+            }
+        }
+    }
+
     /// Drops data that a reported nmethod no longer needs.
     pub fn strip(&mut self, id: &NmethodId) {
         if let Some(kept) = self.all.get_mut(id).filter(|kept| kept.is_mapped) {

@@ -7,7 +7,7 @@ use vmscope_process::{KeySource, Memory, MemoryError};
 use vmscope_records::{Constituent, ConstituentKind, PcMap, ProcessKey, Record, TimeNs};
 
 use super::*;
-use crate::code::{CodeCache, Nmethod};
+use crate::code::{CodeCache, Found, Nmethod, NmethodId};
 use crate::testing::{Snapshot, walk};
 
 /// A JVM's memory; a part can be removed, and a pointer set to null.
@@ -213,6 +213,78 @@ fn what_is_hit_in_a_code_cache_that_grew_is_looked_up_after_the_next_reading() {
         assert_eq!(scene.adapter.touched.all(), [grown], "{name}");
         let opened = scene.opened();
         assert!(opened.zone.is_awaited() && !opened.interpreted.is_waiting());
+    }
+}
+
+/// Every address in the block of an nmethod leads to it.
+#[test]
+fn an_nmethod_is_found_by_its_addresses() {
+    for name in ["jdk17", "jdk25"] {
+        let mut scene = Scene::new(name);
+        scene.poll(&[]).0.unwrap();
+        let memory = scene.memory.clone();
+        let pages = Pages::new(&*memory);
+        let layout = scene.opened().jvm.code.clone();
+        let mut cache = CodeCache::new(layout.clone());
+        let mut all = Vec::new();
+        let heaps = cache.read(&pages, |found| {
+            if let Found::Nmethod { id, blob, .. } = found {
+                all.push((id, blob));
+            }
+        });
+        let heaps = heaps.unwrap();
+        assert!(all.len() > 10);
+        for (id, blob) in all {
+            let heap = heaps
+                .iter()
+                .find(|heap| heap.low <= blob.at && blob.at < heap.high);
+            let last = Avma(blob.code_end.0 - 1);
+            for at in [blob.at, blob.code_begin, last] {
+                let found = cache.nmethod_at(heap.unwrap(), at, &pages).unwrap();
+                let found = found.map(|found| (found.id, found.blob));
+                assert_eq!(found, Some((id, blob.clone())), "{name}");
+            }
+            assert!(cache.is_there(id, &blob, &*memory).unwrap());
+            let other = NmethodId {
+                compile_id: id.compile_id + 1,
+                ..id
+            };
+            assert!(!cache.is_there(other, &blob, &*memory).unwrap());
+        }
+    }
+}
+
+/// A sample hits code that the last reading could not find yet.
+#[test]
+fn sampled_code_is_found_before_the_next_reading() {
+    for name in ["jdk17", "jdk25"] {
+        let code = Scene::code(name);
+        let mut scene = Scene::new(name);
+        let mut poll = poll_with(&[]);
+        scene.adapter.open(&scene.process, &mut poll).unwrap();
+        let memory = scene.memory.clone();
+        let pages = Pages::new(&*memory);
+        let mut cache = CodeCache::new(scene.opened().jvm.code.clone());
+        let heaps = cache.heaps(&*memory).unwrap();
+        let heap = heaps
+            .iter()
+            .find(|heap| heap.low <= code && code < heap.high);
+        let found = cache.nmethod_at(heap.unwrap(), code, &pages).unwrap();
+        // The second half of the block's header has the mark of a used block.
+        *memory.null.lock().unwrap() = Some(Avma(found.unwrap().blob.at.0 - 8));
+        let (result, before) = scene.poll(&[]);
+        result.unwrap();
+        assert!(!before.iter().any(|one| one.start == code), "{name}");
+        scene.opened().zone.put_off();
+        let told = |scene: &mut Scene| {
+            let (result, told) = scene.poll(&[code]);
+            result.unwrap();
+            told.into_iter().find(|one| one.start == code)
+        };
+        assert_eq!(told(&mut scene), None);
+        *memory.null.lock().unwrap() = None;
+        let found = told(&mut scene).unwrap();
+        assert!(!found.name.is_empty() && found.absent_at == Some(TimeNs(7)));
     }
 }
 

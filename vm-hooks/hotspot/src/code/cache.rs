@@ -1,10 +1,10 @@
 //! One reading of the whole code cache.
 
 use rustc_hash::FxHashMap;
-use vmscope_process::{AdapterError, Memory};
+use vmscope_process::{AdapterError, Memory, MemoryError};
 use vmscope_records::Avma;
 
-use super::heap::{BlockWalk, HeapBounds, read_heaps};
+use super::heap::{BlockWalk, HeapBounds, block_at, read_heaps};
 use super::layout::CodeLayout;
 use super::{Blob, BlobKind, Nmethod, NmethodId};
 use crate::pages::Pages;
@@ -40,6 +40,19 @@ pub enum Found<'a> {
     },
 }
 
+/// An nmethod found by its address.
+#[derive(Debug)]
+pub struct FoundNmethod {
+    /// Its identity.
+    pub id: NmethodId,
+    /// Its blob.
+    pub blob: Blob,
+    /// Its state.
+    pub state: i8,
+    /// The bytes of its block.
+    pub bytes: Vec<u8>,
+}
+
 /// Reader of a JVM's code cache.
 #[derive(Debug)]
 pub struct CodeCache {
@@ -57,6 +70,9 @@ const PIECE: u64 = 16 << 20;
 
 /// Maximum plausible size of a blob; larger blobs are skipped.
 const MAX_BLOB: u64 = 64 << 20;
+
+/// Maximum bytes of an nmethod's header: some ten times its size in JDK 11 to 25.
+const MAX_HEADER: usize = 4096;
 
 /// Maximum number of names in memory.
 const MAX_NAMES: usize = 1 << 16;
@@ -137,6 +153,60 @@ impl CodeCache {
             self.buffer = buffer;
         }
         Ok(heaps)
+    }
+
+    /// Whether the nmethod in `blob` is still the one with `id`.
+    ///
+    /// # Errors
+    /// Errors of reads.
+    pub fn is_there(
+        &self,
+        id: NmethodId,
+        blob: &Blob,
+        memory: &dyn Memory,
+    ) -> Result<bool, MemoryError> {
+        let layout = &self.layout;
+        let begin = Avma(blob.at.0.wrapping_sub(layout.heaps.block_bytes));
+        if layout.heaps.used_block(begin, memory)?.is_none() {
+            return Ok(false);
+        }
+        let bytes = layout.nmethod.bytes.min(blob.size.into());
+        let bytes = memory.read_vec(blob.at, bytes, MAX_HEADER)?;
+        Ok(Nmethod::identify(layout, blob, &bytes) == Some(id))
+    }
+
+    /// The finished nmethod in whose block `at` lies; `None` for other code and free memory, and
+    /// while the VM changes the block.
+    ///
+    /// # Errors
+    /// Errors of reads.
+    pub fn nmethod_at(
+        &mut self,
+        heap: &HeapBounds,
+        at: Avma,
+        pages: &Pages<'_>,
+    ) -> Result<Option<FoundNmethod>, AdapterError> {
+        let reading = AdapterError::reading("code heap");
+        let header = self.layout.heaps.block_bytes;
+        let block = block_at(&self.layout.heaps, heap, at, pages.memory()).map_err(&reading)?;
+        let Some((begin, length)) = block.filter(|(_, length)| *length > header) else {
+            return Ok(None);
+        };
+        let begin = Avma(begin.0.wrapping_add(header));
+        let most = usize::try_from(MAX_BLOB).unwrap_or(0);
+        let bytes = pages.memory().read_vec(begin, length - header, most);
+        let bytes = bytes.map_err(&reading)?;
+        Ok(match self.found(begin, &bytes, pages)? {
+            Some(Found::Nmethod {
+                id, blob, state, ..
+            }) => Some(FoundNmethod {
+                id,
+                blob,
+                state,
+                bytes,
+            }),
+            _ => None,
+        })
     }
 
     fn read_heap(

@@ -1,6 +1,6 @@
 //! Code heaps and their blocks in use.
 
-use vmscope_process::{AdapterError, Memory};
+use vmscope_process::{AdapterError, Memory, MemoryError};
 use vmscope_records::Avma;
 
 use super::layout::{CodeLayout, HeapsLayout};
@@ -36,6 +36,8 @@ pub struct HeapBounds {
     pub used_end: Avma,
     /// Bytes per segment.
     pub segment: u64,
+    /// Address of the segment map.
+    pub map: Avma,
 }
 
 impl HeapBounds {
@@ -121,6 +123,7 @@ fn read_heap(
         reserved_end: Avma(reserved_end),
         used_end: Avma(low + used.min(bytes)),
         segment,
+        map: Avma(map_low),
     })
 }
 
@@ -143,6 +146,57 @@ fn used_segments(memory: &dyn Memory, (map, segments): (Avma, u64)) -> Result<u6
     }
     Ok(0)
 }
+
+/// Maximum number of steps in the segment map to the begin of a block.
+const MAX_HOPS: usize = 1 << 12;
+
+/// Address and length in bytes of the used block that contains `at`, by the segment map; `None` for
+/// free memory. A byte of the map is the distance in segments to the block's begin, or to another
+/// byte that leads there.
+pub(super) fn block_at(
+    layout: &HeapsLayout,
+    heap: &HeapBounds,
+    at: Avma,
+    memory: &dyn Memory,
+) -> Result<Option<(Avma, u64)>, MemoryError> {
+    let Some(offset) = at.0.checked_sub(heap.low.0) else {
+        return Ok(None);
+    };
+    let mut segment = offset / heap.segment;
+    for _ in 0..MAX_HOPS {
+        match memory.read_u8(Avma(heap.map.0.wrapping_add(segment)))? {
+            0 => {
+                let begin = Avma(heap.low.0.wrapping_add(segment * heap.segment));
+                let length = layout.used_block(begin, memory)?;
+                let bytes = length.and_then(|length| length.checked_mul(heap.segment));
+                let holds = |bytes: &u64| at.0 - begin.0 < *bytes;
+                return Ok(bytes.filter(holds).map(|bytes| (begin, bytes)));
+            }
+            0xff => break,
+            back => match segment.checked_sub(back.into()) {
+                Some(before) => segment = before,
+                None => break,
+            },
+        }
+    }
+    Ok(None)
+}
+
+impl HeapsLayout {
+    /// Number of segments of the used block at `begin`; `None` for a free block.
+    pub(super) fn used_block(
+        &self,
+        begin: Avma,
+        memory: &dyn Memory,
+    ) -> Result<Option<u64>, MemoryError> {
+        let header = memory.read_vec(begin, self.block_bytes, MAX_HEADER)?;
+        let used = self.block_used.of(&header).unwrap_or(0) & 0xff != 0;
+        Ok(self.block_length.unsigned_of(&header).filter(|_| used))
+    }
+}
+
+/// Maximum bytes of a block's header: twice its size in JDK 11 to 25.
+const MAX_HEADER: usize = 32;
 
 /// Position of a walk over a heap's blocks.
 #[derive(Debug)]
@@ -262,6 +316,7 @@ mod tests {
             reserved_end: end,
             used_end: end,
             segment: 64,
+            map: Avma(0),
         };
         (bounds, bytes)
     }
