@@ -26,5 +26,5 @@ pub use engine::{
 };
 pub use kernel::{KernelEngine, KernelOptions, Opening};
 pub use launch::{HeldCommand, LaunchError, RunningCommand};
-pub use priority::{Favoured, Scheduling, raise_this_thread};
+pub use priority::{Favoured, Scheduling, promptly, raise_this_thread};
 pub use rate::{RateError, SamplingRate};

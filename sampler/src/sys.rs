@@ -215,15 +215,40 @@ pub(crate) fn raise_open_files() -> io::Result<u64> {
     Ok(limit.rlim_cur)
 }
 
-/// Sets `SCHED_FIFO` with `priority` for the calling thread; started threads get ordinary priority
-/// (`SCHED_RESET_ON_FORK`).
-pub(crate) fn set_fifo(priority: i32) -> io::Result<()> {
+/// The priority of threads that a thread of real-time priority starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Heirs {
+    Same,
+    /// `SCHED_RESET_ON_FORK`.
+    Ordinary,
+}
+
+/// Sets `SCHED_FIFO` with `priority` for the calling thread.
+pub(crate) fn set_fifo(priority: i32, heirs: Heirs) -> io::Result<()> {
+    let flag = match heirs {
+        Heirs::Same => 0,
+        Heirs::Ordinary => libc::SCHED_RESET_ON_FORK,
+    };
+    set_policy(0, libc::SCHED_FIFO | flag, priority)
+}
+
+/// Ends a thread's real-time priority; its nice value stays.
+pub(crate) fn set_ordinary(tid: i32) -> io::Result<()> {
+    set_policy(tid, libc::SCHED_OTHER, 0)
+}
+
+/// Whether a thread (0: the calling one) has `SCHED_FIFO`, and hands it on.
+pub(crate) fn hands_on_fifo(tid: i32) -> bool {
+    // SAFETY: takes no pointer.
+    unsafe { libc::sched_getscheduler(tid) == libc::SCHED_FIFO }
+}
+
+fn set_policy(tid: i32, policy: i32, priority: i32) -> io::Result<()> {
     let param = libc::sched_param {
         sched_priority: priority,
     };
-    let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
     // SAFETY: the kernel reads one sched_param there.
-    check(unsafe { libc::sched_setscheduler(0, policy, &raw const param) }).map(drop)
+    check(unsafe { libc::sched_setscheduler(tid, policy, &raw const param) }).map(drop)
 }
 
 /// The lowest real-time priority.

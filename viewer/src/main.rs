@@ -37,6 +37,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser};
 use print::Printer;
 use record::Ended;
+use vmscope_sampler::Favoured;
 
 /// Exit codes: 0 success, 1 problem of the target, 2 problem of vmscope or its options; `record`
 /// passes the command's own.
@@ -98,8 +99,15 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    // First: where a thousand threads are busy, each millisecond of work before takes a second.
+    let favoured = Favoured::begin();
+    let command = Cli::parse().command;
+    if !matches!(command, Command::Attach(_) | Command::Top(_)) {
+        // They may start programs.
+        favoured.end();
+    }
     let mut out = print::stdout();
-    let result = run(Cli::parse().command, &mut Printer::new(&mut out));
+    let result = run(command, &favoured, &mut Printer::new(&mut out));
     match result.and_then(|code| Ok(out.flush().map(|()| code)?)) {
         Ok(code) => ExitCode::from(code),
         // The reader of a pipe may stop.
@@ -111,7 +119,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(command: Command, out: &mut Printer<'_>) -> anyhow::Result<u8> {
+fn run(command: Command, favoured: &Favoured, out: &mut Printer<'_>) -> anyhow::Result<u8> {
     let code_of_recording = |ended| match ended {
         Ended::Well => 0,
         Ended::Command(code) => code,
@@ -119,7 +127,7 @@ fn run(command: Command, out: &mut Printer<'_>) -> anyhow::Result<u8> {
     };
     Ok(match command {
         Command::Record(args) => code_of_recording(record::record(&args, out)?),
-        Command::Attach(args) => code_of_recording(record::attach(&args, out)?),
+        Command::Attach(args) => code_of_recording(record::attach(&args, favoured, out)?),
         Command::Report {
             file,
             options,
@@ -130,7 +138,7 @@ fn run(command: Command, out: &mut Printer<'_>) -> anyhow::Result<u8> {
             pager::show(&text, pager, out.data())?;
             0
         }
-        Command::Top(args) => code_of_recording(tui::top(&args)?),
+        Command::Top(args) => code_of_recording(tui::top(&args, favoured)?),
         Command::View(args) => {
             tui::view(&args)?;
             0

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use vmscope_records::EndReason;
 use vmscope_records::recording::earlier;
-use vmscope_sampler::Favoured;
 use vmscope_sampler::session::{Outcome, Session};
+use vmscope_sampler::{Favoured, promptly};
 
 use super::live_line::{LiveLine, bytes};
 use super::options::RecordOptions;
@@ -27,13 +27,13 @@ pub(super) struct Followed {
     pub(super) complete: bool,
 }
 
-/// Watches a session until its end, makes its recording self-contained, and reports. The report
+/// Watches a session until its end, makes its recording self-contained, and reports. A long report
 /// takes its turn among the other programs.
 pub(super) fn follow(
     session: Session,
     options: &RecordOptions,
     signals: &Signals,
-    favoured: Favoured,
+    favoured: &Favoured,
     out: &mut Printer<'_>,
 ) -> Result<Followed> {
     let mut line = LiveLine::new(!options.quiet);
@@ -105,7 +105,7 @@ impl<'a> EarlierRecording<'a> {
 fn finish(
     outcome: &Outcome,
     options: &RecordOptions,
-    favoured: Favoured,
+    favoured: &Favoured,
     out: &mut Printer<'_>,
 ) -> Result<bool> {
     let path = &options.output;
@@ -117,7 +117,8 @@ fn finish(
         say("the recording ended early: vmscope reached its maximum memory (--max-memory)");
         complete = false;
     }
-    if let Err(error) = embed_symbols(path, &outcome.modules, options.report.memory) {
+    let embed = || embed_symbols(path, &outcome.modules, options.report.memory);
+    if let Err(error) = promptly(embed) {
         say(&format!("the recording has no symbols: {error:#}"));
         complete = false;
     }
@@ -130,8 +131,7 @@ fn finish(
         path.display(),
     ));
     if !options.quiet {
-        drop(favoured);
-        report::run(path, &options.report, out)?;
+        favoured.pause(|| promptly(|| report::run(path, &options.report, out)))?;
         out.data().flush()?;
     }
     Ok(complete)

@@ -123,7 +123,7 @@ pub fn record(args: &RecordArgs, out: &mut Printer<'_>) -> Result<Ended> {
     match held.release() {
         Ok(mut child) => {
             earlier.tell_name();
-            let ended = follow(session, options, &signals, favoured, out);
+            let ended = follow(session, options, &signals, &favoured, out);
             let status = end_command(&mut child, ended.as_ref().is_ok_and(|e| e.asked), options)?;
             let ended = ended?;
             Ok(match status.and_then(exit_code) {
@@ -147,11 +147,10 @@ pub fn record(args: &RecordArgs, out: &mut Printer<'_>) -> Result<Ended> {
 ///
 /// # Errors
 /// Failure to attach, sample or record.
-pub fn attach(args: &AttachArgs, out: &mut Printer<'_>) -> Result<Ended> {
+pub fn attach(args: &AttachArgs, favoured: &Favoured, out: &mut Printer<'_>) -> Result<Ended> {
     let options = &args.options;
     options.sampling.check()?;
     let signals = Signals::catch()?;
-    let favoured = Favoured::begin();
     let pids = Named::pids(&args.processes)?;
     let target = Target::open(&pids, &options.sampling, &signals, options.quiet)?;
     let limits = target.engine.description().limits.iter();

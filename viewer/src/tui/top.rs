@@ -76,7 +76,7 @@ type Shared = Arc<Mutex<Recording>>;
 ///
 /// # Errors
 /// Without a terminal, or when attaching or sampling fails.
-pub fn top(args: &TopArgs) -> Result<Ended> {
+pub fn top(args: &TopArgs, favoured: &Favoured) -> Result<Ended> {
     let pids = Named::pids(&args.processes)?;
     let words: Vec<String> = pids.iter().map(ToString::to_string).collect();
     let words = words.join(" ");
@@ -87,7 +87,6 @@ pub fn top(args: &TopArgs) -> Result<Ended> {
     if let Some(output) = args.output.as_deref().filter(|output| output.exists()) {
         bail!("{} exists: give another name", output.display());
     }
-    let favoured = Favoured::begin();
     let target = Target::open(&pids, &args.sampling, &signals, false)?;
     let name = format!("{} {words}", short_name(&target.command));
     let (source, tapped) = tap(BATCHES);
@@ -98,7 +97,7 @@ pub fn top(args: &TopArgs) -> Result<Ended> {
         ..args.sampling.session_options(pids, false, target.command)
     };
     let session = Session::start(Box::new(target.engine), target.readers, options)?;
-    drop(favoured);
+    favoured.end();
     let theme = Theme::of(|name| std::env::var(name).ok());
     let state = LiveState {
         output: args
