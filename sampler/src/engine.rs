@@ -55,6 +55,8 @@ pub struct EngineDescription {
     pub period: DurationNs,
     /// Whether kernel samples are included.
     pub kernel_included: bool,
+    /// Before the first sample.
+    pub began: TimeNs,
     /// Limits found when opening the engine.
     pub limits: Vec<Limit>,
 }

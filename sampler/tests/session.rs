@@ -46,6 +46,7 @@ impl Metronome {
                 clock: SampleClock::Cpu,
                 period: DurationNs(1_000_000),
                 kernel_included: false,
+                began: now(),
                 limits: Vec::new(),
             },
             pid: Pid(std::process::id()),

@@ -307,6 +307,7 @@ impl KernelEngine {
                     clock: SampleClock::Cpu,
                     period: period_of(options),
                     kernel_included: !recipe.exclude_kernel,
+                    began: TimeNs(now),
                     limits: limits.clone(),
                 },
                 targets,
@@ -363,6 +364,7 @@ impl KernelEngine {
             self.open_all_threads(pid, now, false, opening, &mut out)?;
         }
         if !self.sources.recipe.on_exec {
+            self.description.began = TimeNs(sys::monotonic_ns());
             for thread in self.threads.values_mut() {
                 // Immediately before its start: opening may have taken long.
                 thread.note_before();

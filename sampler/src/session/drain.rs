@@ -216,6 +216,7 @@ mod tests {
             clock: SampleClock::Cpu,
             period: DurationNs(1),
             kernel_included: true,
+            began: TimeNs(0),
             limits: Vec::new(),
         };
         let drain = Drain {

@@ -143,7 +143,8 @@ impl Session {
         readers: Readers,
         options: SessionOptions,
     ) -> Result<Self, SessionError> {
-        let began = now();
+        // Not now: with thousands of threads, the first samples are half a second old.
+        let began = engine.description().began;
         let output = options.output.clone();
         let sink = Sink::create(output.as_deref(), options.keep_last)?;
         let started = Self::start_threads(engine, readers, options, sink, began);
@@ -171,7 +172,7 @@ impl Session {
             engine,
             out: to_writer.clone(),
             progress: Arc::clone(&progress),
-            deadline: options.duration.map(|duration| began.plus(duration.into())),
+            deadline: options.duration.map(|duration| now().plus(duration.into())),
         };
         let drain = spawn("drain", move || drain.run(&scheduling_known))?;
         // A drain thread that ended at once ends the session.
@@ -234,7 +235,7 @@ impl Session {
         &self.progress
     }
 
-    /// Start time.
+    /// Start of the sampling.
     #[must_use]
     pub fn began(&self) -> TimeNs {
         self.began
