@@ -173,16 +173,21 @@ impl Measured {
             .collect()
     }
 
-    /// Every share there is against the program's own clock.
+    /// Every share there is, of two threads, against the program's own clock.
     pub fn agrees_with_its_clock(&self, what: &str) {
+        let tids = self.tids();
+        assert_eq!(tids.len(), 2);
+        self.agrees_of(what, &tids);
+    }
+
+    /// The shares of all threads together, and of each of these.
+    pub fn agrees_of(&self, what: &str, tids: &[u64]) {
         let missing = self.missing();
         let mut worst = Worst::default();
         for (function, share, truth) in self.by_function() {
             worst.compare(&function, share, truth, missing);
         }
-        let tids = self.tids();
-        assert_eq!(tids.len(), 2);
-        for tid in std::iter::once(None).chain(tids.into_iter().map(Some)) {
+        for tid in std::iter::once(None).chain(tids.iter().copied().map(Some)) {
             let truth = self.truth(tid);
             for (range, share) in self.shares(tid) {
                 let name = format!("{} line {} of {tid:?}", range.0, range.1);

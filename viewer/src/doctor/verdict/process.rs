@@ -2,8 +2,8 @@
 
 use nix::errno::Errno;
 
-use super::super::facts::{Existence, Facts, ProcessFacts, Reading};
-use super::rights::{followable, limit_text};
+use super::super::facts::{Existence, Facts, MachineFacts, ProcessFacts, Reading};
+use super::rights::followable;
 use super::row::{Finding, as_admin, limited, no, ok};
 
 /// Whether the default recording could follow the process. The kernel lets everybody sample it who
@@ -13,7 +13,7 @@ pub(super) fn can_attach(process: &ProcessFacts, facts: &Facts) -> bool {
     process.existence.has_program()
         && process.maps == Reading::Done
         && facts.process_perf.is_none_or(|probe| probe.user.is_ok())
-        && process.threads.saturating_add(64) <= facts.machine.descriptors.soft
+        && process.threads.saturating_add(64) <= facts.machine.descriptors.hard
 }
 
 pub(super) fn existence(process: &ProcessFacts) -> Finding {
@@ -119,24 +119,24 @@ pub(super) fn tracer(process: &ProcessFacts, _: &Facts) -> Option<Finding> {
 }
 
 pub(super) fn threads(process: &ProcessFacts, facts: &Facts) -> Option<Finding> {
-    let (found, limit) = (process.threads.to_string(), facts.machine.descriptors);
-    let has_room = |descriptors| process.threads <= followable(descriptors, facts.machine.cpus);
-    if has_room(limit.soft) {
-        return Some(ok(
-            found,
-            "few enough: new threads are sampled from their start",
-        ));
-    }
-    let finding = if process.threads.saturating_add(64) <= limit.soft {
+    let found = process.threads.to_string();
+    let MachineFacts {
+        descriptors, cpus, ..
+    } = facts.machine;
+    // vmscope raises the soft limit itself.
+    let finding = if process.threads <= followable(descriptors.hard, cpus) {
+        let meaning = "few enough: new threads are sampled from their start";
+        return Some(ok(found, meaning));
+    } else if process.threads.saturating_add(64) <= descriptors.hard {
         let meaning = "too many for an event per CPU: new threads are sampled late";
         limited(found, meaning)
     } else {
         no(found, "more threads than file descriptors")
     };
-    Some(match has_room(limit.hard) {
-        true => finding.todo(format!("ulimit -n {}", limit_text(limit.hard))),
-        false => finding,
-    })
+    // An event per CPU and thread, a ring per CPU, and what else is open.
+    let enough = (process.threads + 1) * u64::from(cpus) + 64;
+    let command = format!("prlimit --nofile={enough} vmscope attach {}", process.pid);
+    Some(finding.todo(as_admin(&facts.machine, &command)))
 }
 
 pub(super) fn namespaces(process: &ProcessFacts, _: &Facts) -> Option<Finding> {

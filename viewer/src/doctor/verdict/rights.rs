@@ -147,24 +147,22 @@ pub(super) fn nice(machine: &MachineFacts, _: &Facts) -> Finding {
 }
 
 pub(super) fn descriptors(machine: &MachineFacts, _: &Facts) -> Finding {
-    let Limit { soft, hard } = machine.descriptors;
-    let threads = followable(soft, machine.cpus);
+    // vmscope raises the soft limit itself.
+    let Limit { hard, .. } = machine.descriptors;
+    let threads = followable(hard, machine.cpus);
     let meaning = format!("enough for {threads} threads on {} CPUs", machine.cpus);
     // Few programs have more threads; the requested process has its own row.
     if threads >= 64 {
-        return ok(limit_text(soft), meaning);
+        return ok(limit_text(hard), meaning);
     }
     let meaning = format!("{meaning}; with more threads, short threads may be missed");
-    let finding = limited(limit_text(soft), meaning);
-    match hard > soft {
-        true => finding.todo(format!("ulimit -n {}", limit_text(hard))),
-        false => finding,
-    }
+    limited(limit_text(hard), meaning)
 }
 
-/// Maximum number of threads with an event per CPU, leaving vmscope 64 descriptors.
+/// Maximum number of threads with an event per CPU, beside a ring per CPU and 64 descriptors for
+/// the rest of vmscope.
 pub(super) fn followable(descriptors: u64, cpus: u32) -> u64 {
-    descriptors.saturating_sub(64) / u64::from(cpus.max(1))
+    (descriptors.saturating_sub(64) / u64::from(cpus.max(1))).saturating_sub(1)
 }
 
 pub(super) fn limit_text(limit: u64) -> String {
