@@ -303,10 +303,12 @@ pub enum EngineError {
         source: io::Error,
     },
     /// Perf events are forbidden, by the setting, a seccomp filter or a security module.
-    #[error("{}", forbidden(*paranoid))]
+    #[error("{}", forbidden(*paranoid, *is_root))]
     Forbidden {
         /// `kernel.perf_event_paranoid`; `None` where it cannot be read.
         paranoid: Option<i64>,
+        /// Root, whom that setting does not bind.
+        is_root: bool,
         /// The kernel's error.
         #[source]
         source: io::Error,
@@ -358,10 +360,10 @@ pub enum EngineError {
 /// The largest `kernel.perf_event_paranoid` that allows events on a user's own processes.
 const PARANOID_OF_OWN: i64 = 2;
 
-fn forbidden(paranoid: Option<i64>) -> String {
+fn forbidden(paranoid: Option<i64>, is_root: bool) -> String {
     match paranoid {
         None => "this kernel has no perf events".to_owned(),
-        Some(paranoid) if paranoid > PARANOID_OF_OWN => format!(
+        Some(paranoid) if paranoid > PARANOID_OF_OWN && !is_root => format!(
             "the kernel forbids perf events (kernel.perf_event_paranoid is {paranoid}): `sysctl \
              kernel.perf_event_paranoid={PARANOID_OF_OWN}` allows them on your own processes"
         ),

@@ -135,8 +135,8 @@ fn open_error(pid: u32, source: io::Error) -> EngineError {
     if is(&source, libc::ESRCH) {
         return EngineError::ExitedWhileAttaching { pid: Pid(pid) };
     }
+    let me = sys::effective_uid();
     if forbidden(&source) {
-        let me = sys::effective_uid();
         return match proc::owner(pid) {
             Ok(owner) if owner != me && me != 0 => EngineError::SomeoneElses {
                 pid: Pid(pid),
@@ -145,6 +145,7 @@ fn open_error(pid: u32, source: io::Error) -> EngineError {
             },
             _ => EngineError::Forbidden {
                 paranoid: proc::kernel_setting("perf_event_paranoid"),
+                is_root: me == 0,
                 source,
             },
         };
@@ -152,6 +153,7 @@ fn open_error(pid: u32, source: io::Error) -> EngineError {
     if is(&source, libc::ENOSYS) {
         return EngineError::Forbidden {
             paranoid: proc::kernel_setting("perf_event_paranoid"),
+            is_root: me == 0,
             source,
         };
     }

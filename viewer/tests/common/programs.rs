@@ -35,6 +35,12 @@ pub const SHORT_THREADS: Program = Program {
     ..KNOWN_SHARES
 };
 
+/// Runs a command under a seccomp filter.
+pub const WITHOUT_PERF: Program = Program {
+    source: "without_perf.c",
+    ..KNOWN_SHARES
+};
+
 /// Threads without end.
 pub const THREAD_STORM: Program = Program {
     source: "thread_storm.c",
