@@ -131,7 +131,7 @@ fn finish(
         path.display(),
     ));
     if !options.quiet {
-        favoured.pause(|| promptly(|| report::run(path, &options.report, out)))?;
+        promptly(|| favoured.pause(|| report::run(path, &options.report, out)))?;
         out.data().flush()?;
     }
     Ok(complete)
