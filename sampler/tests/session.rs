@@ -425,6 +425,29 @@ fn a_session_ends_when_it_is_asked_and_when_its_time_is_over() {
     assert_eq!(ended, Some(EndReason::DurationOver));
 }
 
+/// With thousands of threads, the first samples come long before the last event is open.
+#[test]
+fn what_is_mapped_is_mapped_since_the_engine_began() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("began.vmscope");
+    let mut engine = Metronome::new(1);
+    let began = engine.description.began.minus(DurationNs(1_000_000_000));
+    engine.description.began = began;
+    let session = Session::start(engine, Readers::default(), options(&path)).unwrap();
+    assert_eq!(session.began(), began);
+    finish(session);
+    let mut times = Vec::new();
+    for record in records(&path) {
+        match record {
+            Record::Mapping(mapping) => times.push(mapping.time),
+            Record::Session(session) => times.push(session.time),
+            _ => {}
+        }
+    }
+    assert!(times.len() > 1, "a session and its mappings");
+    assert!(times.iter().all(|time| *time == began), "{times:?}");
+}
+
 /// Nanoseconds from the first sample to the last.
 fn span(records: &[Record]) -> u64 {
     let times = records.iter().filter_map(|record| match record {
