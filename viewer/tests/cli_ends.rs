@@ -288,7 +288,7 @@ fn is_dropped(limit: &Limit) -> bool {
     limit.kind == LimitKind::OnlyNewestKept
 }
 
-/// What --keep-last 1 leaves: at least the newest second, of chunks of half a second and
+/// What --keep-last 1 leaves: at least the newest second, of chunks of a third of a second and
 /// what was under way: a round of the drain, and the time that the machine did not let us, for
 /// which there is room on both sides.
 fn keeps_about_a_second(path: &Path) {

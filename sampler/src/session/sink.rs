@@ -6,7 +6,7 @@ use vmscope_process::Modules;
 use vmscope_records::recording::{
     KeepLast, RecordingFile, WriteError, Writer, Written, create_private,
 };
-use vmscope_records::{DurationNs, Record, RecordingEnd};
+use vmscope_records::{DurationNs, Record, RecordingEnd, TimeNs};
 
 /// Length of the part kept by a recording in memory: ten minutes.
 pub const DEFAULT_KEPT: DurationNs = DurationNs(600_000_000_000);
@@ -130,6 +130,13 @@ impl Sink {
                 let path = path.as_deref().unwrap_or(Path::new(""));
                 kept.flush().map_err(|e| failed(path, e))
             }
+        }
+    }
+
+    /// Sampling has ended at `time`.
+    pub fn sampled_until(&mut self, time: TimeNs) {
+        if let Sink::Newest { kept, .. } = self {
+            kept.sampled_until(time);
         }
     }
 

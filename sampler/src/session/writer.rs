@@ -22,8 +22,9 @@ use vmscope_records::{
     DurationNs, EndReason, Fact, Limit, Pid, ProcessKey, Record, RecordingEnd, Session, TimeNs,
 };
 
-/// Interval between chunks: the loss of a crash.
-const FLUSH_EVERY: Duration = Duration::from_millis(500);
+/// Interval between chunks. Samples reach the writer within two rounds of the drain thread, so a crash
+/// costs half a second.
+const FLUSH_EVERY: Duration = Duration::from_millis(300);
 
 /// Largest age of incoming samples while the inbox is empty.
 const SOON_DRAINED: DurationNs = DurationNs(1_000_000_000);
@@ -157,6 +158,9 @@ impl WriterThread {
                     Ok(Message::Save(path, answer)) => drop(answer.send(self.save(path))),
                     Ok(Message::End(time, reason, detail)) => {
                         ending = Some((time, reason, detail));
+                        if let Some(sink) = &mut self.sink {
+                            sink.sampled_until(time);
+                        }
                         if let Some(table) = &self.process_table {
                             table.close();
                         }

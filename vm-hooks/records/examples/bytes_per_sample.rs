@@ -3,7 +3,7 @@
 //! bytes_per_sample`.
 //!
 //! The typical samples are those of threads that spin in a few hot functions, at
-//! vmscope's period with ±3 µs of jitter, flushed twice a second as a live recording
+//! vmscope's period with ±3 µs of jitter, flushed every 0.3 s as a live recording
 //! is. The worst ones have nothing in common: uniformly random times, threads and
 //! addresses.
 #![allow(
@@ -20,7 +20,7 @@ use vmscope_records::{Avma, Content, CpuMode, Record, Sample, ThreadKey, TimeNs}
 
 const PERIOD_NS: u64 = 713_927;
 const JITTER_NS: u64 = 3_000;
-const FLUSH_NS: u64 = 500_000_000;
+const FLUSH_NS: u64 = 300_000_000;
 
 /// Splitmix64: good enough for jitter, the same on every machine.
 struct Random(u64);

@@ -581,6 +581,29 @@ proptest! {
     }
 }
 
+/// A VM's last readings come seconds after the last sample.
+#[test]
+fn what_is_told_after_the_end_of_sampling_does_not_move_the_window() {
+    let mut keep = KeepLast::new(DurationNs(2 * SECOND), 1 << 30);
+    keep.put(process(0, 1, None));
+    keep.put(thread(0, 1));
+    for tick in 0..100 {
+        keep.put(sample(tick * SECOND / 10, 1, 0));
+        keep.flush().unwrap();
+    }
+    keep.sampled_until(TimeNs(10 * SECOND));
+    for second in 10..14 {
+        keep.put(counter(second * SECOND, "scavenges"));
+        keep.flush().unwrap();
+    }
+    let (bytes, _) = keep.save(Vec::new(), end(EndReason::TargetExited)).unwrap();
+    let saved = read(&bytes).unwrap();
+    let first = saved.samples().map(|sample| sample.time.0).min();
+    assert_eq!(first, Some(8 * SECOND));
+    let last = |r: &Record| matches!(r, Record::Counter(c) if c.time.0 == 13 * SECOND);
+    assert!(saved.records.iter().any(last));
+}
+
 /// What a compiler was seen to compile is kept once, as it was told last, for as long
 /// as it reaches into the window.
 #[test]

@@ -31,6 +31,8 @@ pub struct KeepLast {
     /// Time of the last removal of old state.
     forgotten_at: TimeNs,
     newest: TimeNs,
+    /// Later records do not move the window.
+    end: TimeNs,
     /// Latest time of dropped chunks.
     dropped_to: Option<TimeNs>,
     /// Whether `max_bytes` shortened the window.
@@ -64,6 +66,7 @@ impl KeepLast {
             state: LastingState::default(),
             forgotten_at: TimeNs(0),
             newest: TimeNs(0),
+            end: TimeNs(u64::MAX),
             dropped_to: None,
             squeezed: false,
             file: None,
@@ -88,7 +91,7 @@ impl KeepLast {
         if let Some(time) = record.time()
             && !matches!(record, Record::ThreadCpu(_))
         {
-            self.newest = self.newest.max(time);
+            self.newest = self.newest.max(time.min(self.end));
         }
         if record.content() == Content::STATE {
             if let Some(file) = &mut self.file {
@@ -107,7 +110,13 @@ impl KeepLast {
         }
     }
 
-    /// Closes the open chunk and drops old data. Call about twice per second, which is the precision
+    /// Sampling has ended at `time`. Later records, such as last readings of a VM, do not move the
+    /// window.
+    pub fn sampled_until(&mut self, time: TimeNs) {
+        self.end = time;
+    }
+
+    /// Closes the open chunk and drops old data. Call about three times per second, which is the precision
     /// of the window's edge and the loss after a crash.
     ///
     /// # Errors
