@@ -9,11 +9,17 @@
 
 mod recordings;
 
+use std::collections::HashMap;
+
 use proptest::prelude::*;
-use recordings::{Draw, PROCESS, Recording, THREAD, code};
-use vmscope_records::{Constituent, ProcessKey, ThreadKey, ThreadRole, TimeNs};
-use vmscope_symbolizer::Profile;
+use recordings::{Draw, PROCESS, Recording, THREAD, code, read};
+use vmscope_records::recording::KeepLast;
+use vmscope_records::{
+    Constituent, ConstituentKey, DurationNs, EndReason, ProcessKey, Record, RecordingEnd,
+    ThreadKey, ThreadRole, TimeNs,
+};
 use vmscope_symbolizer::profile::EntryKind;
+use vmscope_symbolizer::{Profile, profile_of};
 
 const ZONE: u64 = 0x10_0000;
 const OTHER: ProcessKey = ProcessKey(2);
@@ -41,22 +47,25 @@ impl Stay {
     }
 }
 
+/// Whether later code overlaps the one at `index` by then.
+fn is_replaced(stays: &[Stay], index: usize, time: u64) -> bool {
+    let stay = &stays[index];
+    stays.iter().enumerate().any(|(other_index, other)| {
+        other.process == stay.process
+            && other.start < stay.end
+            && stay.start < other.end
+            && other.was_there(time)
+            && (other.from, other_index) > (stay.from, index)
+    })
+}
+
 /// The owner of `pc` by a scan of all records in recording order.
 fn model(stays: &[Stay], time: u64, process: ProcessKey, pc: u64) -> Result<Option<u64>, ()> {
-    let replaced = |index: usize, stay: &Stay| {
-        stays.iter().enumerate().any(|(other_index, other)| {
-            other.process == stay.process
-                && other.start < stay.end
-                && stay.start < other.end
-                && other.was_there(time)
-                && (other.from, other_index) > (stay.from, index)
-        })
-    };
     let firm = stays.iter().enumerate().find(|(index, stay)| {
         stay.covers(process, pc)
             && stay.was_there(time)
             && time < stay.until
-            && !replaced(*index, stay)
+            && !is_replaced(stays, *index, time)
     });
     let maybe: Vec<&Stay> = (stays.iter())
         .filter(|stay| stay.covers(process, pc))
@@ -149,6 +158,73 @@ fn ends(draw: &mut Draw, from: u64, exact: bool) -> (u64, u64) {
     }
 }
 
+/// Like a session: in order of time, but each code record somewhat late, some told twice, and with a
+/// forked process that runs its parent's code. `samples` have a time, an address, and a thread.
+fn delivered(recording: &[&Record], samples: &[(u64, u64, u32)], draw: &mut Draw) -> Vec<Record> {
+    let mut child = Recording::empty();
+    let (process, thread) = (ProcessKey(3), ThreadKey(3));
+    child
+        .process(process, 300 + draw.below(700), 300, Some(PROCESS))
+        .thread(thread, process, 300, "child", ThreadRole::Mutator);
+    let mut all: Vec<(u64, Record)> = Vec::new();
+    let mut last_due = HashMap::new();
+    for record in recording.iter().copied().chain(child.records()) {
+        let time = record.time().unwrap_or_default().0;
+        // Equal times stay together, in their order.
+        let mut due = time + if time > 0 { Draw(time).below(80) } else { 0 };
+        let key = match record {
+            Record::Constituent(one) => Some(one.key),
+            Record::ConstituentMoved(moved) => Some(moved.key),
+            Record::ConstituentGone(gone) => Some(gone.key),
+            _ => None,
+        };
+        // Each constituent's records keep their order.
+        if let Some(key) = key {
+            let last = last_due.entry(key).or_insert(due);
+            due = due.max(*last);
+            *last = due;
+        }
+        if let Record::Constituent(one) = record {
+            let is_moved = |other: &&Record| matches!(other, Record::ConstituentMoved(moved) if moved.key == one.key);
+            if draw.below(4) == 0 && !recording.iter().any(is_moved) {
+                all.push((time + 80 + draw.below(20), record.clone()));
+            }
+        }
+        all.push((due, record.clone()));
+    }
+    for &(time, pc, thread) in samples {
+        let mut sample = Recording::empty();
+        sample.sample(time, ThreadKey(thread), pc);
+        all.extend(sample.records().iter().map(|sample| (time, sample.clone())));
+    }
+    all.sort_by_key(|(due, _)| *due);
+    // Keys are given in the order of arrival.
+    let mut keys = HashMap::new();
+    let mut renamed = |key: &mut ConstituentKey| {
+        let next = keys.len() as u64;
+        *key = ConstituentKey(*keys.entry(*key).or_insert(next));
+    };
+    for (_, record) in &mut all {
+        match record {
+            Record::Constituent(one) => renamed(&mut one.key),
+            Record::ConstituentMoved(moved) => renamed(&mut moved.key),
+            Record::ConstituentGone(gone) => renamed(&mut gone.key),
+            _ => {}
+        }
+    }
+    all.into_iter().map(|(_, record)| record).collect()
+}
+
+fn recording_end() -> RecordingEnd {
+    RecordingEnd {
+        time: TimeNs(1500),
+        reason: EndReason::Saved,
+        detail: String::new(),
+        samples: 0,
+        recorder_cpu_ns: 0,
+    }
+}
+
 fn who(profile: &Profile, sample: usize) -> Result<Option<u64>, ()> {
     let place = profile.trace.samples.places[sample];
     let site = &profile.sites[profile.site_of_place[place as usize] as usize];
@@ -191,6 +267,61 @@ proptest! {
             );
         }
         prop_assert!(doubtful < samples.len());
+    }
+
+    /// `--keep-last`: what is said of the newest samples is what the whole recording says of them.
+    #[test]
+    fn the_newest_part_says_what_the_whole_says(
+        seed: u64,
+        places in 1u64..60,
+        window in 100u64..600,
+        flush in 10u64..100,
+    ) {
+        let (recording, stays) = told(seed, 150, places);
+        let mut draw = Draw(!seed);
+        // No VM moves code that it replaced.
+        let is_possible = |record: &Record| match record {
+            Record::ConstituentMoved(moved) => {
+                let (key, time) = (moved.key.0, moved.time.0);
+                let from = stays.iter().position(|stay| stay.key == key && stay.until == time);
+                !is_replaced(&stays, from.unwrap(), time)
+            }
+            _ => true,
+        };
+        let recording: Vec<_> = recording.records().iter().filter(|r| is_possible(r)).collect();
+        let mut samples: Vec<(u64, u64, u32)> = (0..2500)
+            .map(|_| {
+                let pc = ZONE + draw.below(places * 4 + 12) * 8;
+                (300 + draw.below(1200), pc, 1 + draw.below(3) as u32)
+            })
+            .collect();
+        samples.sort_unstable();
+        let delivered = delivered(&recording, &samples, &mut draw);
+        let mut kept = KeepLast::new(DurationNs(window), usize::MAX);
+        kept.sampled_until(TimeNs(1500));
+        let mut whole = Recording::empty();
+        let mut flushed = 0;
+        for record in delivered {
+            let time = record.time().unwrap_or_default().0;
+            if time >= flushed + flush {
+                kept.flush().unwrap();
+                flushed = time;
+            }
+            kept.put(record.clone());
+            whole.put(record);
+        }
+        let (bytes, _) = kept.save(Vec::new(), recording_end()).unwrap();
+        let kept = profile_of(read(&bytes).unwrap(), Vec::new(), true);
+        let whole = whole.profile();
+        let count = kept.trace.samples.times.len();
+        prop_assert!((1..samples.len()).contains(&count));
+        let dropped = samples.len() - count;
+        for index in 0..count {
+            prop_assert_eq!(
+                who(&kept, index), who(&whole, dropped + index),
+                "{:?}", samples[dropped + index]
+            );
+        }
     }
 }
 

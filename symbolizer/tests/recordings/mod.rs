@@ -227,6 +227,10 @@ impl Recording {
         }))
     }
 
+    pub fn records(&self) -> &[Record] {
+        &self.records
+    }
+
     /// The file's bytes.
     pub fn bytes(&self) -> Vec<u8> {
         self.bytes_and(std::iter::empty(), u64::MAX)

@@ -2,8 +2,8 @@
 //! processes inherit from ended ancestors.
 
 use crate::{
-    Avma, Constituent, ConstituentGone, ConstituentMoved, Process, ProcessEnd, ProcessKey, Record,
-    TimeNs, Unmapping,
+    Avma, Constituent, ConstituentGone, ConstituentMoved, GoneReason, Process, ProcessEnd,
+    ProcessKey, Record, TimeNs, Unmapping,
 };
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -51,15 +51,20 @@ pub(super) struct CodeLife {
     pub constituent: Box<Constituent>,
     pub moves: Vec<ConstituentMoved>,
     pub gone: Option<ConstituentGone>,
+    /// When newer code replaced it; before the horizon.
+    pub replaced: Option<TimeNs>,
+    /// Start address among the [`Residents`](super::residents::Residents).
+    pub present_at: Option<u64>,
 }
 
 impl CodeLife {
     pub fn new(constituent: Box<Constituent>) -> Self {
-        let (moves, gone) = (Vec::new(), None);
         CodeLife {
             constituent,
-            moves,
-            gone,
+            moves: Vec::new(),
+            gone: None,
+            replaced: None,
+            present_at: None,
         }
     }
 
@@ -81,14 +86,39 @@ impl CodeLife {
         size_of::<Self>() + size_of::<Constituent>() + one.name.len() + one.map.heap_bytes()
     }
 
+    /// Its end, recorded or by newer code. Inherited code outlives the code that replaced it.
+    pub fn end(&self) -> Option<ConstituentGone> {
+        let gone = self.gone.clone();
+        let Some(time) = self.replaced else {
+            return gone;
+        };
+        let replaced = ConstituentGone {
+            key: self.constituent.key,
+            last_seen: self.constituent.since,
+            time,
+            reason: GoneReason::Recycled,
+        };
+        Some(gone.filter(|gone| gone.time <= time).unwrap_or(replaced))
+    }
+
+    fn end_time(&self) -> Option<TimeNs> {
+        let gone = self.gone.as_ref().map(|gone| gone.time);
+        gone.into_iter().chain(self.replaced).min()
+    }
+
     pub fn gone_before(&self, horizon: TimeNs) -> bool {
-        self.gone.as_ref().is_some_and(|gone| gone.time < horizon)
+        self.end_time().is_some_and(|time| time < horizon)
+    }
+
+    /// Whether its last placement, of `time`, ended before it began.
+    pub fn never_came(&self, time: TimeNs) -> bool {
+        let is_last = self.moves.iter().all(|moved| moved.time <= time);
+        is_last && self.gone.as_ref().is_some_and(|gone| gone.time <= time)
     }
 
     /// Whether it existed at one of the ascending `times`.
     pub fn was_there(&self, times: &[TimeNs]) -> bool {
-        let until = self.gone.as_ref().map(|gone| gone.time);
-        has_any(times, self.constituent.since, until)
+        has_any(times, self.constituent.since, self.end_time())
     }
 
     /// Drops moves before `horizon`, except those that determine the address at the horizon and at

@@ -12,6 +12,7 @@ mod lives;
 mod mappings;
 mod newest;
 mod reader;
+mod residents;
 mod state;
 mod writer;
 

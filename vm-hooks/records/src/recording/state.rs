@@ -3,6 +3,7 @@
 
 use super::lives::{CodeLife, Departed, ProcessLife, ThreadLife};
 use super::mappings::Mappings;
+use super::residents::Residents;
 use crate::{
     ClassKey, ConstituentKey, Content, Limit, LimitKind, MethodKey, ModuleKey, PcMap, Process,
     ProcessKey, Record, ThreadKey, ThreadUpdate, TimeNs,
@@ -41,6 +42,7 @@ pub(super) struct LastingState {
     threads: BTreeMap<ThreadKey, ThreadLife>,
     mappings: BTreeMap<ProcessKey, Mappings>,
     code: BTreeMap<ConstituentKey, CodeLife>,
+    residents: Residents,
     methods: HashMap<MethodKey, Record>,
     methods_after_sweep: usize,
     /// Newest value of each counter before the horizon, by section and name.
@@ -135,7 +137,11 @@ impl LastingState {
                 let key = constituent.key;
                 match self.code.get_mut(&key) {
                     Some(life) => life.told_again(*constituent),
-                    None => _ = self.code.insert(key, CodeLife::new(constituent)),
+                    None => {
+                        let (since, start) = (constituent.since, constituent.start.0);
+                        self.residents.put(since, key, start);
+                        self.code.insert(key, CodeLife::new(constituent));
+                    }
                 }
             }
             Record::ConstituentGone(gone) => {
@@ -145,6 +151,7 @@ impl LastingState {
             }
             Record::ConstituentMoved(moved) => {
                 if let Some(life) = self.code.get_mut(&moved.key) {
+                    self.residents.put(moved.time, moved.key, moved.to.0);
                     life.moves.push(moved);
                 }
             }
@@ -225,6 +232,7 @@ impl LastingState {
     /// Drops state that ended before `horizon`.
     pub fn forget_before(&mut self, horizon: TimeNs) {
         let past = |time: TimeNs| time < horizon;
+        self.residents.advance(&mut self.code, horizon);
         let code = self.code.values();
         let departed = Departed::of(&self.processes, code, horizon, MAX_ANCESTORS);
         self.forget_processes(&departed, horizon);
@@ -293,7 +301,7 @@ impl LastingState {
         self.gone_bytes = bytes.sum();
     }
 
-    /// Drops code removed before `horizon`, except code that forked processes inherited.
+    /// Drops code removed or replaced before `horizon`, except code that forked processes inherited.
     fn forget_code(&mut self, departed: &Departed, horizon: TimeNs) {
         self.code.retain(|_, life| {
             let process = life.constituent.process;
@@ -301,7 +309,11 @@ impl LastingState {
             let known = life.constituent.since >= horizon || self.processes.contains_key(&process);
             let over = departed.all.contains(&process) || life.gone_before(horizon);
             let inherited = !departed.is_forgotten(process) && departed.is_inherited(life);
-            known && (!over || inherited)
+            let kept = known && (!over || inherited);
+            if !kept {
+                self.residents.remove(life);
+            }
+            kept
         });
         for life in self.code.values_mut() {
             let times = departed.forks_of(life.constituent.process);
@@ -402,7 +414,7 @@ impl LastingState {
                 code.clone()
                     .flat_map(|l| l.moves.iter().cloned().map(Record::ConstituentMoved)),
             )
-            .chain(code.filter_map(|life| life.gone.clone().map(Record::ConstituentGone)))
+            .chain(code.filter_map(|life| life.end().map(Record::ConstituentGone)))
             .chain(
                 self.counters
                     .values()
