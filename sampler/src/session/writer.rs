@@ -22,8 +22,7 @@ use vmscope_records::{
     DurationNs, EndReason, Fact, Limit, Pid, ProcessKey, Record, RecordingEnd, Session, TimeNs,
 };
 
-/// Interval between chunks. Samples reach the writer within two rounds of the drain thread, so a crash
-/// costs half a second.
+/// Interval between chunks. A crash costs this time, and two or more rounds of the drain thread.
 const FLUSH_EVERY: Duration = Duration::from_millis(300);
 
 /// Largest age of incoming samples while the inbox is empty.
