@@ -6,6 +6,7 @@
 //! method being compiled ([`crate::compilers`]).
 
 use crate::compilers::{For, Timelines};
+use crate::ids::IndexVec;
 use crate::methods::is_method;
 use crate::profile::{EntryId, Profile};
 use crate::summary::Filter;
@@ -66,10 +67,10 @@ pub fn owners(profile: &Profile, filter: &Filter, stop: &Stop) -> Option<Vec<Own
     if !counter.waiting.is_empty() {
         counter.single(profile, filter, stop)?;
     }
-    let own = (0..).zip(counter.own);
+    let own = counter.own.enumerated();
     let waiting = counter.waiting.into_iter();
     let mut all: Vec<Owned> = own
-        .map(|(entry, samples)| ((entry, Owner::Method(entry)), samples))
+        .map(|(entry, &samples)| ((entry, Owner::Method(entry)), samples))
         .chain(counter.counts)
         .chain(waiting.map(|(entry, samples)| ((entry, Owner::Forgotten), samples)))
         .filter(|(_, samples)| *samples > 0)
@@ -86,10 +87,10 @@ pub fn owners(profile: &Profile, filter: &Filter, stop: &Stop) -> Option<Vec<Own
 
 struct Counter<'a> {
     profile: &'a Profile,
-    is_method: Vec<bool>,
+    is_method: IndexVec<EntryId, bool>,
     timelines: Timelines<'a>,
     /// Per entry: samples of which the entry itself is the owner (the majority).
-    own: Vec<u64>,
+    own: IndexVec<EntryId, u64>,
     counts: FxHashMap<(EntryId, Owner), u64>,
     /// Per entry: samples whose owner depends on time or callers.
     waiting: FxHashMap<EntryId, u64>,
@@ -97,19 +98,14 @@ struct Counter<'a> {
 
 impl<'a> Counter<'a> {
     fn new(profile: &'a Profile) -> Self {
-        let entries = (0..).take(profile.entries.len());
         Counter {
             profile,
-            is_method: entries.map(|entry| is_method(profile, entry)).collect(),
+            is_method: profile.entries.map(|entry, _| is_method(profile, entry)),
             timelines: Timelines::of(&profile.trace),
-            own: vec![0; profile.entries.len()],
+            own: profile.entries.with_each(0),
             counts: FxHashMap::default(),
             waiting: FxHashMap::default(),
         }
-    }
-
-    fn is_method(&self, entry: EntryId) -> bool {
-        self.is_method.get(entry as usize).copied().unwrap_or(false)
     }
 
     fn role(&self, thread: u32) -> ThreadRole {
@@ -118,13 +114,10 @@ impl<'a> Counter<'a> {
     }
 
     fn add(&mut self, entry: EntryId, owner: Owner, samples: u64) {
-        if owner == Owner::Method(entry)
-            && let Some(own) = self.own.get_mut(entry as usize)
-        {
-            *own += samples;
-            return;
+        match owner == Owner::Method(entry) {
+            true => self.own[entry] += samples,
+            false => *self.counts.entry((entry, owner)).or_default() += samples,
         }
-        *self.counts.entry((entry, owner)).or_default() += samples;
     }
 
     fn wait(&mut self, entry: EntryId, samples: u64) {
@@ -133,7 +126,7 @@ impl<'a> Counter<'a> {
 
     /// The owner, if the thread alone determines it.
     fn by_thread(&self, thread: u32, entry: EntryId) -> Option<Owner> {
-        if self.is_method(entry) {
+        if self.is_method[entry] {
             return Some(Owner::Method(entry));
         }
         if self.timelines.has(thread) {
@@ -203,12 +196,11 @@ impl<'a> Counter<'a> {
         let mut owners: Vec<Option<EntryId>> = Vec::with_capacity(chains.len());
         let nodes = (0u32..).map_while(|node| chains.node(node));
         for node in nodes {
-            let site = self.profile.site_of_place.get(node.place as usize);
-            let site = site.and_then(|&site| self.profile.sites.get(site as usize));
-            let own = site.map(|site| site.entry).filter(|&e| self.is_method(e));
+            let own = self.profile.sites[self.profile.site_of_place[node.place]].entry;
             // Callers precede callees.
             let outer = || owners.get(node.parent as usize).copied().flatten();
-            owners.push(own.or_else(outer));
+            let is_own = self.is_method[own];
+            owners.push(if is_own { Some(own) } else { outer() });
         }
         owners
     }
@@ -242,8 +234,7 @@ pub fn owner_errors(
             few: None,
             counts: |_| true,
             put: |means: &mut Means, thread, cell: Cell| {
-                let entry = entries.get(cell.spot as usize).copied();
-                let entry = entry.unwrap_or(EntryId::MAX);
+                let entry = entries[cell.spot];
                 if let Some(owner) = counter.by_thread(thread, entry) {
                     put(thread, entry, owner, &mut |group| {
                         means.put(group, cell.count);
@@ -304,20 +295,13 @@ fn each_single(
             ) else {
                 continue;
             };
-            let site = profile.site_of_place.get(place as usize);
-            let Some(site) = site.and_then(|&site| profile.sites.get(site as usize)) else {
-                continue;
-            };
-            if !selection.takes_thread(thread)
-                || !(time_buckets.spot_of_place(place))
-                    .is_some_and(|spot| selection.takes_spot(spot))
-            {
+            if !selection.takes_thread(thread) || !selection.takes_place(time_buckets, place) {
                 continue;
             }
             let one = Single {
                 time,
                 thread,
-                entry: site.entry,
+                entry: time_buckets.entry_of_place(place),
                 chain: samples.chains.get(index).copied(),
             };
             if !visit(one) {

@@ -6,6 +6,7 @@ mod interpreted;
 mod native;
 mod regions;
 
+use crate::ids::{IndexVec, PlaceId};
 use crate::profile::{Entry, EntryId, EntryKind, Frame, Profile, Region, Site, SiteId};
 use crate::symbols::SymbolTable;
 use crate::time_buckets::{Sites, TimeBuckets};
@@ -58,25 +59,25 @@ pub fn profile_of_telling(
     trace.samples.put_in_order();
     let mut profile = Profile {
         trace,
-        entries: Vec::new(),
-        sites: Vec::new(),
-        site_of_place: Vec::new(),
+        entries: IndexVec::default(),
+        sites: IndexVec::default(),
+        site_of_place: IndexVec::default(),
         resolved_now: symbols,
         time_buckets: TimeBuckets::default(),
         omitted: None,
     };
     let separator = code::separator_of(&profile.trace).to_owned();
     let mut names = Names::new(inlined, usize::MAX, usize::MAX);
-    let mut site_of_place = vec![SiteId::MAX; profile.trace.places.len()];
+    let mut site_of_place = profile.trace.places.with_each(None);
     name_places(&mut profile, &mut names, &separator, |builder| {
-        let places = &builder.trace.places;
-        for index in by_constituent(places) {
-            if let (Some(slot), Some(place)) = (site_of_place.get_mut(index), places.get(index)) {
-                *slot = builder.site(*place);
-            }
+        for place in by_constituent(&builder.trace.places) {
+            site_of_place[place] = Some(builder.site(builder.trace.places[place]));
         }
     });
-    profile.site_of_place = site_of_place;
+    let sites = site_of_place.into_iter();
+    profile.site_of_place = sites
+        .map(|site| site.expect("every place is named"))
+        .collect();
     // Naming is over.
     drop(names);
     watch(Making::TimeBuckets);
@@ -89,19 +90,18 @@ pub fn profile_of_telling(
     profile
 }
 
-/// The indices of all places, grouped by constituent: recently used memory is in the cache.
-fn by_constituent(places: &[Place]) -> impl Iterator<Item = usize> {
-    let order = |(place, index): (&Place, u32)| {
+/// All places, grouped by constituent: recently used memory is in the cache.
+fn by_constituent(places: &IndexVec<PlaceId, Place>) -> impl Iterator<Item = PlaceId> {
+    let order = |(id, place): (PlaceId, &Place)| {
         let code = match place {
             Place::Code(code, _) => *code,
             _ => u32::MAX,
         };
-        u64::from(code) << 32 | u64::from(index)
+        (code, id)
     };
-    let mut orders: Vec<u64> = places.iter().zip(0..).map(order).collect();
+    let mut orders: Vec<(u32, PlaceId)> = places.enumerated().map(order).collect();
     orders.sort_unstable();
-    let index = |order: u64| usize::try_from(order & u64::from(u32::MAX)).unwrap_or(usize::MAX);
-    orders.into_iter().map(index)
+    orders.into_iter().map(|(_, id)| id)
 }
 
 /// The parts of an inlined chain that a site keeps: the innermost ones, the number of those left out,
@@ -148,8 +148,8 @@ pub(crate) struct Names {
     /// The most entries and sites; further ones become `(others)` of their region.
     max_entries: usize,
     max_sites: usize,
-    entries: Interner,
-    sites: Interner,
+    entries: Interner<EntryId>,
+    sites: Interner<SiteId>,
     texts: Texts,
     /// By constituent.
     codes: Vec<NamesOfCode>,
@@ -216,8 +216,8 @@ pub(crate) struct Builder<'a> {
     separator: &'a str,
     table: LazyTable<'a>,
     regions: Regions<'a>,
-    entries: &'a mut Vec<Entry>,
-    sites: &'a mut Vec<Site>,
+    entries: &'a mut IndexVec<EntryId, Entry>,
+    sites: &'a mut IndexVec<SiteId, Site>,
     names: &'a mut Names,
 }
 
@@ -279,37 +279,27 @@ impl Builder<'_> {
     }
 
     fn put_entry(&mut self, entry: Entry) -> EntryId {
-        let hash = Interner::hash(&entry);
-        if let Some(known) = self.names.entries.find(self.entries, &entry, hash) {
-            return known;
-        }
-        if self.entries.len() < self.names.max_entries {
-            return self.names.entries.add(self.entries, entry, hash);
+        let (is_room, region) = (self.entries.len() < self.names.max_entries, entry.region);
+        if let Some(id) = self.names.entries.put(self.entries, entry, is_room) {
+            return id;
         }
         self.names.left_out += 1;
-        self.others(entry.region).0
+        self.others(region).0
     }
 
     fn put_site(&mut self, site: Site) -> SiteId {
-        let region = |entries: &[Entry]| {
-            let entry = entries.get(site.entry as usize);
-            entry.map_or(Region::Unknown, |entry| entry.region)
-        };
-        if !self.names.others.is_empty()
-            && let Some(&(others, all)) = self.names.others.get(&region(self.entries))
+        let region = self.entries[site.entry].region;
+        if let Some(&(others, all)) = self.names.others.get(&region)
             && others == site.entry
         {
             return all;
         }
-        let hash = Interner::hash(&site);
-        if let Some(known) = self.names.sites.find(self.sites, &site, hash) {
-            return known;
-        }
-        if self.sites.len() < self.names.max_sites {
-            return self.names.sites.add(self.sites, site, hash);
+        let is_room = self.sites.len() < self.names.max_sites;
+        if let Some(id) = self.names.sites.put(self.sites, site, is_room) {
+            return id;
         }
         self.names.left_out += 1;
-        self.others(region(self.entries)).1
+        self.others(region).1
     }
 
     /// A region's entry `(others)`, and its only site.
@@ -321,21 +311,19 @@ impl Builder<'_> {
             region,
             ..Entry::named("(others)", EntryKind::Unnamed)
         };
-        let hash = Interner::hash(&entry);
-        let entry = self.names.entries.add(self.entries, entry, hash);
-        let site = Site {
+        let entry = self.entries.push(entry);
+        let frame = frame_named(self.text("(others)"));
+        let site = self.sites.push(Site {
             entry,
             from: None,
             to: None,
             bounded: false,
-            frame: frame_named(self.text("(others)")),
+            frame,
             via: Vec::new(),
             caller: None,
             exactness: Exactness::MethodOnly,
             method_error: 0,
-        };
-        let hash = Interner::hash(&site);
-        let site = self.names.sites.add(self.sites, site, hash);
+        });
         self.names.others.insert(region, (entry, site));
         (entry, site)
     }

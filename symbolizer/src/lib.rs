@@ -30,6 +30,7 @@ pub mod bounds;
 mod build;
 pub mod calls;
 pub mod compilers;
+pub mod ids;
 pub mod live;
 pub mod matrix;
 pub mod methods;
@@ -45,8 +46,9 @@ pub mod zone;
 
 pub use bounds::{Bounds, Omitted};
 pub use build::{Making, profile_of, profile_of_telling};
+pub use ids::{EntryId, Id, IndexVec, PlaceId, SiteId};
 pub use live::Live;
-pub use profile::{Entry, EntryId, Profile, Region, Site, SiteId};
+pub use profile::{Entry, Profile, Region, Site};
 pub use summary::{Filter, Only, Summary};
 pub use time_buckets::Stop;
 pub use trace::{Trace, TraceError};

@@ -24,6 +24,7 @@ mod threads;
 
 use crate::bounds::{Bounds, Omitted};
 use crate::build::Names;
+use crate::ids::{IndexVec, PlaceId};
 use crate::native::Binaries;
 use crate::profile::Profile;
 use crate::time_buckets::{Sites, TimeBuckets};
@@ -92,10 +93,10 @@ pub struct Live {
 /// Indices into the profile.
 #[derive(Debug, Default)]
 struct Index {
-    places_of_code: FxHashMap<CodeIndex, Vec<u32>>,
-    places_of_native: FxHashMap<SymbolOwner, Vec<u32>>,
-    /// Dropped samples by place.
-    dropped_of_place: Vec<u32>,
+    places_of_code: FxHashMap<CodeIndex, Vec<PlaceId>>,
+    places_of_native: FxHashMap<SymbolOwner, Vec<PlaceId>>,
+    /// Dropped samples.
+    dropped_of_place: IndexVec<PlaceId, u32>,
     collections: FxHashMap<CollectionKey, u64>,
     compilations: FxHashMap<(ThreadKey, TimeNs, u64), u64>,
     /// Numbers of dropped collections and compilations.
@@ -123,9 +124,9 @@ impl Live {
         };
         let profile = Profile {
             trace,
-            entries: Vec::new(),
-            sites: Vec::new(),
-            site_of_place: Vec::new(),
+            entries: IndexVec::default(),
+            sites: IndexVec::default(),
+            site_of_place: IndexVec::default(),
             resolved_now: Vec::new(),
             time_buckets: TimeBuckets::default(),
             omitted: Some(Omitted::default()),

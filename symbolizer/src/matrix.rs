@@ -8,6 +8,7 @@ mod cells;
 pub use cells::{Cell, Cells};
 
 use crate::attribution::{Owner, owner_errors, owners};
+use crate::ids::IndexVec;
 use crate::methods::{MethodId, Methods};
 use crate::profile::{EntryId, Profile};
 use crate::summary::Filter;
@@ -56,7 +57,7 @@ pub struct Matrix {
     /// The cells with samples.
     pub cells: Cells,
     /// The column of each of [`Profile::entries`].
-    column_of_entry: Vec<u32>,
+    column_of_entry: IndexVec<EntryId, u32>,
 }
 
 /// 95 % half-widths of shares in all samples, each 0 to 1.
@@ -78,7 +79,7 @@ impl Matrix {
         profile: &Profile,
         methods: &Methods,
         filter: &Filter,
-        (axis, column_of_entry, columns): (Axis, Vec<u32>, usize),
+        (axis, column_of_entry, columns): (Axis, IndexVec<EntryId, u32>, usize),
         stop: &Stop,
     ) -> Option<Self> {
         let mut index = RowIndex::default();
@@ -89,7 +90,7 @@ impl Matrix {
                 for one in owners(profile, filter, stop)? {
                     cells.push(Cell {
                         row: index.put(resolver.row(one.owner)),
-                        column: column_of_entry[one.entry as usize],
+                        column: column_of_entry[one.entry],
                         samples: one.samples,
                     });
                 }
@@ -100,7 +101,7 @@ impl Matrix {
                     // Summing first saves memory: threads run many entries, few categories.
                     let mut sums = vec![0; columns];
                     for one in of_thread {
-                        sums[column_of_entry[one.entry as usize] as usize] += one.samples;
+                        sums[column_of_entry[one.entry] as usize] += one.samples;
                     }
                     let row = index.put(Row::Thread(of_thread[0].thread));
                     let sums = (0..).zip(sums).filter(|(_, samples)| *samples > 0);
@@ -189,7 +190,7 @@ impl Matrix {
                     .entry(owner)
                     .or_insert_with(|| index.get(&resolver.row(owner))),
             }?;
-            let column = self.column_of_entry[entry as usize];
+            let column = self.column_of_entry[entry];
             let cell = self.cells.at(row, column)?;
             Some([
                 row,
@@ -198,11 +199,11 @@ impl Matrix {
             ])
         };
         // Most samples fell inside methods themselves.
-        let mut own: Vec<Option<[u32; 3]>> = vec![None; profile.entries.len()];
+        let mut own: IndexVec<EntryId, Option<[u32; 3]>> = profile.entries.with_each(None);
         let put = |thread: u32, entry: EntryId, owner: Owner, hand_on: &mut dyn FnMut(u32)| {
             let is_own = self.axis == Axis::Methods && owner == Owner::Method(entry);
             let groups = if is_own {
-                let known = &mut own[entry as usize];
+                let known = &mut own[entry];
                 *known = known.or_else(|| groups_of(thread, entry, owner));
                 *known
             } else {
@@ -244,12 +245,12 @@ impl<'a> Resolver<'a> {
 
     fn row(&self, owner: Owner) -> Row {
         match owner {
-            Owner::Method(entry) => Row::Method(self.methods.of_entry[entry as usize]),
+            Owner::Method(entry) => Row::Method(self.methods.of_entry[entry]),
             Owner::Compiled(index) => {
                 let name = &self.profile.trace.compilations[index as usize].name;
                 let by_name = self.by_name.get_or_init(|| {
                     let mut by_name = FxHashMap::default();
-                    for (name, id) in self.methods.names.iter().zip(0..) {
+                    for (id, name) in self.methods.names.enumerated() {
                         by_name.entry(&**name).or_insert(id);
                     }
                     by_name
@@ -268,8 +269,8 @@ impl<'a> Resolver<'a> {
 #[derive(Default)]
 struct RowIndex {
     rows: Vec<Row>,
-    /// Row by [`MethodId`]: a vector, because profiles have many methods.
-    methods: Vec<u32>,
+    /// A vector, because profiles have many methods.
+    methods: IndexVec<MethodId, Option<u32>>,
     others: FxHashMap<Row, u32>,
 }
 
@@ -282,10 +283,7 @@ impl RowIndex {
         let new = u32::try_from(self.rows.len()).unwrap_or(NONE);
         match row {
             Row::Method(method) => {
-                let method = method as usize;
-                let length = self.methods.len().max(method + 1);
-                self.methods.resize(length, NONE);
-                self.methods[method] = new;
+                *self.methods.slot(method, None) = Some(new);
             }
             _ => {
                 self.others.insert(row.clone(), new);
@@ -296,10 +294,9 @@ impl RowIndex {
     }
 
     fn get(&self, row: &Row) -> Option<u32> {
-        let known = match row {
-            Row::Method(method) => self.methods.get(*method as usize),
-            row => self.others.get(row),
-        };
-        known.copied().filter(|known| *known != NONE)
+        match row {
+            Row::Method(method) => self.methods.get(*method).copied().flatten(),
+            row => self.others.get(row).copied(),
+        }
     }
 }

@@ -2,6 +2,8 @@
 
 use crate::annotate::Subject;
 use crate::build::code::{full_name, separator_of};
+use crate::ids::IndexVec;
+pub use crate::ids::MethodId;
 use crate::profile::{EntryId, EntryKind, Profile, Region};
 use crate::symbols::SymbolTable;
 use crate::trace::Place;
@@ -9,27 +11,23 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 use vmscope_records::{ConstituentKind, MethodKey, SymbolOwner};
 
-/// Index in [`Methods::names`].
-pub type MethodId = u32;
-
 /// The methods of a profile. Functions, stubs and PICs each count as a method here.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Methods {
     /// The method of each of [`Profile::entries`].
-    pub of_entry: Vec<MethodId>,
+    pub of_entry: IndexVec<EntryId, MethodId>,
     /// Name of each method.
-    pub names: Vec<Arc<str>>,
+    pub names: IndexVec<MethodId, Arc<str>>,
 }
 
 impl Methods {
     /// Groups the profile's entries.
     #[must_use]
     pub fn of(profile: &Profile) -> Self {
-        let mut key_of_entry: Vec<Option<MethodKey>> = vec![None; profile.entries.len()];
+        let mut key_of_entry = profile.entries.with_each(None);
         for site in &profile.sites {
-            if let Some(slot) = key_of_entry.get_mut(site.entry as usize) {
-                *slot = slot.or(site.frame.method);
-            }
+            let key: &mut Option<MethodKey> = &mut key_of_entry[site.entry];
+            *key = key.or(site.frame.method);
         }
         let separator = separator_of(&profile.trace);
         let mut index: FxHashMap<Subject, MethodId> = FxHashMap::default();
@@ -42,14 +40,12 @@ impl Methods {
                     module: entry.module.clone(),
                 },
             };
-            let next = MethodId::try_from(methods.names.len()).unwrap_or(MethodId::MAX);
-            let id = *index.entry(subject).or_insert(next);
-            if id == next {
+            let id = *index.entry(subject).or_insert_with(|| {
                 let method = key.and_then(|key| profile.trace.methods.get(&key));
                 let name = method.map(|method| full_name(method, separator));
                 let name = name.map_or_else(|| entry.name.as_str().into(), Arc::from);
-                methods.names.push(name);
-            }
+                methods.names.push(name)
+            });
             methods.of_entry.push(id);
         }
         methods
@@ -59,9 +55,7 @@ impl Methods {
 /// Whether an entry belongs to a method of the profiled program: no stub, collector or library.
 #[must_use]
 pub fn is_method(profile: &Profile, entry: EntryId) -> bool {
-    let Some(entry) = profile.entries.get(entry as usize) else {
-        return false;
-    };
+    let entry = &profile.entries[entry];
     match &entry.kind {
         EntryKind::Code(kind) => {
             matches!(kind, ConstituentKind::Method | ConstituentKind::Block)
@@ -74,15 +68,13 @@ pub fn is_method(profile: &Profile, entry: EntryId) -> bool {
 /// Size of each entry's machine code in bytes, if known, over all versions with samples. Entries of
 /// inlined functions and interpreted entries have none.
 #[must_use]
-pub fn code_sizes(profile: &Profile) -> Vec<Option<u64>> {
+pub fn code_sizes(profile: &Profile) -> IndexVec<EntryId, Option<u64>> {
     let trace = &profile.trace;
     let table = SymbolTable::new(trace.symbols.iter().chain(&profile.resolved_now));
     let mut seen = FxHashSet::default();
-    let mut sizes: Vec<Option<u64>> = vec![None; profile.entries.len()];
+    let mut sizes: IndexVec<EntryId, Option<u64>> = profile.entries.with_each(None);
     for (&place, &site) in trace.places.iter().zip(&profile.site_of_place) {
-        let Some(site) = profile.sites.get(site as usize) else {
-            continue;
-        };
+        let site = &profile.sites[site];
         if !site.via.is_empty() && profile.inlined_at(site).is_none() {
             continue;
         }
@@ -93,7 +85,7 @@ pub fn code_sizes(profile: &Profile) -> Vec<Option<u64>> {
         };
         let found = match place {
             Place::Code(code, _) => {
-                let constituent = trace.code.constituents.get(code as usize);
+                let constituent = trace.constituent(code);
                 let size = constituent.map(|one| one.end.0.saturating_sub(one.start.0));
                 size.map(|size| ((0, u64::from(code), 0), size))
             }
@@ -102,9 +94,9 @@ pub fn code_sizes(profile: &Profile) -> Vec<Option<u64>> {
         };
         if let Some((piece, size)) = found
             && seen.insert((site.entry, piece))
-            && let Some(slot) = sizes.get_mut(site.entry as usize)
         {
-            *slot = Some(slot.unwrap_or(0).saturating_add(size));
+            let all = sizes[site.entry].get_or_insert(0);
+            *all = all.saturating_add(size);
         }
     }
     sizes

@@ -1,6 +1,8 @@
 //! The profile, the data of all views and reports.
 
 use crate::bounds::Omitted;
+pub use crate::ids::{EntryId, SiteId};
+use crate::ids::{IndexVec, PlaceId, SpotId};
 use crate::time_buckets::TimeBuckets;
 use crate::trace::Trace;
 use std::hash::{Hash, Hasher};
@@ -23,12 +25,6 @@ pub enum EntryKind {
     /// Samples with two possible constituents.
     Doubtful,
 }
-
-/// Index in [`Profile::entries`].
-pub type EntryId = u32;
-
-/// Index in [`Profile::sites`].
-pub type SiteId = u32;
 
 /// A line of the report: a method, a function, an inline cache, a trampoline.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -152,11 +148,11 @@ pub struct Profile {
     /// The recording in time order.
     pub trace: Trace,
     /// The entries.
-    pub entries: Vec<Entry>,
+    pub entries: IndexVec<EntryId, Entry>,
     /// The ranges of all entries.
-    pub sites: Vec<Site>,
+    pub sites: IndexVec<SiteId, Site>,
     /// Sites by place of the trace.
-    pub site_of_place: Vec<SiteId>,
+    pub site_of_place: IndexVec<PlaceId, SiteId>,
     /// Symbols resolved now, which the recording lacks.
     pub resolved_now: Vec<Symbols>,
     /// The samples summed up by time.
@@ -179,7 +175,7 @@ impl Profile {
     /// function. Generated code counts for the innermost method: its entry.
     #[must_use]
     pub fn inlined_at<'a>(&self, site: &'a Site) -> Option<&'a Frame> {
-        let entry = self.entries.get(site.entry as usize)?;
+        let entry = &self.entries[site.entry];
         let outermost = site.via.last()?;
         let is_inlined = *outermost.name == *entry.name && *site.frame.name != *entry.name;
         (is_inlined && site.frame.method.is_none()).then_some(&site.frame)
@@ -196,7 +192,7 @@ impl Profile {
 
     /// The known caller's frames, innermost first, of a site whose entry has no frame of its own.
     pub fn callers_of<'a>(&'a self, site: &Site) -> impl Iterator<Item = &'a Frame> {
-        let caller = site.caller.and_then(|site| self.sites.get(site as usize));
+        let caller = site.caller.map(|site| &self.sites[site]);
         let frames = |site: &'a Site| std::iter::once(&site.frame).chain(&site.via);
         caller.into_iter().flat_map(frames)
     }
@@ -204,19 +200,19 @@ impl Profile {
     /// Whether an entry has a real name.
     #[must_use]
     pub fn is_named(&self, entry: EntryId) -> bool {
-        let kind = self.entries.get(entry as usize).map(|entry| &entry.kind);
-        !matches!(kind, None | Some(EntryKind::Unnamed | EntryKind::Doubtful))
+        !matches!(
+            self.entries[entry].kind,
+            EntryKind::Unnamed | EntryKind::Doubtful
+        )
     }
 
     /// Hands thread and spot of some kept samples to `visit`.
-    pub(crate) fn each_spot(&self, range: Range<usize>, mut visit: impl FnMut(u32, u32)) {
+    pub(crate) fn each_spot(&self, range: Range<usize>, mut visit: impl FnMut(u32, SpotId)) {
         let samples = &self.trace.samples;
         let threads = samples.threads.get(range.clone()).unwrap_or_default();
         let places = samples.places.get(range).unwrap_or_default();
         for (&thread, &place) in threads.iter().zip(places) {
-            if let Some(spot) = self.time_buckets.spot_of_place(place) {
-                visit(thread, spot);
-            }
+            visit(thread, self.time_buckets.spot_of_place[place]);
         }
     }
 }

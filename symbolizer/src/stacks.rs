@@ -7,10 +7,11 @@ mod frames;
 
 pub use frames::{StackFrame, frames_of};
 
+use crate::ids::PlaceId;
 use crate::profile::{Profile, SiteId};
 use crate::summary::Filter;
 use crate::time_buckets::Stop;
-use crate::trace::{ChainTree, Trace};
+use crate::trace::ChainTree;
 use rustc_hash::FxHashMap;
 use vmscope_records::TimeNs;
 
@@ -116,7 +117,7 @@ pub fn count_stacks(
 ) -> Option<(StackTree, Vec<StackCount>)> {
     // Group by address first: one hash lookup per sample, further work only per distinct stack.
     let mut raw: Vec<(Taken, u64)> = Vec::new();
-    let mut index: FxHashMap<(u32, u32, u32), u32> = FxHashMap::default();
+    let mut index: FxHashMap<(u32, u32, PlaceId), u32> = FxHashMap::default();
     each_taken(profile, filter, stop, |taken| {
         let key = (taken.thread, taken.chain, taken.place);
         let slot = *index.entry(key).or_insert_with(|| {
@@ -156,7 +157,7 @@ pub fn count_stacks(
 struct Taken {
     time: TimeNs,
     thread: u32,
-    place: u32,
+    place: PlaceId,
     chain: u32,
 }
 
@@ -196,8 +197,7 @@ fn each_taken(
 
 /// Turns chains of places into stacks of sites, each chain node once.
 struct Walker<'a> {
-    trace: &'a Trace,
-    site_of_place: &'a [SiteId],
+    profile: &'a Profile,
     /// Per chain node of the trace: its tree node, or `NONE`.
     known: Vec<u32>,
     tree: StackTree,
@@ -208,26 +208,16 @@ struct Walker<'a> {
 impl<'a> Walker<'a> {
     fn new(profile: &'a Profile) -> Self {
         Walker {
-            trace: &profile.trace,
-            site_of_place: &profile.site_of_place,
+            profile,
             known: vec![StackTree::NONE; profile.trace.chains.len()],
             tree: StackTree::default(),
             path: Vec::new(),
         }
     }
 
-    fn site(&self, place: u32) -> SiteId {
-        // Profile and trace match, so every place has a site.
-        self.site_of_place
-            .get(place as usize)
-            .copied()
-            .unwrap_or(SiteId::MAX)
-    }
-
-    fn node(&mut self, chain: u32, place: u32) -> u32 {
+    fn node(&mut self, chain: u32, place: PlaceId) -> u32 {
         let parent = self.callers(chain);
-        let site = self.site(place);
-        self.tree.child(parent, site)
+        self.tree.child(parent, self.profile.site_of_place[place])
     }
 
     /// The tree node of a chain's innermost caller.
@@ -235,7 +225,7 @@ impl<'a> Walker<'a> {
         self.path.clear();
         let mut next = chain;
         let mut node = StackTree::NONE;
-        while let Some(one) = self.trace.chains.node(next) {
+        while let Some(one) = self.profile.trace.chains.node(next) {
             match self.known.get(next as usize) {
                 Some(&known) if known != StackTree::NONE => {
                     node = known;
@@ -246,11 +236,10 @@ impl<'a> Walker<'a> {
             next = one.parent;
         }
         while let Some(chain) = self.path.pop() {
-            let Some(one) = self.trace.chains.node(chain) else {
+            let Some(one) = self.profile.trace.chains.node(chain) else {
                 continue;
             };
-            let site = self.site(one.place);
-            node = self.tree.child(node, site);
+            node = self.tree.child(node, self.profile.site_of_place[one.place]);
             if let Some(known) = self.known.get_mut(chain as usize) {
                 *known = node;
             }

@@ -10,6 +10,7 @@ pub use cpu::{Account, accounts, promised_by_column};
 pub use filter::{EntryMask, Filter, Only};
 pub use quality::{Inferred, Quality};
 
+use crate::ids::{Id, IndexVec};
 use crate::profile::{EntryId, Profile, Region, SiteId};
 use crate::time_buckets::{Counts, Selection, Spot, Stop};
 use cpu::CpuLine;
@@ -51,9 +52,9 @@ pub struct Summary {
     /// Samples in the order of [`Region::ALL`].
     pub regions: [u64; Region::ALL.len()],
     /// Samples by entry.
-    pub entries: Vec<u64>,
+    pub entries: IndexVec<EntryId, u64>,
     /// Samples by site.
-    pub sites: Vec<u64>,
+    pub sites: IndexVec<SiteId, u64>,
     /// Samples in interpreters without a known method by site: part of `sites`.
     pub without_method: FxHashMap<SiteId, u64>,
     /// The filter's threads with samples or CPU time.
@@ -76,9 +77,9 @@ pub struct Summary {
     pub lost: u64,
     /// Sampling error: 95 % half-width of each entry's share of all filtered samples, by batch
     /// means. Filled only on request ([`Summary::errors_by_entry`]) and if samples suffice.
-    pub errors: Vec<f64>,
+    pub errors: IndexVec<EntryId, f64>,
     /// By entry: samples whose method is inferred.
-    pub inferred: Vec<Inferred>,
+    pub inferred: IndexVec<EntryId, Inferred>,
 }
 
 impl Summary {
@@ -96,43 +97,51 @@ impl Summary {
     /// Computes [`Summary::errors`], which takes longer than counting. `None` if `stop` was
     /// requested first.
     #[must_use]
-    pub fn errors_by_entry(profile: &Profile, filter: &Filter, stop: &Stop) -> Option<Vec<f64>> {
+    pub fn errors_by_entry(
+        profile: &Profile,
+        filter: &Filter,
+        stop: &Stop,
+    ) -> Option<IndexVec<EntryId, f64>> {
         let selection = Selection::new(profile, filter);
         let total = selection.total(profile, stop)?;
-        let entry_of = |spot: &Spot| Some(spot.entry);
+        let entry_of = |spot: &Spot| Some(spot.entry.number());
         let size = (total, profile.entries.len());
-        errors::batch_errors(profile, &selection, entry_of, size, stop)
+        Some(errors::batch_errors(profile, &selection, entry_of, size, stop)?.into())
+    }
+
+    /// The samples of an entry: none of entries that are newer than this summary.
+    #[must_use]
+    pub fn samples_of(&self, entry: EntryId) -> u64 {
+        self.entries.get(entry).copied().unwrap_or(0)
     }
 
     /// Error of an entry's share of all filtered samples: its sampling error, by batch means, and the
     /// bound of its inference error. `None` if samples are too few.
     #[must_use]
     pub fn error(&self, entry: EntryId) -> Option<f64> {
-        let sampling = self.errors.get(entry as usize)?;
+        let sampling = self.errors.get(entry)?;
         Some(sampling + self.inference_error(entry))
     }
 
     /// Bound of the inference error of an entry's share of all filtered samples, 0 to 1.
     #[must_use]
     pub fn inference_error(&self, entry: EntryId) -> f64 {
-        let inferred = self.inferred.get(entry as usize).copied();
+        let inferred = self.inferred.get(entry).copied();
         inferred.unwrap_or_default().error(self.total)
     }
 
     /// Whether the method of most of an entry's samples is inferred.
     #[must_use]
     pub fn is_inferred(&self, entry: EntryId) -> bool {
-        let inferred = self.inferred.get(entry as usize).copied();
-        let samples = self.entries.get(entry as usize).copied();
-        inferred.is_some_and(|inferred| inferred.is_most_of(samples.unwrap_or(0)))
+        let inferred = self.inferred.get(entry);
+        inferred.is_some_and(|inferred| inferred.is_most_of(self.entries[entry]))
     }
 
     /// Greatest inference error of the entries with mostly inferred samples, 0 to 1; `None` without
     /// such entries.
     #[must_use]
     pub fn worst_inference(&self) -> Option<f64> {
-        let entries = (0..).take(self.inferred.len());
-        let inferred = entries.filter(|entry| self.is_inferred(*entry));
+        let inferred = self.inferred.ids().filter(|entry| self.is_inferred(*entry));
         inferred
             .map(|entry| self.inference_error(entry))
             .reduce(f64::max)
@@ -157,7 +166,7 @@ impl Summary {
         let counts = Counts::of_selection(profile, &selection, stop)?;
         let late_by_thread = late::by_thread(profile, &selection);
         let total = counts.total;
-        let mut entries = vec![0; profile.entries.len()];
+        let mut entries = profile.entries.with_each(0);
         let (mut quality, mut of_code) = (Quality::default(), Quality::default());
         let mut regions = [0; Region::ALL.len()];
         let by_entry = counts.entries.iter().zip(&profile.entries);
@@ -170,8 +179,8 @@ impl Summary {
             let is_code = quality::is_vm_code(entry);
             let [known @ .., without_method] = by_worth;
             for (&count, exactness) in known.iter().zip(WORTHS) {
-                quality.take(Some(entry), exactness, count);
-                of_code.take(Some(entry), exactness, if is_code { count } else { 0 });
+                quality.take(entry, exactness, count);
+                of_code.take(entry, exactness, if is_code { count } else { 0 });
             }
             quality.take_without_method(*without_method);
             of_code.take_without_method(if is_code { *without_method } else { 0 });
@@ -195,7 +204,7 @@ impl Summary {
             threads_without_cpu: 0,
             after_last_cpu: 0,
             lost: lost(profile, filter, window),
-            errors: Vec::new(),
+            errors: IndexVec::default(),
             inferred: counts.inferred,
         };
         summary.count_threads(profile, filter, &counts.threads, &late_by_thread);

@@ -36,6 +36,7 @@ pub(crate) use selection::{Few, Selection};
 pub(crate) use single::{by_place, each_place};
 pub(crate) use walk::Piece;
 
+use crate::ids::{IndexVec, PlaceId, SpotId};
 use crate::profile::{Entry, EntryId, Region, Site, SiteId};
 use crate::trace::{Place, Samples, Trace};
 use std::ops::Range;
@@ -74,7 +75,7 @@ pub(crate) struct Spot {
 /// Samples of one thread at one spot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Cell {
-    pub spot: u32,
+    pub spot: SpotId,
     pub count: u32,
 }
 
@@ -111,11 +112,11 @@ pub(crate) struct OfThread<'a> {
 #[derive(Clone, Copy, Debug)]
 pub struct Sites<'a> {
     /// [`Profile::entries`](crate::Profile::entries).
-    pub entries: &'a [Entry],
+    pub entries: &'a IndexVec<EntryId, Entry>,
     /// [`Profile::sites`](crate::Profile::sites).
-    pub sites: &'a [Site],
+    pub sites: &'a IndexVec<SiteId, Site>,
     /// [`Profile::site_of_place`](crate::Profile::site_of_place).
-    pub of_place: &'a [SiteId],
+    pub of_place: &'a IndexVec<PlaceId, SiteId>,
 }
 
 /// A sum of consecutive samples. Sample numbers start at the first sample ever appended, also
@@ -172,10 +173,10 @@ pub struct TimeBuckets {
     /// Each level in time order without gaps. Boundaries of a level are boundaries of lower
     /// levels, too.
     levels: Vec<Vec<TimeBucket>>,
-    spots: Vec<Spot>,
+    spots: IndexVec<SpotId, Spot>,
     /// The spots of each site, by [`Shown`].
-    spots_of_site: Vec<[u32; 3]>,
-    spot_of_place: Vec<u32>,
+    spots_of_site: IndexVec<SiteId, [Option<SpotId>; 3]>,
+    pub(crate) spot_of_place: IndexVec<PlaceId, SpotId>,
     /// The number of dropped samples.
     dropped: u64,
     /// The time of each thread's last sample within time buckets.
@@ -302,24 +303,18 @@ impl TimeBuckets {
     }
 
     /// The region of each spot.
-    fn regions(&self) -> Vec<Region> {
+    fn regions(&self) -> IndexVec<SpotId, Region> {
         self.by_spot(|_, spot| spot.region)
     }
 
     /// The values of `of` by spot.
-    pub(crate) fn by_spot<T>(&self, of: impl Fn(u32, &Spot) -> T) -> Vec<T> {
-        let spots = self.spots.iter().zip(0..);
-        spots.map(|(spot, id)| of(id, spot)).collect()
-    }
-
-    pub(crate) fn spot_of_place(&self, place: u32) -> Option<u32> {
-        self.spot_of_place.get(place as usize).copied()
+    pub(crate) fn by_spot<T>(&self, of: impl Fn(SpotId, &Spot) -> T) -> IndexVec<SpotId, T> {
+        self.spots.map(of)
     }
 
     /// The entry of a place's samples.
-    pub(crate) fn entry_of_place(&self, place: u32) -> Option<EntryId> {
-        let spot = self.spots.get(self.spot_of_place(place)? as usize)?;
-        Some(spot.entry)
+    pub(crate) fn entry_of_place(&self, place: PlaceId) -> EntryId {
+        self.spots[self.spot_of_place[place]].entry
     }
 }
 

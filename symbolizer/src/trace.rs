@@ -26,6 +26,7 @@ pub use code_events::{CodeEvent, CodeEvents, CodeStep};
 pub use extents::{Extent, Extents};
 pub use memory::{Unread, memory_for};
 
+use crate::ids::{IndexVec, PlaceId};
 use crate::zone::{Code, CodeIndex};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -171,7 +172,7 @@ pub struct Samples {
     /// Index in [`Trace::threads`].
     pub threads: Vec<u32>,
     /// Index in [`Trace::places`].
-    pub places: Vec<u32>,
+    pub places: Vec<PlaceId>,
     /// Callers as nodes of [`Trace::chains`]; empty without any callers.
     pub chains: Vec<u32>,
     /// The number of chains cut off at the greatest depth.
@@ -296,7 +297,7 @@ pub struct Trace {
     /// The number of samples out of time order.
     pub disordered_samples: u64,
     /// Distinct places.
-    pub places: Vec<Place>,
+    pub places: IndexVec<PlaceId, Place>,
     /// The samples.
     pub samples: Samples,
     /// The samples' callers.

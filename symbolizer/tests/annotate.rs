@@ -54,7 +54,7 @@ fn adds_up(profile: &Profile, filter: &Filter) {
     let summary = Summary::with_errors(profile, filter);
     let all = candidates(profile, filter);
     first_are_the_hottest(profile, filter, &all);
-    let named = (0u32..).zip(&summary.entries);
+    let named = summary.entries.enumerated();
     let named = named.filter(|(id, _)| profile.is_named(*id));
     let own: u64 = all.iter().map(|candidate| candidate.own).sum();
     assert_eq!(own, named.map(|(_, samples)| samples).sum::<u64>());

@@ -83,7 +83,7 @@ fn stacks_of(profile: &Profile, filter: &Filter, by_thread: bool) -> Vec<Vec<Fun
             thread: Some(thread),
         };
         let mut all: Vec<Function> = by_thread.then_some(of_thread).into_iter().collect();
-        let mut sites: Vec<u32> = tree.path(node).map(|node| node.site).collect();
+        let mut sites: Vec<_> = tree.path(node).map(|node| node.site).collect();
         sites.reverse();
         let frames = sites
             .iter()

@@ -128,7 +128,7 @@ fn a_very_long_inlined_chain_loses_its_middle() {
         recording.sample(u64::from(piece) + 5, THREAD, 0x9000 + u64::from(piece));
     }
     let profile = recording.profile();
-    let [site] = &profile.sites[..] else {
+    let [site] = &*profile.sites else {
         panic!("{} sites", profile.sites.len());
     };
     assert!(site.is_cut());

@@ -287,8 +287,7 @@ fn round(draw: &mut Draw, round: u64) -> Vec<Record> {
 /// Counts from the profile's own time buckets, and from fresh ones.
 fn counts(profile: &mut Profile, filter: &Filter) -> [(Counts, Summary); 2] {
     let count = |profile: &Profile| {
-        let mut counts = Counts::of(profile, filter, &Stop::new()).unwrap();
-        counts.sites.resize(profile.sites.len(), 0);
+        let counts = Counts::of(profile, filter, &Stop::new()).unwrap();
         (counts, Summary::with_errors(profile, filter))
     };
     let own = count(profile);

@@ -16,7 +16,7 @@ use vmscope_symbolizer::attribution::{Owner, owner_errors, owners};
 use vmscope_symbolizer::matrix::{Axis, Matrix, Row};
 use vmscope_symbolizer::methods::Methods;
 use vmscope_symbolizer::time_buckets::by_thread;
-use vmscope_symbolizer::{Filter, Profile, Region, Stop, Summary, profile_of};
+use vmscope_symbolizer::{EntryId, Filter, IndexVec, Profile, Region, Stop, Summary, profile_of};
 
 fn java() -> Profile {
     profile_of(read(&screens::java()).unwrap(), Vec::new(), true)
@@ -37,9 +37,8 @@ fn filters() -> [Filter; 3] {
     ]
 }
 
-fn regions(profile: &Profile) -> Vec<u32> {
-    let regions = profile.entries.iter().map(|entry| entry.region as u32);
-    regions.collect()
+fn regions(profile: &Profile) -> IndexVec<EntryId, u32> {
+    profile.entries.map(|_, entry| entry.region as u32)
 }
 
 /// A matrix with regions as columns.
@@ -62,12 +61,12 @@ fn cells(matrix: &Matrix) -> BTreeMap<(String, u32), u64> {
 /// The row of an owner, by linear search.
 fn row_of(profile: &Profile, methods: &Methods, owner: Owner) -> Row {
     match owner {
-        Owner::Method(entry) => Row::Method(methods.of_entry[entry as usize]),
+        Owner::Method(entry) => Row::Method(methods.of_entry[entry]),
         Owner::Compiled(index) => {
             let name = &profile.trace.compilations[index as usize].name;
-            let method = methods.names.iter().position(|other| **other == **name);
-            match method {
-                Some(method) => Row::Method(u32::try_from(method).unwrap()),
+            let mut names = methods.names.enumerated();
+            match names.find(|(_, other)| ***other == **name) {
+                Some((method, _)) => Row::Method(method),
                 None => Row::Compiled(name.as_str().into()),
             }
         }
@@ -85,18 +84,14 @@ fn cells_are_the_sums_of_owners_and_of_threads() {
         let mut expected: BTreeMap<(String, u32), u64> = BTreeMap::new();
         for one in owners(&profile, &filter, &Stop::new()).unwrap() {
             let row = format!("{:?}", row_of(&profile, &methods, one.owner));
-            *expected
-                .entry((row, regions[one.entry as usize]))
-                .or_default() += one.samples;
+            *expected.entry((row, regions[one.entry])).or_default() += one.samples;
         }
         let by_method = matrix(&profile, &methods, &filter, Axis::Methods);
         assert_eq!(cells(&by_method), expected, "{filter:?}");
         let mut expected: BTreeMap<(String, u32), u64> = BTreeMap::new();
         for one in by_thread(&profile, &filter, &Stop::new()).unwrap() {
             let row = format!("{:?}", Row::Thread(one.thread));
-            *expected
-                .entry((row, regions[one.entry as usize]))
-                .or_default() += one.samples;
+            *expected.entry((row, regions[one.entry])).or_default() += one.samples;
         }
         let by_thread = matrix(&profile, &methods, &filter, Axis::Threads);
         assert_eq!(cells(&by_thread), expected, "{filter:?}");
@@ -151,15 +146,13 @@ fn errors_are_those_of_rows_columns_and_cells() {
             matrix.rows.iter().position(|row| *row == wanted).unwrap()
         };
         // A separate estimate for rows, columns and cells.
-        type Group<'a> = &'a dyn Fn(u32, u32, Owner) -> usize;
+        type Group<'a> = &'a dyn Fn(u32, EntryId, Owner) -> usize;
         let groups: [(&[f64], Group<'_>); 3] = [
             (&errors.rows, &|thread, _, owner| row(thread, owner)),
-            (&errors.columns, &|_, entry, _| {
-                regions[entry as usize] as usize
-            }),
+            (&errors.columns, &|_, entry, _| regions[entry] as usize),
             (&errors.cells, &|thread, entry, owner| {
                 let row = u32::try_from(row(thread, owner)).unwrap();
-                matrix.cells.at(row, regions[entry as usize]).unwrap()
+                matrix.cells.at(row, regions[entry]).unwrap()
             }),
         ];
         for (errors, group) in groups {

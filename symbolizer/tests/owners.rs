@@ -19,7 +19,7 @@ use vmscope_symbolizer::attribution::{Owned, Owner, owner_errors, owners};
 use vmscope_symbolizer::compilers::Compilers;
 use vmscope_symbolizer::methods::{Methods, code_sizes, is_method};
 use vmscope_symbolizer::time_buckets::{Counts, by_thread};
-use vmscope_symbolizer::{Filter, Only, Profile, Region, Stop, Summary, profile_of};
+use vmscope_symbolizer::{EntryId, Filter, Id, Only, Profile, Region, Stop, Summary, profile_of};
 
 fn java() -> Profile {
     profile_of(read(&screens::java()).unwrap(), Vec::new(), true)
@@ -58,9 +58,9 @@ fn every_sample_has_an_owner_or_none() {
     for filter in filters() {
         let summary = Summary::with_errors(&profile, &filter);
         let all = owners(&profile, &filter, &Stop::new()).unwrap();
-        let mut entries = vec![0; profile.entries.len()];
+        let mut entries = profile.entries.with_each(0);
         for one in &all {
-            entries[one.entry as usize] += one.samples;
+            entries[one.entry] += one.samples;
             if is_method(&profile, one.entry) {
                 assert_eq!(one.owner, Owner::Method(one.entry));
             }
@@ -85,10 +85,10 @@ fn errors_are_of_the_same_samples() {
     for filter in filters() {
         let summary = Summary::with_errors(&profile, &filter);
         let size = (summary.total, profile.entries.len());
-        let mut counted: BTreeMap<(u32, Owner), u64> = BTreeMap::new();
+        let mut counted: BTreeMap<(EntryId, Owner), u64> = BTreeMap::new();
         let errors = owner_errors(&profile, &filter, size, &stop, |_, entry, owner, put| {
             *counted.entry((entry, owner)).or_default() += 1;
-            put(entry);
+            put(entry.number());
         });
         // Errors by entry agree with the summary.
         let errors = errors.unwrap();
@@ -124,8 +124,7 @@ fn callers_own_what_they_called() {
     let all = owners(&profile, &Filter::default(), &Stop::new()).unwrap();
     let of_method_in = |region: Region| {
         let there = all.iter().filter(|one| {
-            profile.entries[one.entry as usize].region == region
-                && matches!(one.owner, Owner::Method(_))
+            profile.entries[one.entry].region == region && matches!(one.owner, Owner::Method(_))
         });
         there.map(|one| one.samples).sum::<u64>()
     };
@@ -152,14 +151,14 @@ fn threads_and_entries_are_counted_at_once() {
     let profile = java();
     for filter in filters() {
         let counts = Counts::of(&profile, &filter, &Stop::new()).unwrap();
-        let mut expected = vec![0; profile.entries.len()];
+        let mut expected = profile.entries.with_each(0);
         for (site, samples) in profile.sites.iter().zip(&counts.sites) {
-            expected[site.entry as usize] += samples;
+            expected[site.entry] += samples;
         }
-        let (mut entries, mut threads) = (vec![0; expected.len()], vec![0; counts.threads.len()]);
+        let (mut entries, mut threads) = (expected.with_each(0), vec![0; counts.threads.len()]);
         for one in by_thread(&profile, &filter, &Stop::new()).unwrap() {
             assert!(one.samples > 0);
-            entries[one.entry as usize] += one.samples;
+            entries[one.entry] += one.samples;
             threads[one.thread as usize] += one.samples;
         }
         assert_eq!((entries, threads), (expected, counts.threads), "{filter:?}");
@@ -180,11 +179,9 @@ fn a_method_is_all_that_ran_of_it() {
     let profile = java();
     let methods = Methods::of(&profile);
     assert_eq!(methods.of_entry.len(), profile.entries.len());
-    let token = methods
-        .names
-        .iter()
-        .position(|name| **name == *"com.acme.config.Parser.token");
-    let token = u32::try_from(token.unwrap()).unwrap();
+    let is_token = |name: &str| name == "com.acme.config.Parser.token";
+    let mut names = methods.names.enumerated();
+    let (token, _) = names.find(|(_, name)| is_token(name)).unwrap();
     let of_token = methods.of_entry.iter().zip(&profile.entries);
     let of_token = of_token.filter(|(method, _)| **method == token);
     let mut tiers: Vec<&str> = of_token.map(|(_, entry)| entry.tier.as_str()).collect();
@@ -234,7 +231,7 @@ fn native_functions_have_the_samples_of_their_symbols() {
     let all = candidates(&profile, &Filter::default());
     let hottest = shares(true, false).into_iter().max_by_key(|(_, n)| *n);
     assert_eq!(Some((all[0].name.clone(), all[0].charged)), hottest);
-    for (entry, id) in profile.entries.iter().zip(0..) {
+    for (id, entry) in profile.entries.enumerated() {
         if let Some(Subject::Named { name, .. }) = subject_of_entry(&profile, id) {
             assert_eq!(*name, *entry.name);
         }

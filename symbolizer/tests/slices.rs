@@ -12,7 +12,9 @@ mod recordings;
 use recordings::{Draw, PROCESS, PROGRAM, PROGRAM_AT, Recording};
 use vmscope_records::{ThreadKey, ThreadRole, TimeNs};
 use vmscope_symbolizer::time_buckets::{BUCKET, By, Columns, ColumnsOf, Counts, Sites};
-use vmscope_symbolizer::{Filter, Only, Profile, Region, Stop, Summary};
+use vmscope_symbolizer::{
+    EntryId, Filter, Id, Only, PlaceId, Profile, Region, SiteId, Stop, Summary,
+};
 
 const END: u64 = 1_000_000;
 
@@ -60,7 +62,11 @@ fn filters(profile: &Profile) -> Vec<Filter> {
             _ => Vec::new(),
         };
         let entries = match draw.below(4) {
-            0 => (0..profile.entries.len() as u32 / 2).collect(),
+            0 => profile
+                .entries
+                .ids()
+                .take(profile.entries.len() / 2)
+                .collect(),
             _ => Vec::new(),
         };
         let regions = match draw.below(3) {
@@ -90,7 +96,7 @@ fn filters(profile: &Profile) -> Vec<Filter> {
 fn taken<'a>(
     profile: &'a Profile,
     filter: &'a Filter,
-) -> impl Iterator<Item = (TimeNs, u32, u32)> + 'a {
+) -> impl Iterator<Item = (TimeNs, u32, SiteId)> + 'a {
     let mask = filter.entry_mask(profile);
     let samples = &profile.trace.samples;
     let rows = samples
@@ -99,8 +105,8 @@ fn taken<'a>(
         .zip(&samples.threads)
         .zip(&samples.places);
     rows.filter_map(move |((&time, &thread), &place)| {
-        let site = profile.site_of_place[place as usize];
-        let entry = profile.sites[site as usize].entry;
+        let site = profile.site_of_place[place];
+        let entry = profile.sites[site].entry;
         let takes = mask.as_ref().is_none_or(|mask| mask.takes(entry));
         (takes && filter.takes(thread, time)).then_some((time, thread, site))
     })
@@ -112,10 +118,10 @@ fn counts_are_those_of_all_samples() {
     assert!(profile.time_buckets.size().0 > 36, "two levels");
     for filter in filters(&profile) {
         let counts = Counts::of(&profile, &filter, &Stop::new()).unwrap();
-        let mut sites = vec![0; profile.sites.len()];
+        let mut sites = profile.sites.with_each(0);
         let mut threads = vec![0; profile.trace.threads.len()];
         for (_, thread, site) in taken(&profile, &filter) {
-            sites[site as usize] += 1;
+            sites[site] += 1;
             threads[thread as usize] += 1;
         }
         assert_eq!(counts.sites, sites, "{filter:?}");
@@ -137,12 +143,12 @@ fn assert_errors_are_of_batches(profile: &Profile, filter: &Filter, summary: &Su
     if size < 10 {
         return;
     }
-    let mut batches = vec![vec![0.0; profile.entries.len()]; 32];
+    let mut batches = vec![profile.entries.with_each(0.0); 32];
     for (index, (_, _, site)) in taken(profile, filter).enumerate().take(32 * size) {
-        batches[index / size][profile.sites[site as usize].entry as usize] += 1.0 / size as f64;
+        batches[index / size][profile.sites[site].entry] += 1.0 / size as f64;
     }
-    for (entry, error) in summary.errors.iter().enumerate() {
-        let shares = batches.iter().map(|batch: &Vec<f64>| batch[entry]);
+    for (entry, error) in summary.errors.enumerated() {
+        let shares = batches.iter().map(|batch| batch[entry]);
         let mean = shares.clone().sum::<f64>() / 32.0;
         let variance = shares.map(|share| (share - mean).powi(2)).sum::<f64>() / 31.0;
         let expected = 2.04 * (variance / 32.0).sqrt();
@@ -182,8 +188,8 @@ fn columns_are_those_of_all_samples() {
             let mut expected = vec![0; 37 * count];
             for (time, thread, site) in taken(&profile, filter) {
                 let column = (0..37).find(|&c| (what.edge(c)..what.edge(c + 1)).contains(&time));
-                let entry = profile.sites[site as usize].entry;
-                let region = profile.entries[entry as usize].region as usize;
+                let entry = profile.sites[site].entry;
+                let region = profile.entries[entry].region as usize;
                 let group = match by {
                     By::Threads => thread as usize,
                     By::Regions => region,
@@ -284,7 +290,7 @@ fn totals_stay_and_filters_by_time_reach_the_window() {
     for index in 0..BUCKET as u64 * 20 {
         trace.samples.times.push(TimeNs(END + index));
         trace.samples.threads.push(1);
-        trace.samples.places.push(0);
+        trace.samples.places.push(PlaceId::of(0));
         if index % 1000 == 0 {
             time_buckets.append(trace, sites);
         }
@@ -307,18 +313,21 @@ fn what_is_stopped_gives_nothing() {
 #[test]
 fn lists_of_a_filter_are_or_and_kinds_are_and() {
     let profile = profile();
-    let only = |names: &[&str], entries: &[u32]| Filter {
+    let only = |names: &[&str], entries: &[usize]| Filter {
         only: Only {
             names: names.iter().map(|&name| name.into()).collect(),
-            entries: entries.to_vec(),
+            entries: entries.iter().map(|&entry| EntryId::of(entry)).collect(),
             ..Only::default()
         },
         ..Filter::default()
     };
     let fitting = |filter: &Filter| {
         let mask = filter.entry_mask(&profile).unwrap();
-        let taken = (0..profile.entries.len() as u32).filter(|&entry| mask.takes(entry));
-        taken.count()
+        profile
+            .entries
+            .ids()
+            .filter(|&entry| mask.takes(entry))
+            .count()
     };
     assert_eq!(fitting(&only(&["FUNCTION1"], &[])), 7);
     assert_eq!(fitting(&only(&["function1", "n2"], &[])), 8);

@@ -9,7 +9,7 @@ use vmscope_records::{
     Avma, CallChain, CpuMode, Record, Sample, SampleDetail, ThreadKey, ThreadRole, TimeNs,
 };
 use vmscope_symbolizer::stacks::{StackTree, count_stacks, each_stack};
-use vmscope_symbolizer::{Filter, Profile, Stop};
+use vmscope_symbolizer::{Filter, Profile, SiteId, Stop};
 
 const ZONE: u64 = 0x1000_0000;
 const OTHER: ThreadKey = ThreadKey(2);
@@ -53,9 +53,9 @@ fn profile() -> Profile {
 
 /// Names of a stack, innermost first.
 fn names(profile: &Profile, tree: &StackTree, node: u32) -> Vec<String> {
-    let name = |site: u32| {
-        let entry = profile.sites[site as usize].entry;
-        profile.entries[entry as usize].name.clone()
+    let name = |site: SiteId| {
+        let entry = profile.sites[site].entry;
+        profile.entries[entry].name.clone()
     };
     tree.path(node).map(|node| name(node.site)).collect()
 }

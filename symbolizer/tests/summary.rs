@@ -285,8 +285,9 @@ fn filters_agree_with_counting_by_hand() {
             .collect();
         assert_eq!(summary.total, taken.len() as u64, "{filter:?}");
         let of = |name: &str| {
-            let entry = profile.entries.iter().position(|entry| entry.name == name);
-            entry.map_or(0, |entry| summary.entries[entry])
+            let mut entries = profile.entries.iter().zip(&summary.entries);
+            let found = entries.find(|(entry, _)| entry.name == name);
+            found.map_or(0, |(_, samples)| *samples)
         };
         let odd = taken
             .iter()
@@ -307,7 +308,8 @@ fn share_and_error(samples: usize, mut in_a: impl FnMut(usize) -> bool) -> (f64,
     }
     let profile = recording.profile();
     let summary = Summary::with_errors(&profile, &Filter::default());
-    let a = profile.entries.iter().position(|e| e.name == "a").unwrap();
+    let mut entries = profile.entries.enumerated();
+    let (a, _) = entries.find(|(_, entry)| entry.name == "a").unwrap();
     (summary.share(summary.entries[a]), summary.errors[a])
 }
 
@@ -375,8 +377,8 @@ fn errors_of_shares_contain_the_inference_of_the_method() {
     let profile = inferred().profile();
     let summary = Summary::with_errors(&profile, &Filter::default());
     let entry = |name: &str| {
-        let found = profile.entries.iter().position(|entry| entry.name == name);
-        u32::try_from(found.unwrap()).unwrap()
+        let mut ids = profile.entries.ids();
+        ids.find(|&id| profile.entries[id].name == name).unwrap()
     };
     let (inner, outer) = (entry("C.inner"), entry("C.outer"));
     assert!(summary.is_inferred(inner) && !summary.is_inferred(outer));
@@ -385,7 +387,7 @@ fn errors_of_shares_contain_the_inference_of_the_method() {
     close(summary.inference_error(outer), 0.125);
     close(summary.worst_inference().unwrap(), 0.2);
     for entry in [inner, outer] {
-        let sampling = summary.errors[entry as usize];
+        let sampling = summary.errors[entry];
         close(
             summary.error(entry).unwrap(),
             sampling + summary.inference_error(entry),

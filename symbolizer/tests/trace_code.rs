@@ -14,7 +14,7 @@ use vmscope_records::{
     LineEntry, Method, MethodKey, PcMap, PicCase, Position, Record, TimeNs,
 };
 use vmscope_symbolizer::profile::{Case, EntryKind, Site};
-use vmscope_symbolizer::{Filter, Profile, Region, Summary};
+use vmscope_symbolizer::{EntryId, Filter, Id, Profile, Region, Summary};
 
 fn boundary(entries: &[(u32, u32)], exactness: Exactness) -> PcMap {
     PcMap::Boundary {
@@ -46,7 +46,7 @@ fn cover(start: u32, end: u32, chain: u32) -> Cover {
 
 fn site_of(profile: &Profile, sample: usize) -> &Site {
     let place = profile.trace.samples.places[sample];
-    &profile.sites[profile.site_of_place[place as usize] as usize]
+    &profile.sites[profile.site_of_place[place]]
 }
 
 fn range(profile: &Profile, sample: usize) -> (Option<u32>, Option<u32>) {
@@ -147,7 +147,11 @@ fn equal_chains_are_one_range_wherever_their_code_lies() {
         ]
     );
     assert_eq!(profile.entries.len(), 2, "{:?}", profile.entries);
-    assert_eq!(profile.entries[1].module, "Inner", "of its own class");
+    assert_eq!(
+        profile.entries[EntryId::of(1)].module,
+        "Inner",
+        "of its own class"
+    );
     assert_eq!(
         site_of(&profile, 1),
         site_of(&profile, 4),
@@ -254,7 +258,7 @@ fn a_pic_shows_the_cases_that_it_had_last() {
         .sample(2, THREAD, 0x9020);
     let profile = recording.profile();
     assert_eq!(profile.entries.len(), 1);
-    let entry = &profile.entries[0];
+    let entry = &profile.entries[EntryId::of(0)];
     assert_eq!(entry.kind, EntryKind::Code(ConstituentKind::ClosedPic));
     assert_eq!(
         entry.cases[1],
@@ -282,7 +286,7 @@ fn tiers_of_a_method_are_entries_of_their_own() {
         recording.sample(1, THREAD, 0x9010 + key * 0x100);
     }
     let summary = Summary::with_errors(&recording.profile(), &Filter::default());
-    assert_eq!(summary.entries, [1, 2]);
+    assert_eq!(*summary.entries, [1, 2]);
 }
 
 #[test]

@@ -145,7 +145,7 @@ fn sample(time: u64, thread: ThreadKey, pc: u64, [r13, bx, word]: [u64; 3]) -> R
 
 fn site_of(profile: &Profile, sample: usize) -> &Site {
     let place = profile.trace.samples.places[sample];
-    &profile.sites[profile.site_of_place[place as usize] as usize]
+    &profile.sites[profile.site_of_place[place]]
 }
 
 fn profile_of(recording: &mut Recording, samples: &[[u64; 3]]) -> Profile {
@@ -184,7 +184,7 @@ fn the_first_source_that_shows_something_counts() {
     // The handler of another bytecode: the pointer is ahead already.
     assert_eq!(site_of(&profile, 1).exactness, Exactness::Approximate);
     assert_eq!((&*site.frame.file, site.bounded), ("A.toy", false));
-    let entry = &profile.entries[site.entry as usize];
+    let entry = &profile.entries[site.entry];
     assert_eq!(
         (entry.region, &*entry.tier),
         (Region::Interpreter, "interpreter")
@@ -222,10 +222,7 @@ fn samples_elsewhere_are_what_their_pc_says() {
         names(&profile),
         ["A::a", "(not mapped)", "(not mapped)", "iadd (fast_iadd)"]
     );
-    assert_eq!(
-        profile.entries[site_of(&profile, 0).entry as usize].tier,
-        "C1"
-    );
+    assert_eq!(profile.entries[site_of(&profile, 0).entry].tier, "C1");
     let quality = Summary::with_errors(&profile, &Filter::default()).quality;
     assert_eq!((quality.interpreted, quality.without_method), (0, 1));
     // The two unmapped samples have no name, either.
@@ -357,7 +354,7 @@ fn code_without_a_frame_knows_its_caller() {
     let callers: Vec<Vec<String>> = callers.collect();
     assert_eq!(callers, [vec!["A::a"], vec![], vec!["A::a"]]);
     // A stack has both; neither is inlined.
-    let site = profile.site_of_place[profile.trace.samples.places[0] as usize];
+    let site = profile.site_of_place[profile.trace.samples.places[0]];
     let frames = vmscope_symbolizer::stacks::frames_of(&profile, site, true);
     let frames = frames.map(|frame| {
         let tier = frame.entry.tier.clone();

@@ -227,8 +227,8 @@ fn recording_end() -> RecordingEnd {
 
 fn who(profile: &Profile, sample: usize) -> Result<Option<u64>, ()> {
     let place = profile.trace.samples.places[sample];
-    let site = &profile.sites[profile.site_of_place[place as usize] as usize];
-    let entry = &profile.entries[site.entry as usize];
+    let site = &profile.sites[profile.site_of_place[place]];
+    let entry = &profile.entries[site.entry];
     match entry.kind {
         EntryKind::Doubtful => Err(()),
         EntryKind::Code(_) => Ok(entry.name.strip_prefix('m').and_then(|k| k.parse().ok())),

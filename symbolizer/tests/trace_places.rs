@@ -17,7 +17,7 @@ use vmscope_records::{
 };
 use vmscope_symbolizer::symbols::Hits;
 use vmscope_symbolizer::trace::Place;
-use vmscope_symbolizer::{Filter, Profile, Region, Summary, Trace, TraceError};
+use vmscope_symbolizer::{Filter, Id, Profile, Region, SiteId, Summary, Trace, TraceError};
 
 fn regions(profile: &Profile) -> Vec<(Region, u64)> {
     let summary = Summary::with_errors(profile, &Filter::default());
@@ -500,7 +500,11 @@ fn symbols_told_twice_name_a_function_once() {
         .sample(1, THREAD, PROGRAM_AT + 4);
     let profile = recording.profile();
     assert_eq!(names(&profile), ["f"]);
-    assert_eq!(profile.sites[0].frame.line, Some(7), "the better one wins");
+    assert_eq!(
+        profile.sites[SiteId::of(0)].frame.line,
+        Some(7),
+        "the better one wins"
+    );
 }
 
 #[test]
@@ -562,7 +566,7 @@ fn samples_out_of_order_are_counted() {
     let trace = recording.read().unwrap();
     assert_eq!(trace.disordered_samples, 2);
     assert_eq!(
-        trace.places,
+        *trace.places,
         [Place::Native(PROGRAM, FileOffset(0), ThreadRole::Other)]
     );
 }

@@ -54,8 +54,8 @@ fn library(recording: &mut Recording) -> &mut Recording {
 
 fn entry(profile: &Profile, sample: usize) -> &Entry {
     let place = profile.trace.samples.places[sample];
-    let site = &profile.sites[profile.site_of_place[place as usize] as usize];
-    &profile.entries[site.entry as usize]
+    let site = &profile.sites[profile.site_of_place[place]];
+    &profile.entries[site.entry]
 }
 
 fn shown(profile: &Profile, sample: usize) -> (&str, Region, &str) {
@@ -163,8 +163,8 @@ fn a_helper_function_belongs_to_what_its_thread_does() {
     }
     // One entry for each function and region, whatever the number of roles.
     assert_eq!(entry(&profile, 0), entry(&profile, 6));
-    let sampled: std::collections::BTreeSet<u32> = (0..9)
-        .map(|sample| profile.site_of_place[profile.trace.samples.places[sample] as usize])
+    let sampled: std::collections::BTreeSet<_> = (0..9)
+        .map(|sample| profile.site_of_place[profile.trace.samples.places[sample]])
         .collect();
     assert_eq!(sampled.len(), 4);
 }

@@ -12,7 +12,7 @@ use common::targets::Target;
 use common::vmscope::{Folder, profile, vmscope};
 use common::whole::{attach, build, json, list, record, said};
 use serde_json::Value;
-use vmscope_symbolizer::Profile;
+use vmscope_symbolizer::{PlaceId, Profile};
 
 /// The samples of each function, by name.
 fn functions(document: &Value) -> BTreeMap<String, u64> {
@@ -119,8 +119,7 @@ fn children_and_execs_are_followed_from_a_command() {
     }
     let (profile, summary) = profile(&folder.file("out.vmscope"));
     let unnamed = profile.trace.places.iter().zip(&profile.site_of_place);
-    let unnamed =
-        unnamed.filter(|(_, site)| !profile.is_named(profile.sites[**site as usize].entry));
+    let unnamed = unnamed.filter(|(_, site)| !profile.is_named(profile.sites[**site].entry));
     let unnamed: Vec<_> = unnamed.map(|(place, _)| place).collect();
     assert!(
         unnamed.is_empty(),
@@ -174,10 +173,10 @@ fn callers(profile: &Profile, sample: usize) -> Vec<&str> {
     places.map(|place| name_of(profile, place)).collect()
 }
 
-fn name_of(profile: &Profile, place: u32) -> &str {
-    let site = profile.site_of_place[place as usize];
-    let entry = profile.sites[site as usize].entry;
-    &profile.entries[entry as usize].name
+fn name_of(profile: &Profile, place: PlaceId) -> &str {
+    let site = profile.site_of_place[place];
+    let entry = profile.sites[site].entry;
+    &profile.entries[entry].name
 }
 
 #[test]

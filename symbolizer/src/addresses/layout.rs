@@ -1,7 +1,8 @@
 //! All places of a profile by address, independent of filters.
 
 use super::{NONE, Owner, Point};
-use crate::profile::Profile;
+use crate::ids::{IndexVec, PlaceId};
+use crate::profile::{EntryId, Profile};
 use crate::summary::Filter;
 use crate::time_buckets::{Selection, Stop, each_place};
 use crate::trace::Place;
@@ -18,8 +19,8 @@ pub(super) type Zone = Option<(u64, u64)>;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Slot {
     address: u64,
-    pub place: u32,
-    entry: u32,
+    pub place: PlaceId,
+    entry: EntryId,
     code: u32,
 }
 
@@ -43,7 +44,7 @@ pub struct Layout {
     slots: Vec<Slot>,
     owners: Vec<(Owner, Range<usize>, Zone)>,
     /// Places in moved code, each with a range of `several`.
-    moving: FxHashMap<u32, Range<usize>>,
+    moving: FxHashMap<PlaceId, Range<usize>>,
     several: Vec<Residency>,
 }
 
@@ -86,8 +87,8 @@ impl Layout {
         }
         let mut owned: Vec<(Owner, Slot)> = Vec::with_capacity(profile.trace.places.len());
         let mut moving = FxHashMap::default();
-        for (&place, id) in profile.trace.places.iter().zip(0u32..) {
-            let entry = profile.time_buckets.entry_of_place(id).unwrap_or(u32::MAX);
+        for (id, &place) in profile.trace.places.enumerated() {
+            let entry = profile.time_buckets.entry_of_place(id);
             let mut put = |owner, address, code| {
                 let slot = Slot {
                     address,
@@ -173,17 +174,14 @@ impl Layout {
         &self,
         profile: &Profile,
         filter: &Filter,
-        counts: &[u32],
+        counts: &IndexVec<PlaceId, u32>,
         stop: &Stop,
     ) -> Option<BTreeMap<Owner, Vec<Point>>> {
-        let mut known: Vec<u32> = Vec::new();
+        let mut known: IndexVec<PlaceId, Option<usize>> = IndexVec::default();
         let mut stands: Vec<Stand> = Vec::new();
         for (&place, range) in &self.moving {
-            if counts.get(place as usize).is_some_and(|count| *count > 0) {
-                known.resize(counts.len(), NONE);
-                if let Some(slot) = known.get_mut(place as usize) {
-                    *slot = u32::try_from(stands.len()).unwrap_or(NONE);
-                }
+            if counts.get(place).is_some_and(|count| *count > 0) {
+                *known.slot(place, None) = Some(stands.len());
                 stands.push(Stand::of(
                     place,
                     self.several.get(range.clone()).unwrap_or_default(),
@@ -197,16 +195,12 @@ impl Layout {
         let times = &profile.trace.samples.times;
         let selection = Selection::new(profile, filter);
         each_place(profile, &selection, stop, |place, index| {
-            let stand = known.get(place as usize).copied().unwrap_or(NONE);
-            if let Some(stand) = stands.get_mut(stand as usize)
-                && let Some(&time) = times.get(index)
-            {
-                stand.count(time);
+            if let Some(&Some(stand)) = known.get(place) {
+                stands[stand].count(times[index]);
             }
         })?;
         for stand in &stands {
-            let place = profile.trace.places.get(stand.place as usize);
-            let Some(Where::Code(code, offset)) = place.map(|&place| where_of(profile, place))
+            let Where::Code(code, offset) = where_of(profile, profile.trace.places[stand.place])
             else {
                 continue;
             };
@@ -216,7 +210,7 @@ impl Layout {
                 moved.entry(owner).or_default().push(Point {
                     address: start.saturating_add(u64::from(offset)),
                     samples,
-                    entry: entry.unwrap_or(u32::MAX),
+                    entry,
                     code,
                 });
             }
@@ -227,7 +221,7 @@ impl Layout {
 
 /// The present address of moved code, while walking samples in time order.
 struct Stand<'a> {
-    place: u32,
+    place: PlaceId,
     several: &'a [Residency],
     /// When the address is valid.
     now: Range<TimeNs>,
@@ -236,7 +230,7 @@ struct Stand<'a> {
 }
 
 impl<'a> Stand<'a> {
-    fn of(place: u32, several: &'a [Residency]) -> Self {
+    fn of(place: PlaceId, several: &'a [Residency]) -> Self {
         Stand {
             place,
             several,

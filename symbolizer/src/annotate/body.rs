@@ -173,8 +173,7 @@ pub(super) fn spot_of(
     }
     // In a VM's method, a known place without bytecode or line means the entry. Native code has
     // compiler-added places without lines.
-    let entry = profile.entries.get(site.entry as usize);
-    let generated = entry.is_some_and(|entry| matches!(entry.kind, EntryKind::Code(_)));
+    let generated = matches!(profile.entries[site.entry].kind, EntryKind::Code(_));
     if generated && frame.method.is_some() && site.exactness != Exactness::MethodOnly {
         Spot::Entry
     } else {

@@ -2,7 +2,8 @@
 
 use super::frames;
 use super::subject::{Subject, is_subject, named_entry};
-use crate::profile::{Entry, EntryKind, Frame, Profile, Site, SiteId};
+use crate::ids::{Id, IndexVec};
+use crate::profile::{Entry, EntryId, EntryKind, Frame, Profile, Site, SiteId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 use vmscope_records::{ConstituentKind, MethodKey};
@@ -29,7 +30,7 @@ pub(super) struct Known {
 
 impl Known {
     pub fn place(self, profile: &Profile) -> Option<(&Site, &Frame)> {
-        let site = profile.sites.get(self.site as usize)?;
+        let site = &profile.sites[self.site];
         Some((site, frames(site).nth(self.depth as usize)?))
     }
 
@@ -46,15 +47,16 @@ impl ByMethod {
         let mut all = ByMethod::default();
         let mut index: FxHashMap<Named<'_>, u32> = FxHashMap::default();
         // Fast path: most sites of an entry share one method.
-        let mut of_entry: Vec<Option<(u32, &Frame)>> = vec![None; profile.entries.len()];
+        let mut of_entry: IndexVec<EntryId, Option<(u32, &Frame)>> =
+            profile.entries.with_each(None);
         let mut seen: FxHashSet<u32> = FxHashSet::default();
         all.begins.reserve_exact(profile.sites.len() + 1);
         all.of_sites.reserve(profile.sites.len());
-        for (site, id) in profile.sites.iter().zip(0..) {
+        for (id, site) in profile.sites.enumerated() {
             all.begins.push(number(all.of_sites.len()));
-            let known = of_entry.get_mut(site.entry as usize);
+            let known = &mut of_entry[site.entry];
             if site.via.is_empty()
-                && let Some(Some((method, frame))) = known
+                && let Some((method, frame)) = known
                 && is_same(frame, &site.frame)
             {
                 all.of_sites.push(*method);
@@ -74,32 +76,25 @@ impl ByMethod {
                     });
                     number(all.methods.len() - 1)
                 });
-                if let Some(known) = all.methods.get_mut(method as usize) {
-                    known.is_method |= is_method;
-                }
+                all.methods[method as usize].is_method |= is_method;
                 if site.via.is_empty() || seen.insert(method) {
                     all.of_sites.push(method);
                 }
             }
-            if site.via.is_empty()
-                && let (Some(slot), Some(&method)) = (known, all.of_sites.last())
-            {
-                *slot = Some((method, &site.frame));
+            if site.via.is_empty() {
+                *known = all.of_sites.last().map(|&method| (method, &site.frame));
             }
         }
         all.begins.push(number(all.of_sites.len()));
         all
     }
 
-    /// Methods of a site, innermost first.
+    /// Methods of a site, innermost first; none of a newer site.
     pub(super) fn of_site(&self, site: SiteId) -> &[u32] {
-        let site = site as usize;
-        let (begin, end) = (self.begins.get(site), self.begins.get(site + 1));
-        let range = begin
-            .zip(end)
-            .map(|(&begin, &end)| begin as usize..end as usize);
-        let of_site = range.and_then(|range| self.of_sites.get(range));
-        of_site.unwrap_or_default()
+        match self.begins.get(site.index()..=site.index() + 1) {
+            Some(&[begin, end]) => &self.of_sites[begin as usize..end as usize],
+            _ => &[],
+        }
     }
 
     pub(super) fn sites_of(&self, profile: &Profile, subject: &Subject) -> Vec<SiteId> {
@@ -108,7 +103,7 @@ impl ByMethod {
             return Vec::new();
         };
         let method = number(method);
-        let sites = (0..).take(self.begins.len().saturating_sub(1));
+        let sites = (1..self.begins.len()).map(|end| SiteId::of(end - 1));
         sites
             .filter(|site| self.of_site(*site).contains(&method))
             .collect()

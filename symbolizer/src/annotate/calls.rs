@@ -4,9 +4,9 @@
 //! In recursive stacks, each caller, callee and call site counts once per stack.
 
 use super::body::spot_of;
-use super::frames;
 use super::subject::{is_subject, subject_of};
 use super::{Located, Spot, Subject};
+use crate::ids::{Id, IndexVec};
 use crate::profile::{Frame, Profile, Region, Site, SiteId};
 use crate::stacks::count_stacks;
 use crate::summary::Filter;
@@ -66,13 +66,11 @@ pub struct Calls {
 /// Counts a method's calls in samples that pass `filter`; `None` if `stop` was requested first.
 #[must_use]
 pub fn calls(profile: &Profile, filter: &Filter, located: &Located, stop: &Stop) -> Option<Calls> {
-    let mut after = vec![None; profile.sites.len()];
+    let mut after = profile.sites.with_each(None);
     for within in &located.sites {
-        if let Some(slot) = after.get_mut(within.site as usize) {
-            *slot = Some(within.after);
-        }
+        after[within.site] = Some(within.after);
     }
-    let has = |site: SiteId| matches!(after.get(site as usize), Some(Some(_)));
+    let has = |site: SiteId| after[site].is_some();
     let mut counter = Counter {
         profile,
         chosen: located.subject(),
@@ -87,9 +85,9 @@ pub fn calls(profile: &Profile, filter: &Filter, located: &Located, stop: &Stop)
         // Without chains, a stack holds only a site's inlined frames; sums by site suffice.
         let counts = Counts::of(profile, filter, stop)?;
         counter.calls.total = counts.total;
-        for (site, samples) in (0..).zip(counts.sites) {
+        for (site, &samples) in counts.sites.enumerated() {
             if samples > 0 && has(site) {
-                counter.add(std::iter::once(site), samples, site as usize);
+                counter.add(std::iter::once(site), samples, site.index());
             }
         }
         return Some(counter.into_calls());
@@ -121,7 +119,7 @@ struct Counter<'a> {
     profile: &'a Profile,
     chosen: &'a Subject,
     /// By site: see [`Spot::Range`]; `None` for sites without the method.
-    after: &'a [Option<bool>],
+    after: &'a IndexVec<SiteId, Option<bool>>,
     callers: Sums<Subject, Call>,
     callees: Sums<Subject, Call>,
     sites: Sums<Spot, CallSite>,
@@ -140,19 +138,16 @@ impl Counter<'_> {
         // Frames of the sample's own site: they called nothing but inlined code.
         let mut own_frames = 0;
         for site in sites {
-            let inlined = profile.sites.get(site as usize);
-            let depths = inlined.map_or(0, |site| site.via.len() + 1);
+            let depths = profile.sites[site].via.len() + 1;
             stack.extend((0..depths).map(|depth| (site, depth)));
             own_frames = if own_frames == 0 { depths } else { own_frames };
         }
         let (mut is_outermost, mut is_own) = (false, false);
         for (at, &place) in stack.iter().enumerate() {
-            let Some(&Some(after)) = self.after.get(place.0 as usize) else {
+            let Some(after) = self.after[place.0] else {
                 continue;
             };
-            let Some((site, frame)) = frame(profile, place) else {
-                continue;
-            };
+            let (site, frame) = frame(profile, place);
             if !is_subject(profile, site, frame, self.chosen) {
                 continue;
             }
@@ -194,7 +189,7 @@ impl Counter<'_> {
                     line: frame.line,
                     samples: 0,
                 };
-                Some((spot, sum))
+                (spot, sum)
             });
             if let Some(sum) = sum {
                 sum.samples += samples;
@@ -217,9 +212,10 @@ impl Counter<'_> {
     }
 }
 
-fn frame(profile: &Profile, (site, depth): Place) -> Option<(&Site, &Frame)> {
-    let site = profile.sites.get(site as usize)?;
-    Some((site, frames(site).nth(depth)?))
+fn frame(profile: &Profile, (site, depth): Place) -> (&Site, &Frame) {
+    let site = &profile.sites[site];
+    let outer = depth.checked_sub(1).map(|outer| &site.via[outer]);
+    (site, outer.unwrap_or(&site.frame))
 }
 
 /// Adds a stack's samples to a caller or callee.
@@ -232,17 +228,16 @@ fn put(
     stack: usize,
 ) {
     let sum = sums.of(place, stack, || {
-        let (site, frame) = frame(profile, place)?;
+        let (site, frame) = frame(profile, place);
         let subject = subject_of(profile, site, frame);
-        let entry = profile.entries.get(site.entry as usize);
         let call = Call {
             subject: subject.clone(),
             name: Arc::clone(&frame.name),
-            region: entry.map_or(Region::Unknown, |entry| entry.region),
+            region: profile.entries[site.entry].region,
             samples: 0,
             inlined: 0,
         };
-        Some((subject, call))
+        (subject, call)
     });
     if let Some(call) = sum {
         call.samples += samples;
@@ -280,16 +275,11 @@ impl<K, T> Default for Sums<K, T> {
 impl<K: Eq + Hash, T> Sums<K, T> {
     /// The sum of a place, unless it has the stack already. `new` makes key and empty sum of an
     /// unknown place.
-    fn of(
-        &mut self,
-        place: Place,
-        stack: usize,
-        new: impl FnOnce() -> Option<(K, T)>,
-    ) -> Option<&mut T> {
+    fn of(&mut self, place: Place, stack: usize, new: impl FnOnce() -> (K, T)) -> Option<&mut T> {
         let at = match self.by_place.get(&place) {
             Some(&known) => known,
             None => {
-                let (key, sum) = new()?;
+                let (key, sum) = new();
                 let all = &mut self.all;
                 let at = *self.by_key.entry(key).or_insert_with(|| {
                     all.push((sum, usize::MAX));
@@ -299,7 +289,7 @@ impl<K: Eq + Hash, T> Sums<K, T> {
                 at
             }
         };
-        let (sum, last) = self.all.get_mut(at)?;
+        let (sum, last) = &mut self.all[at];
         (std::mem::replace(last, stack) != stack).then_some(sum)
     }
 }

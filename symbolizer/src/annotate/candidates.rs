@@ -66,9 +66,8 @@ fn inclusive(
     for (number, count) in counts.iter().enumerate() {
         for node in tree.path(count.node) {
             for &method in methods.of_site(node.site) {
-                if let Some((sum, last)) = sums.get_mut(method as usize)
-                    && std::mem::replace(last, number) != number
-                {
+                let (sum, last) = &mut sums[method as usize];
+                if std::mem::replace(last, number) != number {
                     *sum += count.samples;
                 }
             }
@@ -164,26 +163,24 @@ fn sums(taken: &Taken, methods: &ByMethod, stop: &Stop) -> Option<Vec<Sum>> {
         called: 0,
     };
     let mut sums: Vec<Sum> = methods.methods.iter().map(sum).collect();
-    let sites = (0..).zip(&counts.sites);
-    for (site, &samples) in sites.filter(|(_, samples)| **samples > 0) {
+    let sites = counts.sites.enumerated();
+    for (id, &samples) in sites.filter(|(_, samples)| **samples > 0) {
         // The function of the site's entry, if another one is inlined there.
-        let around = taken.profile.sites.get(site as usize).and_then(|site| {
-            taken.profile.inlined_at(site)?;
-            Some(&taken.profile.frame_of_entry(site).name)
-        });
-        for (depth, &method) in methods.of_site(site).iter().enumerate() {
-            if let Some(sum) = sums.get_mut(method as usize) {
-                let is_of_entry = match around {
-                    None => depth == 0,
-                    Some(name) => {
-                        let place = sum.known.place(taken.profile);
-                        place.is_some_and(|(_, frame)| frame.name == *name)
-                    }
-                };
-                sum.all += samples;
-                sum.own += if depth == 0 { samples } else { 0 };
-                sum.charged += if is_of_entry { samples } else { 0 };
-            }
+        let site = &taken.profile.sites[id];
+        let is_inlined = taken.profile.inlined_at(site).is_some();
+        let around = is_inlined.then(|| &taken.profile.frame_of_entry(site).name);
+        for (depth, &method) in methods.of_site(id).iter().enumerate() {
+            let sum = &mut sums[method as usize];
+            let is_of_entry = match around {
+                None => depth == 0,
+                Some(name) => {
+                    let place = sum.known.place(taken.profile);
+                    place.is_some_and(|(_, frame)| frame.name == *name)
+                }
+            };
+            sum.all += samples;
+            sum.own += if depth == 0 { samples } else { 0 };
+            sum.charged += if is_of_entry { samples } else { 0 };
         }
     }
     Some(sums)

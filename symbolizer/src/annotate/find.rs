@@ -3,6 +3,7 @@
 use super::candidates::Candidate;
 use super::subject::{Subject, named_entry};
 use super::{Located, Tier};
+use crate::ids::IndexVec;
 use crate::profile::{Profile, Site, SiteId};
 use vmscope_records::Method;
 
@@ -31,20 +32,17 @@ pub(super) struct Found<'a> {
 /// A method's sites with samples; `samples` by site.
 pub(super) fn sites<'a>(
     profile: &'a Profile,
-    samples: &[u64],
+    samples: &IndexVec<SiteId, u64>,
     located: &Located,
 ) -> Vec<Found<'a>> {
-    let sites = located.sites.iter().filter_map(|within| {
-        let samples = samples.get(within.site as usize).copied();
-        Some(Found {
-            id: within.site,
-            site: profile.sites.get(within.site as usize)?,
-            samples: samples.filter(|samples| *samples > 0)?,
-            depth: within.depth,
-            after: within.after,
-        })
+    let sites = located.sites.iter().map(|within| Found {
+        id: within.site,
+        site: &profile.sites[within.site],
+        samples: samples[within.site],
+        depth: within.depth,
+        after: within.after,
     });
-    sites.collect()
+    sites.filter(|found| found.samples > 0).collect()
 }
 
 /// Finds candidates by full name, part of a name, or either ignoring case; `wanted` may include the
@@ -106,10 +104,8 @@ pub(super) fn tiers(profile: &Profile, sites: &[Found]) -> Vec<Tier> {
 
 /// Index of a site's tier in `tiers`.
 pub(super) fn tier_of(profile: &Profile, site: &Site, tiers: &[Tier]) -> usize {
-    let entry = profile.entries.get(site.entry as usize);
-    let same = |tier: &Tier| {
-        entry.is_some_and(|entry| tier.name == entry.tier && tier.region == entry.region)
-    };
+    let entry = &profile.entries[site.entry];
+    let same = |tier: &Tier| tier.name == entry.tier && tier.region == entry.region;
     tiers.iter().position(same).unwrap_or(0)
 }
 

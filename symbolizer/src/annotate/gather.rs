@@ -2,7 +2,8 @@
 
 use super::body::{Tree, Worked};
 use super::{Annotation, Located, MAX_DEPTH, Taken, Tally, Tier, find};
-use crate::profile::Profile;
+use crate::ids::IndexVec;
+use crate::profile::{Profile, SiteId};
 use crate::summary::Inferred;
 use crate::summary::errors::batch_errors;
 use crate::time_buckets::{self, Stop};
@@ -19,7 +20,7 @@ pub(super) struct Gathered {
     /// Of `own` and of `all`.
     inferred: [Inferred; 2],
     /// By site: error group.
-    group_of_site: Vec<Option<u32>>,
+    group_of_site: IndexVec<SiteId, Option<u32>>,
 }
 
 /// Annotates all versions together. `None` if `stop` was requested first.
@@ -37,7 +38,7 @@ pub(super) fn of_all(taken: &Taken, located: &Located, stop: &Stop) -> Option<An
 
 impl Gathered {
     /// `samples`: by site.
-    pub fn of(profile: &Profile, located: &Located, samples: &[u64]) -> Self {
+    pub fn of(profile: &Profile, located: &Located, samples: &IndexVec<SiteId, u64>) -> Self {
         let sites = find::sites(profile, samples, located);
         let mut gathered = Gathered {
             tree: Tree::default(),
@@ -47,7 +48,7 @@ impl Gathered {
             into: FxHashMap::default(),
             too_deep: 0,
             inferred: Default::default(),
-            group_of_site: vec![None; profile.sites.len()],
+            group_of_site: profile.sites.with_each(None),
         };
         for found in &sites {
             let (site, samples, depth) = (found.site, found.samples, found.depth);
@@ -71,12 +72,8 @@ impl Gathered {
                 *gathered.into.entry(Arc::clone(&outer.name)).or_default() += samples;
             }
             gathered.too_deep += if depth > MAX_DEPTH { samples } else { 0 };
-            let group = gathered
-                .tree
-                .put(profile, site, depth, &worked, found.after);
-            if let Some(slot) = gathered.group_of_site.get_mut(found.id as usize) {
-                *slot = group;
-            }
+            gathered.group_of_site[found.id] =
+                (gathered.tree).put(profile, site, depth, &worked, found.after);
         }
         for (index, tier) in gathered.tiers.iter_mut().enumerate() {
             tier.samples = gathered.all.tiers.get(index).copied().unwrap_or(0);
@@ -85,8 +82,8 @@ impl Gathered {
     }
 
     /// Error group of a site; `None` for sites of other methods.
-    pub fn group(&self, site: u32) -> Option<u32> {
-        self.group_of_site.get(site as usize).copied().flatten()
+    pub fn group(&self, site: SiteId) -> Option<u32> {
+        self.group_of_site[site]
     }
 
     /// Samples and number of groups.

@@ -3,6 +3,7 @@
 use super::find::are_namesakes;
 use super::subject::{depth_of, method_of};
 use super::{ByMethod, Origin, Subject};
+use crate::ids::PlaceId;
 use crate::profile::{Profile, SiteId};
 use crate::time_buckets::{Selection, Stop, each_place};
 use crate::trace::Place;
@@ -43,7 +44,7 @@ pub(super) struct Within {
 /// A place of the method.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct At {
-    pub place: u32,
+    pub place: PlaceId,
     pub site: SiteId,
     pub origin: Origin,
 }
@@ -55,10 +56,9 @@ impl Located {
         let trace = &profile.trace;
         let sites = methods.sites_of(profile, subject).into_iter();
         let sites = sites.filter_map(|id| {
-            let site = profile.sites.get(id as usize)?;
             Some(Within {
                 site: id,
-                depth: depth_of(profile, site, subject)?,
+                depth: depth_of(profile, &profile.sites[id], subject)?,
                 after: true,
             })
         });
@@ -84,22 +84,19 @@ impl Located {
 
     fn take_places(&mut self, profile: &Profile) {
         let trace = &profile.trace;
-        let mut has = vec![false; profile.sites.len()];
+        let mut has = profile.sites.with_each(false);
         for within in &self.sites {
-            if let Some(slot) = has.get_mut(within.site as usize) {
-                *slot = true;
-            }
+            has[within.site] = true;
         }
         let mut of_code: FxHashMap<u32, Origin> = FxHashMap::default();
         let mut of_site: Option<FxHashMap<SiteId, Origin>> = Some(FxHashMap::default());
-        let places = trace.places.iter().zip(&profile.site_of_place).zip(0..);
-        for ((&what, &site), place) in places {
-            if has.get(site as usize) != Some(&true) {
+        for ((place, &what), &site) in trace.places.enumerated().zip(&profile.site_of_place) {
+            if !has[site] {
                 continue;
             }
             let origin = match what {
                 Place::Code(code, _) => {
-                    let constituent = trace.code.constituents.get(code as usize);
+                    let constituent = trace.constituent(code);
                     if let Some(PcMap::Boundary { rule, .. }) = constituent.map(|one| &one.map)
                         && let Ok(at) = self.sites.binary_search_by_key(&site, |one| one.site)
                         && let Some(within) = self.sites.get_mut(at)
@@ -148,25 +145,26 @@ impl Located {
         selection: &Selection,
         stop: &Stop,
     ) -> Option<Hits> {
-        let places = &profile.trace.places;
-        let mut number_of_place = vec![NONE; places.len()];
+        let mut number_of_place = profile.trace.places.with_each(NONE);
         for (at, number) in self.places.iter().zip(0..) {
-            if let Some(slot) = number_of_place.get_mut(at.place as usize) {
-                *slot = number;
-            }
+            number_of_place[at.place] = number;
         }
         if selection.spots.is_some() {
-            for (number, place) in number_of_place.iter_mut().zip(0..) {
-                let spot = profile.time_buckets.spot_of_place(place);
-                if !spot.is_some_and(|spot| selection.takes_spot(spot)) {
+            for (number, &spot) in number_of_place
+                .iter_mut()
+                .zip(&profile.time_buckets.spot_of_place)
+            {
+                if !selection.takes_spot(spot) {
                     *number = LEFT_OUT;
                 }
             }
         }
         let mut hits = Hits::default();
-        each_place(profile, &selection.everywhere(), stop, |place, _| {
-            let number = number_of_place.get(place as usize).copied();
-            match number.unwrap_or(LEFT_OUT) {
+        each_place(
+            profile,
+            &selection.everywhere(),
+            stop,
+            |place, _| match number_of_place[place] {
                 LEFT_OUT => {}
                 NONE => hits.others += 1,
                 place => {
@@ -177,8 +175,8 @@ impl Located {
                     });
                     hits.total += u64::from(others.unwrap_or(u32::MAX)) + 1;
                 }
-            }
-        })?;
+            },
+        )?;
         hits.total += hits.others;
         Some(hits)
     }
@@ -208,9 +206,7 @@ impl Hits {
     pub fn by_place(&self, located: &Located) -> Vec<u64> {
         let mut counts = vec![0; located.places.len()];
         for hit in &self.all {
-            if let Some(count) = counts.get_mut(hit.place as usize) {
-                *count += 1;
-            }
+            counts[hit.place as usize] += 1;
         }
         counts
     }

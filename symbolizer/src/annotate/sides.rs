@@ -43,15 +43,9 @@ fn by_sums(
     let size = (counts.total, wanted.len());
     let errors = batch_errors(profile, selection, side, size, stop)?;
     let one = |(origin, number): (&Origin, usize)| {
-        let mut samples = vec![0; profile.sites.len()];
-        for site in origins
-            .iter()
-            .filter_map(|(site, of)| (of == origin).then_some(*site))
-        {
-            let count = counts.sites.get(site as usize).copied();
-            if let Some(slot) = samples.get_mut(site as usize) {
-                *slot = count.unwrap_or(0);
-            }
+        let mut samples = profile.sites.with_each(0);
+        for (&site, _) in origins.iter().filter(|(_, of)| *of == origin) {
+            samples[site] = counts.sites[site];
         }
         let gathered = Gathered::of(profile, located, &samples);
         let group_of = |spot: &Spot| gathered.group(spot.site);
@@ -75,12 +69,10 @@ fn by_samples(
     let side = |origin| wanted.iter().position(|one| *one == origin);
     let gathered: Vec<Gathered> = (0..wanted.len())
         .map(|number| {
-            let mut samples = vec![0; profile.sites.len()];
+            let mut samples = profile.sites.with_each(0);
             let places = located.places.iter().zip(&counts);
             for (at, count) in places.filter(|(at, _)| side(at.origin) == Some(number)) {
-                if let Some(slot) = samples.get_mut(at.site as usize) {
-                    *slot += count;
-                }
+                samples[at.site] += count;
             }
             Gathered::of(profile, located, &samples)
         })
@@ -99,7 +91,7 @@ fn by_samples(
     let mut others = 0;
     for hit in &hits.all {
         others += u64::from(hit.others);
-        let Some((side, group)) = groups.get(hit.place as usize).copied().flatten() else {
+        let Some((side, group)) = groups[hit.place as usize] else {
             others += 1;
             continue;
         };

@@ -46,18 +46,18 @@ pub fn entries_of_subject(profile: &Profile, subject: &Subject) -> Vec<EntryId> 
 
 /// The site's entry, if named.
 pub(super) fn named_entry<'a>(profile: &'a Profile, site: &Site) -> Option<&'a Entry> {
-    let entry = profile.entries.get(site.entry as usize)?;
-    profile.is_named(site.entry).then_some(entry)
+    profile
+        .is_named(site.entry)
+        .then(|| &profile.entries[site.entry])
 }
 
 pub(super) fn subject_of(profile: &Profile, site: &Site, frame: &Frame) -> Subject {
     if let Some(key) = frame.method {
         return Subject::Method(key);
     }
-    let entry = profile.entries.get(site.entry as usize);
     Subject::Named {
         name: Arc::clone(&frame.name),
-        module: entry.map_or_else(String::new, |entry| entry.module.clone()),
+        module: profile.entries[site.entry].module.clone(),
     }
 }
 
@@ -67,8 +67,7 @@ pub(super) fn is_subject(profile: &Profile, site: &Site, frame: &Frame, chosen: 
         (Subject::Method(key), method) => method == Some(*key),
         (Subject::Named { .. }, Some(_)) => false,
         (Subject::Named { name, module }, None) => {
-            let entry = profile.entries.get(site.entry as usize);
-            frame.name == *name && entry.map_or("", |entry| entry.module.as_str()) == *module
+            frame.name == *name && profile.entries[site.entry].module == *module
         }
     }
 }

@@ -103,8 +103,7 @@ fn by_origin(taken: &Taken, located: &Located, stop: &Stop) -> Option<FxHashMap<
         Some(of_site) => {
             let counts = taken.counts(stop)?;
             for (&site, &origin) in of_site {
-                let count = counts.sites.get(site as usize).copied();
-                add(origin, count.unwrap_or(0));
+                add(origin, counts.sites[site]);
             }
         }
         None => {

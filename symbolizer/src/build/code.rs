@@ -13,15 +13,12 @@ use vmscope_records::{
 /// The longest separator of class and method.
 const MAX_SEPARATOR: usize = 2;
 
-/// No site yet.
-const NONE: SiteId = SiteId::MAX;
-
 /// The names of a constituent.
 #[derive(Clone, Debug, Default)]
 pub(super) struct NamesOfCode {
     whole: Option<Whole>,
     /// The site of each map piece with samples: a piece has many addresses.
-    site_of_piece: Vec<SiteId>,
+    site_of_piece: Vec<Option<SiteId>>,
 }
 
 /// The common part of a constituent's sites.
@@ -47,33 +44,25 @@ impl Builder<'_> {
         };
         let piece = piece_of(&constituent.map, offset) as usize;
         let known = self.names.codes.get(code as usize);
-        if let Some(&site) = known.and_then(|known| known.site_of_piece.get(piece))
-            && site != NONE
-        {
+        if let Some(&Some(site)) = known.and_then(|known| known.site_of_piece.get(piece)) {
             return site;
         }
         let site = self.new_code_site(code, constituent, offset);
         let sites = &mut self.names_of(code).site_of_piece;
         if sites.len() <= piece {
             // No larger than the map.
-            sites.resize(piece + 1, NONE);
+            sites.resize(piece + 1, None);
         }
-        if let Some(slot) = sites.get_mut(piece) {
-            *slot = site;
-        }
+        sites[piece] = Some(site);
         site
     }
 
     /// The site of code without a frame: a range for each call.
     pub(super) fn called_site(&mut self, code: CodeIndex, call: (CodeIndex, u32)) -> SiteId {
         let (site, caller) = (self.code_site(code, 0), self.code_site(call.0, call.1));
-        let Some(known) = self.sites.get(site as usize) else {
-            return site;
-        };
-        let caller = Some(caller);
         self.put_site(Site {
-            caller,
-            ..known.clone()
+            caller: Some(caller),
+            ..self.sites[site].clone()
         })
     }
 

@@ -1,44 +1,52 @@
 //! Interned values and texts.
 
+use crate::ids::{Id, IndexVec};
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 use std::hash::{BuildHasher, Hash};
 use std::sync::Arc;
 
-/// An index by hash of a list of distinct values.
-#[derive(Debug, Default)]
-pub(super) struct Interner {
+/// An index by hash of distinct values.
+#[derive(Debug)]
+pub(super) struct Interner<I> {
     /// The newest value of each hash.
-    newest: FxHashMap<u64, u32>,
-    /// For each value, the previous value of equal hash.
-    before: Vec<Option<u32>>,
+    newest: FxHashMap<u64, I>,
+    /// Of each value, the previous value with its hash.
+    before: FxHashMap<I, I>,
 }
 
-impl Interner {
-    /// The hash of a value for [`Interner::find`] and [`Interner::add`].
-    pub fn hash<T: Hash>(value: &T) -> u64 {
-        FxBuildHasher.hash_one(value)
-    }
-
-    /// The index of an equal value with that hash.
-    pub fn find<T: Eq>(&self, values: &[T], value: &T, hash: u64) -> Option<u32> {
-        let mut next = self.newest.get(&hash).copied();
-        while let Some(index) = next {
-            if values.get(index as usize) == Some(value) {
-                return Some(index);
-            }
-            next = self.before.get(index as usize).copied().flatten();
+impl<I> Default for Interner<I> {
+    fn default() -> Self {
+        Interner {
+            newest: FxHashMap::default(),
+            before: FxHashMap::default(),
         }
-        None
     }
+}
 
-    /// Adds a new value with that hash.
-    pub fn add<T>(&mut self, values: &mut Vec<T>, value: T, hash: u64) -> u32 {
-        // Values are fewer than places, which have 32-bit indices.
-        let index = u32::try_from(values.len()).unwrap_or(u32::MAX);
-        let before = self.newest.insert(hash, index);
-        values.push(value);
-        self.before.push(before);
-        index
+impl<I: Id> Interner<I> {
+    /// The id of an equal value, or of the new value if there is room for one.
+    pub fn put<T: Eq + Hash>(
+        &mut self,
+        values: &mut IndexVec<I, T>,
+        value: T,
+        is_room: bool,
+    ) -> Option<I> {
+        let hash = FxBuildHasher.hash_one(&value);
+        let mut next = self.newest.get(&hash).copied();
+        while let Some(id) = next {
+            if values[id] == value {
+                return Some(id);
+            }
+            next = self.before.get(&id).copied();
+        }
+        if !is_room {
+            return None;
+        }
+        let id = values.push(value);
+        if let Some(before) = self.newest.insert(hash, id) {
+            self.before.insert(id, before);
+        }
+        Some(id)
     }
 }
 

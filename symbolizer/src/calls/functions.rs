@@ -1,6 +1,7 @@
 //! Distinct functions of stacks.
 
 use super::{Function, FunctionId, id_of};
+use crate::ids::IndexVec;
 use crate::profile::{EntryId, Profile, SiteId};
 use crate::stacks::frames_of;
 use rustc_hash::FxHashMap;
@@ -29,7 +30,7 @@ pub(super) struct Met<'a> {
     index: FxHashMap<Function, FunctionId>,
     tiers: FxHashMap<String, Arc<str>>,
     /// Per visited site: its first index in `frames`, and the number of frames.
-    of_site: Vec<(u32, u32)>,
+    of_site: IndexVec<SiteId, (u32, u32)>,
     frames: Vec<FunctionId>,
 }
 
@@ -41,22 +42,19 @@ impl<'a> Met<'a> {
             entries: Vec::new(),
             index: FxHashMap::default(),
             tiers: FxHashMap::default(),
-            of_site: vec![(0, 0); profile.sites.len()],
+            of_site: profile.sites.with_each((0, 0)),
             frames: Vec::new(),
         }
     }
 
     /// The functions of a site, outermost first.
     pub fn of_site(&mut self, site: SiteId) -> &[FunctionId] {
-        let known = self.of_site.get(site as usize).copied();
-        let (mut from, mut count) = known.unwrap_or_default();
+        let (mut from, mut count) = self.of_site[site];
         if count == 0 {
             from = id_of(self.frames.len());
             self.meet(site);
             count = id_of(self.frames.len()) - from;
-            if let Some(slot) = self.of_site.get_mut(site as usize) {
-                *slot = (from, count);
-            }
+            self.of_site[site] = (from, count);
         }
         let (from, count) = (from as usize, count as usize);
         self.frames.get(from..from + count).unwrap_or_default()

@@ -6,6 +6,7 @@
 use super::functions::Met;
 use super::index::{Context, Kind, LOOK_EVERY, OfThread, StackIndex, range};
 use super::{CallTree, FunctionId, NodeId, id_of};
+use crate::ids::PlaceId;
 use crate::profile::{EntryId, Profile, SiteId};
 use crate::time_buckets::Stop;
 use rustc_hash::FxHashMap;
@@ -134,7 +135,7 @@ struct Paths<'a> {
     /// Per chain node of the trace: its tree node, or `NONE`.
     of_chain: Vec<NodeId>,
     /// Reused buffer: chain nodes still to add, and their places.
-    path: Vec<(u32, u32)>,
+    path: Vec<(u32, PlaceId)>,
 }
 
 impl<'a> Paths<'a> {
@@ -170,7 +171,7 @@ impl<'a> Paths<'a> {
             next = one.parent;
         }
         while let Some((chain, place)) = self.path.pop() {
-            node = self.below(node, site_of(self.profile, place));
+            node = self.below(node, self.profile.site_of_place[place]);
             if let Some(slot) = self.of_chain.get_mut(chain as usize) {
                 *slot = node;
             }
@@ -197,12 +198,6 @@ impl<'a> Paths<'a> {
     }
 }
 
-fn site_of(profile: &Profile, place: u32) -> SiteId {
-    // Profile and trace match, so every place has a site.
-    let site = profile.site_of_place.get(place as usize).copied();
-    site.unwrap_or(SiteId::MAX)
-}
-
 /// The kinds of samples regardless of thread; stores each sample's kind in `stack_of`.
 fn stacks(
     profile: &Profile,
@@ -223,7 +218,7 @@ fn stacks(
     let mut stacks = Vec::new();
     let mut index: FxHashMap<(NodeId, EntryId, bool), u32> = FxHashMap::default();
     // Per site: its stack below the most recent callers.
-    let mut known = vec![(NONE, NONE); profile.sites.len()];
+    let mut known = profile.sites.with_each((NONE, NONE));
     let mut from = 0;
     let mut looked = 0;
     for (chain, &end) in (0u32..).zip(&ends) {
@@ -239,16 +234,13 @@ fn stacks(
             if looked % LOOK_EVERY == 0 {
                 tell(1, looked)?;
             }
-            let place = places.get(sample as usize).copied();
-            let site = site_of(profile, place.unwrap_or(NONE));
-            let before = known.get(site as usize).filter(|(of, _)| *of == chain);
-            let stack = match before {
-                Some(&(_, stack)) => stack,
-                None => {
+            let site = profile.site_of_place[places[sample as usize]];
+            let stack = match known[site] {
+                (of, stack) if of == chain => stack,
+                _ => {
                     let node = paths.below(above, site);
                     let is_alone = chain == alone;
-                    let site_entry = profile.sites.get(site as usize).map(|site| site.entry);
-                    let entry = site_entry.unwrap_or(EntryId::MAX);
+                    let entry = profile.sites[site].entry;
                     let stack = *index.entry((node, entry, is_alone)).or_insert_with(|| {
                         stacks.push(Kind {
                             entry,
@@ -257,9 +249,7 @@ fn stacks(
                         });
                         id_of(stacks.len() - 1)
                     });
-                    if let Some(slot) = known.get_mut(site as usize) {
-                        *slot = (chain, stack);
-                    }
+                    known[site] = (chain, stack);
                     stack
                 }
             };

@@ -1,9 +1,10 @@
 //! Bounded memory: drops old samples and everything that only they need.
 
 use super::{Index, Live};
+use crate::ids::IndexVec;
 use crate::profile::Profile;
 use crate::time_buckets::{BUCKET, Sites, TimeBuckets};
-use crate::trace::{ChainTree, Place, Trace};
+use crate::trace::{ChainTree, Trace};
 use crate::zone::CodeIndex;
 use rustc_hash::FxHashSet;
 use vmscope_records::{
@@ -62,10 +63,9 @@ impl Live {
     ) -> u64 {
         let samples = &mut trace.samples;
         // A later name of their places counts them as misnamed.
-        for place in samples.places.iter().take(time_buckets.droppable(time)) {
-            if let Some(slot) = self.index.dropped_of_place.get_mut(*place as usize) {
-                *slot = slot.saturating_add(1);
-            }
+        for &place in samples.places.iter().take(time_buckets.droppable(time)) {
+            let dropped = &mut self.index.dropped_of_place[place];
+            *dropped = dropped.saturating_add(1);
         }
         time_buckets.drop_before(samples, time)
     }
@@ -199,41 +199,29 @@ impl Live {
     /// Drops places without samples or callers in the window.
     fn forget_places(&mut self, profile: &mut Profile) {
         let trace = &mut profile.trace;
-        let mut used = vec![false; trace.places.len()];
-        let mark = |used: &mut Vec<bool>, at: u32| {
-            if let Some(slot) = used.get_mut(at as usize) {
-                *slot = true;
-            }
-        };
+        let mut used = trace.places.with_each(false);
         for &place in &trace.samples.places {
-            mark(&mut used, place);
+            used[place] = true;
         }
         let mut nodes = vec![false; trace.chains.len()];
         for &node in &trace.samples.chains {
             let mut next = node;
             while let Some(found) = trace.chains.node(next)
-                && nodes.get(next as usize) == Some(&false)
+                && !std::mem::replace(&mut nodes[next as usize], true)
             {
-                mark(&mut nodes, next);
-                mark(&mut used, found.place);
+                used[found.place] = true;
                 next = found.parent;
             }
         }
-        let mut numbers = vec![u32::MAX; used.len()];
-        let mut places: Vec<Place> = Vec::new();
-        let (mut sites, mut dropped) = (Vec::new(), Vec::new());
-        for (at, _) in used.iter().enumerate().filter(|(_, used)| **used) {
-            let Some(place) = trace.places.get(at) else {
-                continue;
-            };
-            if let Some(slot) = numbers.get_mut(at) {
-                *slot = u32::try_from(places.len()).unwrap_or(u32::MAX);
-            }
-            places.push(*place);
-            sites.extend(profile.site_of_place.get(at));
-            dropped.extend(self.index.dropped_of_place.get(at));
+        let mut numbers = trace.places.with_each(None);
+        let mut places = IndexVec::default();
+        let (mut sites, mut dropped) = (IndexVec::default(), IndexVec::default());
+        for (id, _) in used.enumerated().filter(|(_, used)| **used) {
+            numbers[id] = Some(places.push(trace.places[id]));
+            sites.push(profile.site_of_place[id]);
+            dropped.push(self.index.dropped_of_place[id]);
         }
-        let number = |place: u32| numbers.get(place as usize).copied().unwrap_or(u32::MAX);
+        let number = |place| numbers[place].expect("a used place is kept");
         for place in &mut trace.samples.places {
             *place = number(*place);
         }
@@ -246,7 +234,7 @@ impl Live {
         self.index.dropped_of_place = dropped;
         self.index.places_of_code.clear();
         self.index.places_of_native.clear();
-        for (place, what) in (0..).zip(&places) {
+        for (place, what) in places.enumerated() {
             self.index(place, *what);
         }
         self.placing.world.replace_places(places.clone());

@@ -2,6 +2,7 @@
 
 use super::Live;
 use crate::build::name_places;
+use crate::ids::{Id, PlaceId};
 use crate::profile::Profile;
 use crate::time_buckets::Sites;
 use crate::trace::Place;
@@ -20,10 +21,8 @@ impl Live {
     /// Names new and stale places. Returns the number of known places with new sites.
     pub(super) fn name(&mut self, profile: &mut Profile) -> u64 {
         let known = profile.site_of_place.len();
-        let fresh = profile.trace.places.get(known..).unwrap_or_default();
-        let fresh: Vec<(u32, Place)> = (u32::try_from(known).unwrap_or(u32::MAX)..)
-            .zip(fresh.iter().copied())
-            .collect();
+        let all = profile.trace.places.enumerated().skip(known);
+        let fresh: Vec<(PlaceId, Place)> = all.map(|(id, place)| (id, *place)).collect();
         for (place, what) in &fresh {
             self.index.dropped_of_place.push(0);
             self.index(*place, *what);
@@ -47,19 +46,16 @@ impl Live {
             });
             named.collect::<Vec<_>>()
         });
-        let mut changed: Vec<u32> = Vec::new();
+        let mut changed: Vec<PlaceId> = Vec::new();
         for (place, site) in sites {
-            match profile.site_of_place.get_mut(place as usize) {
-                Some(slot) if *slot != site => {
-                    *slot = site;
-                    changed.push(place);
-                }
-                Some(_) => {}
-                None => profile.site_of_place.push(site),
+            if place.index() >= known {
+                profile.site_of_place.push(site);
+            } else if std::mem::replace(&mut profile.site_of_place[place], site) != site {
+                changed.push(place);
             }
         }
         if shown_anew {
-            changed = (0..u32::try_from(known).unwrap_or(u32::MAX)).collect();
+            changed = profile.site_of_place.ids().take(known).collect();
         }
         let Profile {
             trace,
@@ -75,15 +71,14 @@ impl Live {
             of_place,
         };
         let renamed = time_buckets.rename(trace, sites, changed.into_iter());
-        for place in &renamed {
-            let dropped = self.index.dropped_of_place.get(*place as usize);
-            self.omitted.misnamed += dropped.map_or(0, |&dropped| u64::from(dropped));
+        for &place in &renamed {
+            self.omitted.misnamed += u64::from(self.index.dropped_of_place[place]);
         }
         renamed.len() as u64
     }
 
     /// Adds a place to the indices by code and by native owner.
-    pub(super) fn index(&mut self, place: u32, what: Place) {
+    pub(super) fn index(&mut self, place: PlaceId, what: Place) {
         let mut of_code = |code| {
             let places = self.index.places_of_code.entry(code).or_default();
             places.push(place);
@@ -114,9 +109,9 @@ impl Live {
     }
 
     /// Takes the known places with stale names.
-    fn take_stale(&mut self, profile: &Profile) -> Vec<(u32, Place)> {
+    fn take_stale(&mut self, profile: &Profile) -> Vec<(PlaceId, Place)> {
         let known = profile.site_of_place.len();
-        let places = profile.trace.places.iter().copied();
+        let places = &profile.trace.places;
         let stripped = &self.stripped;
         let keeps_name = |place: &Place| match place {
             Place::Code(code, _)
@@ -131,8 +126,9 @@ impl Live {
         let owners = std::mem::take(&mut self.stale_natives);
         if std::mem::take(&mut self.is_all_stale) {
             self.names.forget();
-            let all = (0..).zip(places).take(known);
-            return all.filter(|(_, place)| !keeps_name(place)).collect();
+            let all = places.enumerated().take(known);
+            let all = all.filter(|(_, place)| !keeps_name(place));
+            return all.map(|(id, place)| (id, *place)).collect();
         }
         let of_codes = codes
             .iter()
@@ -141,9 +137,8 @@ impl Live {
             .iter()
             .filter_map(|one| self.index.places_of_native.get(one));
         let stale = of_codes.chain(of_owners).flatten();
-        let stale = stale.filter(|place| (**place as usize) < known);
-        let stale =
-            stale.filter_map(|place| Some((*place, *profile.trace.places.get(*place as usize)?)));
+        let stale = stale.filter(|place| place.index() < known);
+        let stale = stale.map(|&place| (place, places[place]));
         stale.filter(|(_, place)| !keeps_name(place)).collect()
     }
 

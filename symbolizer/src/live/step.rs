@@ -43,7 +43,8 @@ impl Live {
         self.settled = until;
         trace.ending.last_time = trace.ending.last_time.max(self.placing.latest);
         let places = self.placing.world.places();
-        let new = places.get(trace.places.len()..).unwrap_or_default();
-        trace.places.extend_from_slice(new);
+        for &place in places.iter().skip(trace.places.len()) {
+            trace.places.push(place);
+        }
     }
 }

@@ -28,9 +28,7 @@ pub fn frames_of(
     site: SiteId,
     inlined: bool,
 ) -> impl Iterator<Item = StackFrame<'_>> {
-    let found = profile.sites.get(site as usize);
-    let caller = found.and_then(|site| site.caller);
-    let sites = caller.into_iter().chain([site]);
+    let sites = profile.sites[site].caller.into_iter().chain([site]);
     sites.flat_map(move |site| own_frames_of(profile, site, inlined))
 }
 
@@ -39,18 +37,14 @@ fn own_frames_of(
     site: SiteId,
     inlined: bool,
 ) -> impl Iterator<Item = StackFrame<'_>> {
-    let found = profile.sites.get(site as usize).and_then(|site| {
-        let entry = profile.entries.get(site.entry as usize)?;
-        Some((site, entry))
-    });
-    let places = found.into_iter().flat_map(|(site, entry)| {
-        let places = places_of(site).zip(0..);
-        places.map(move |(place, inline_depth)| StackFrame {
-            entry,
+    let site = &profile.sites[site];
+    let places = places_of(site)
+        .zip(0..)
+        .map(|(place, inline_depth)| StackFrame {
+            entry: &profile.entries[site.entry],
             place,
             inline_depth,
-        })
-    });
+        });
     places.take(if inlined { usize::MAX } else { 1 })
 }
 

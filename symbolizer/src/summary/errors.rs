@@ -1,5 +1,6 @@
 //! Errors of shares by batch means (docs/truth.md §4).
 
+use crate::ids::SpotId;
 use crate::profile::Profile;
 use crate::time_buckets::{Cell, Few, Piece, Selection, Spot, Stop, TimeBucket};
 
@@ -14,9 +15,6 @@ const T_95: f64 = 2.04;
 
 /// Cells between two checks for enough samples.
 const CHECKED: usize = 4096;
-
-/// No group.
-const NONE: u32 = u32::MAX;
 
 /// The 95 % half-widths of the shares of `count` groups in a selection's `total` samples, by
 /// batches of consecutive samples. `group_of` returns the group or `None`.
@@ -34,17 +32,19 @@ pub(crate) fn batch_errors(
     let Some(means) = Means::new(total, count).filter(|_| !has_dropped) else {
         return Some(Vec::new());
     };
-    let groups = profile.time_buckets.by_spot(|id, spot| {
-        let group = group_of(spot).filter(|_| selection.takes_spot(id));
-        group.unwrap_or(NONE)
-    });
-    let group = |spot: u32| groups.get(spot as usize).copied().unwrap_or(NONE);
+    let groups = profile
+        .time_buckets
+        .by_spot(|id, spot| group_of(spot).filter(|_| selection.takes_spot(id)));
     let batches = Batches {
         profile,
         selection,
-        few: Few::of(groups.iter().map(|group| *group != NONE)),
-        counts: |spot: u32| group(spot) != NONE,
-        put: |means: &mut Means, _: u32, cell: Cell| means.put(group(cell.spot), cell.count),
+        few: Few::of(&groups, Option::is_some),
+        counts: |spot: SpotId| groups[spot].is_some(),
+        put: |means: &mut Means, _: u32, cell: Cell| {
+            if let Some(group) = groups[cell.spot] {
+                means.put(group, cell.count);
+            }
+        },
         selected: Vec::new(),
         means,
     };
@@ -100,9 +100,8 @@ impl Means {
 
     /// Adds samples to a group in the current batch; a sample may belong to several groups.
     pub fn put(&mut self, group: u32, samples: u32) {
-        if let Some(slot) = self.batch.get_mut(group as usize) {
-            *slot = slot.saturating_add(samples);
-        }
+        let slot = &mut self.batch[group as usize];
+        *slot = slot.saturating_add(samples);
     }
 
     /// Counts added samples; closes a full batch.
@@ -144,7 +143,7 @@ impl Means {
     }
 }
 
-impl<C: Fn(u32) -> bool, P: FnMut(&mut Means, u32, Cell)> Batches<'_, C, P> {
+impl<C: Fn(SpotId) -> bool, P: FnMut(&mut Means, u32, Cell)> Batches<'_, C, P> {
     /// The half-width of each group's share; `None` if `stop` was requested first.
     pub fn errors(mut self, stop: &Stop) -> Option<Vec<f64>> {
         let levels = self.profile.time_buckets.levels();
@@ -224,9 +223,7 @@ impl<C: Fn(u32) -> bool, P: FnMut(&mut Means, u32, Cell)> Batches<'_, C, P> {
         let threads = samples.threads.get(range.clone()).unwrap_or_default();
         let places = samples.places.get(range).unwrap_or_default();
         for (&thread, &place) in threads.iter().zip(places) {
-            let Some(spot) = self.profile.time_buckets.spot_of_place(place) else {
-                continue;
-            };
+            let spot = self.profile.time_buckets.spot_of_place[place];
             if self.selection.takes_thread(thread) && self.selection.takes_spot(spot) {
                 (self.put)(&mut self.means, thread, Cell { spot, count: 1 });
                 self.means.fill(1);

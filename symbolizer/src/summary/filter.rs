@@ -1,6 +1,7 @@
 //! Filter of samples.
 
-use crate::profile::{Entry, EntryId, Profile, Region};
+use crate::ids::{IndexVec, PlaceId};
+use crate::profile::{Entry, EntryId, Profile, Region, SiteId};
 use rustc_hash::FxHashSet;
 use vmscope_records::TimeNs;
 
@@ -36,20 +37,19 @@ pub struct Only {
 
 /// A filter's entries in one profile.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EntryMask(Vec<bool>);
+pub struct EntryMask(IndexVec<EntryId, bool>);
 
 impl EntryMask {
     /// Whether the filter includes this entry.
     #[must_use]
     pub fn takes(&self, entry: EntryId) -> bool {
-        self.0.get(entry as usize).copied().unwrap_or(false)
+        self.0[entry]
     }
 
     /// By site: whether the filter includes its entry.
     #[must_use]
-    pub fn of_sites(&self, profile: &Profile) -> Vec<bool> {
-        let sites = profile.sites.iter();
-        sites.map(|site| self.takes(site.entry)).collect()
+    pub fn of_sites(&self, profile: &Profile) -> IndexVec<SiteId, bool> {
+        profile.sites.map(|_, site| self.takes(site.entry))
     }
 }
 
@@ -98,13 +98,14 @@ impl Filter {
     }
 
     /// By place: whether [`Filter::only`] includes the entry of its site.
-    pub(crate) fn takes_places<'a>(&self, profile: &'a Profile) -> impl Fn(u32) -> bool + use<'a> {
+    pub(crate) fn takes_places<'a>(
+        &self,
+        profile: &'a Profile,
+    ) -> impl Fn(PlaceId) -> bool + use<'a> {
         let mask = self.entry_mask(profile).map(|mask| mask.of_sites(profile));
         move |place| {
-            mask.as_ref().is_none_or(|mask| {
-                let site = profile.site_of_place.get(place as usize);
-                site.and_then(|&site| mask.get(site as usize)) == Some(&true)
-            })
+            mask.as_ref()
+                .is_none_or(|mask| mask[profile.site_of_place[place]])
         }
     }
 
@@ -132,7 +133,7 @@ impl Only {
         is_alone.then(|| Region::ALL.map(is_taken))
     }
 
-    fn mask(&self, entries: &[Entry]) -> Option<EntryMask> {
+    fn mask(&self, entries: &IndexVec<EntryId, Entry>) -> Option<EntryMask> {
         if self.is_everything() {
             return None;
         }
@@ -159,7 +160,6 @@ impl Only {
                 && (wanted.is_empty() || wanted.contains(&id))
                 && (parts.is_empty() || has_part(&entry.name))
         };
-        let fitting = entries.iter().zip(0..).map(|(entry, id)| fits(entry, id));
-        Some(EntryMask(fitting.collect()))
+        Some(EntryMask(entries.map(|id, entry| fits(entry, id))))
     }
 }

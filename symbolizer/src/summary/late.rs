@@ -29,8 +29,7 @@ pub(super) fn by_thread(profile: &Profile, selection: &Selection) -> Vec<u64> {
     for ((&time, &thread), &place) in times.iter().zip(threads).zip(places) {
         let cpu = last_cpu.get(thread as usize).copied().flatten();
         let is_taken = || {
-            let spot = profile.time_buckets.spot_of_place(place);
-            selection.takes_thread(thread) && spot.is_some_and(|spot| selection.takes_spot(spot))
+            selection.takes_thread(thread) && selection.takes_place(&profile.time_buckets, place)
         };
         if cpu.is_some_and(|cpu| time > cpu)
             && is_taken()

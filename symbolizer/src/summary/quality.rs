@@ -24,13 +24,12 @@ pub struct Quality {
 
 impl Quality {
     /// Counts samples of an entry in a range of this exactness.
-    pub fn take(&mut self, entry: Option<&Entry>, exactness: Exactness, count: u64) {
-        let (kind, region) = (entry.map(|e| &e.kind), entry.map(|e| e.region));
-        let counter = match (kind, exactness) {
-            (Some(EntryKind::Doubtful), _) => &mut self.doubtful,
+    pub fn take(&mut self, entry: &Entry, exactness: Exactness, count: u64) {
+        let counter = match (&entry.kind, exactness) {
+            (EntryKind::Doubtful, _) => &mut self.doubtful,
             // For a waiting thread, the wait is the complete answer.
-            _ if region == Some(Region::Idle) => &mut self.exact,
-            (Some(EntryKind::Unnamed) | None, _) => &mut self.unresolved,
+            _ if entry.region == Region::Idle => &mut self.exact,
+            (EntryKind::Unnamed, _) => &mut self.unresolved,
             (_, Exactness::Exact) => &mut self.exact,
             (_, Exactness::Approximate) => &mut self.approximate,
             (_, Exactness::MethodOnly) => &mut self.method_only,

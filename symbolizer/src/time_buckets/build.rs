@@ -2,18 +2,15 @@
 
 use super::sums::{Summed, Sums};
 use super::{BUCKET, FAN_OUT, Shown, Sites, Spot, TimeBucket, TimeBuckets, note_last, shown_at};
+use crate::ids::{IndexVec, PlaceId, SpotId};
 use crate::profile::{EntryKind, Region, SiteId};
 use crate::trace::{Place, Samples, Trace};
 use std::ops::Range;
 use std::sync::mpsc::sync_channel;
 use std::thread;
-use vmscope_records::Exactness;
 
 /// The number of new time buckets from which a second thread helps.
 const MANY: usize = 4 * FAN_OUT;
-
-/// No spot yet.
-const NONE: u32 = u32::MAX;
 
 impl TimeBuckets {
     pub(super) fn take_places(&mut self, trace: &Trace, sites: Sites) {
@@ -30,10 +27,9 @@ impl TimeBuckets {
         place: Place,
         sites: Sites,
         site: SiteId,
-    ) -> u32 {
-        let entry = sites.sites.get(site as usize);
-        let entry = entry.and_then(|site| sites.entries.get(site.entry as usize));
-        let is_unnamed = entry.is_some_and(|entry| entry.kind == EntryKind::Unnamed);
+    ) -> SpotId {
+        let entry = &sites.entries[sites.sites[site].entry];
+        let is_unnamed = entry.kind == EntryKind::Unnamed;
         let shown = if trace.interpreters.is_empty() {
             Shown::Elsewhere
         } else {
@@ -45,30 +41,19 @@ impl TimeBuckets {
         self.spot(sites, site, shown)
     }
 
-    fn spot(&mut self, sites: Sites, site: SiteId, shown: Shown) -> u32 {
-        let index = site as usize;
-        if index >= self.spots_of_site.len() {
-            self.spots_of_site.resize(index + 1, [NONE; 3]);
-        }
-        let known = self.spots_of_site.get_mut(index);
-        let Some(known) = known.and_then(|known| known.get_mut(shown as usize)) else {
-            return NONE;
-        };
-        if *known == NONE {
-            // Spots are fewer than places, which have 32-bit indices.
-            *known = u32::try_from(self.spots.len()).unwrap_or(NONE);
-            let known = sites.sites.get(index);
-            let entry = known.and_then(|site| sites.entries.get(site.entry as usize));
+    fn spot(&mut self, sites: Sites, id: SiteId, shown: Shown) -> SpotId {
+        let known = &mut self.spots_of_site.slot(id, [None; 3])[shown as usize];
+        *known.get_or_insert_with(|| {
+            let site = &sites.sites[id];
             self.spots.push(Spot {
-                site,
-                entry: known.map_or(NONE, |site| site.entry),
-                region: entry.map_or(Region::Unknown, |entry| entry.region),
-                exactness: known.map_or(Exactness::MethodOnly, |site| site.exactness),
-                method_error: known.map_or(0, |site| site.method_error),
+                site: id,
+                entry: site.entry,
+                region: sites.entries[site.entry].region,
+                exactness: site.exactness,
+                method_error: site.method_error,
                 shown,
-            });
-        }
-        *known
+            })
+        })
     }
 
     pub(super) fn take_samples(&mut self, samples: &Samples) {
@@ -113,8 +98,8 @@ impl TimeBuckets {
 #[derive(Clone, Copy)]
 pub(super) struct Maker<'a> {
     pub samples: &'a Samples,
-    pub spot_of_place: &'a [u32],
-    pub region_of_spot: &'a [Region],
+    pub spot_of_place: &'a IndexVec<PlaceId, SpotId>,
+    pub region_of_spot: &'a IndexVec<SpotId, Region>,
     pub dropped: u64,
 }
 
@@ -143,9 +128,8 @@ impl Maker<'_> {
         let range = self.range(range)?;
         let threads = self.samples.threads.get(range.clone())?;
         let places = self.samples.places.get(range)?;
-        let spot = |place: u32| self.spot_of_place.get(place as usize).copied();
         let all = threads.iter().zip(places);
-        let all = all.filter_map(|(&thread, &place)| Some((thread, spot(place)?)));
+        let all = all.map(|(&thread, &place)| (thread, self.spot_of_place[place]));
         Some(sums.of_samples(all, self.region_of_spot))
     }
 

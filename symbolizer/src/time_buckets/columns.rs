@@ -1,6 +1,7 @@
 //! Counts by equal columns of time, for charts.
 
 use super::{OfThread, Piece, Selection, Stop, TimeBucket};
+use crate::ids::{IndexVec, SpotId};
 use crate::profile::{Profile, Region};
 use crate::summary::Filter;
 use std::ops::Range;
@@ -133,7 +134,7 @@ struct Grouping<'a> {
     /// The number of groups of a thread.
     width: usize,
     /// Groups by spot within a thread; [`Self::NONE`] for spots without a group.
-    of_spot: Vec<u8>,
+    of_spot: IndexVec<SpotId, u8>,
     /// The number of groups.
     groups: usize,
 }
@@ -162,7 +163,7 @@ impl<'a> Grouping<'a> {
             let first = row.filter(|row| *row < rows)?.checked_mul(width as u32);
             first.filter(|first| *first < Self::NOWHERE)
         };
-        let of_spot = |id: u32, region: Region| match selection.takes_spot(id) {
+        let of_spot = |id: SpotId, region: Region| match selection.takes_spot(id) {
             false => Self::NONE,
             true if width == 1 => 0,
             true => region as u8,
@@ -201,10 +202,9 @@ impl<'a> Grouping<'a> {
     }
 
     /// Counts a sample of a thread at a spot.
-    fn put(&self, thread: u32, spot: u32, counts: &mut [u64]) {
-        let group = self.of_spot.get(spot as usize).copied();
+    fn put(&self, thread: u32, spot: SpotId, counts: &mut [u64]) {
         if let Some(counts) = self.of(thread, counts)
-            && let Some(slot) = counts.get_mut(usize::from(group.unwrap_or(Self::NONE)))
+            && let Some(slot) = counts.get_mut(usize::from(self.of_spot[spot]))
         {
             *slot += 1;
         }
@@ -231,10 +231,8 @@ impl<'a> Grouping<'a> {
         }
         // An extra slot for samples without a group saves one branch per cell.
         let mut sums = [0u32; Self::ROOM];
-        let mut add = |spot: u32, count: u32| {
-            let group = self.of_spot.get(spot as usize).copied();
-            let group = usize::from(group.unwrap_or(Self::NONE));
-            sums[group % Self::ROOM] += count;
+        let mut add = |spot: SpotId, count: u32| {
+            sums[usize::from(self.of_spot[spot]) % Self::ROOM] += count;
         };
         if self.selection.is_few_among(run.cells.len()) {
             self.selection

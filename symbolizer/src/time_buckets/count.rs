@@ -1,7 +1,8 @@
 //! Counts of a window by site and thread.
 
 use super::{Piece, Selection, Shown, Stop, TimeBuckets};
-use crate::profile::{Profile, SiteId};
+use crate::ids::{IndexVec, SpotId};
+use crate::profile::{EntryId, Profile, SiteId};
 use crate::summary::{Filter, Inferred};
 use rustc_hash::FxHashMap;
 
@@ -14,7 +15,7 @@ pub struct Counts {
     /// All samples.
     pub total: u64,
     /// By [`Profile::sites`].
-    pub sites: Vec<u64>,
+    pub sites: IndexVec<SiteId, u64>,
     /// By [`crate::Trace::threads`].
     pub threads: Vec<u64>,
     /// Samples in interpreters with a shown method.
@@ -23,9 +24,9 @@ pub struct Counts {
     /// are part of `sites`.
     pub without_method: FxHashMap<SiteId, u64>,
     /// Counts by [`Profile::entries`] and [`vmscope_records::Exactness`]; last, `without_method`.
-    pub(crate) entries: Vec<[u64; 4]>,
+    pub(crate) entries: IndexVec<EntryId, [u64; 4]>,
     /// By [`Profile::entries`].
-    pub(crate) inferred: Vec<Inferred>,
+    pub(crate) inferred: IndexVec<EntryId, Inferred>,
 }
 
 impl Counts {
@@ -42,7 +43,7 @@ impl Counts {
     ) -> Option<Self> {
         let time_buckets = &profile.time_buckets;
         let mut sums = Sums {
-            by_spot: vec![0; time_buckets.spots.len()],
+            by_spot: time_buckets.spots.with_each(0),
             by_thread: vec![0; profile.trace.threads.len()],
         };
         time_buckets.pieces(selection.range.clone(), &mut |piece| {
@@ -54,7 +55,7 @@ impl Counts {
 }
 
 struct Sums {
-    by_spot: Vec<u64>,
+    by_spot: IndexVec<SpotId, u64>,
     by_thread: Vec<u64>,
 }
 
@@ -69,7 +70,7 @@ impl Sums {
                     let mut samples = 0;
                     selection.each_cell(run.cells, |cell| {
                         samples += u64::from(cell.count);
-                        add(&mut self.by_spot, cell.spot, u64::from(cell.count));
+                        self.by_spot[cell.spot] += u64::from(cell.count);
                     });
                     add(&mut self.by_thread, run.thread, samples);
                 }
@@ -78,7 +79,7 @@ impl Sums {
                 profile.each_spot(range, |thread, spot| {
                     if selection.takes_thread(thread) && selection.takes_spot(spot) {
                         add(&mut self.by_thread, thread, 1);
-                        add(&mut self.by_spot, spot, 1);
+                        self.by_spot[spot] += 1;
                     }
                 });
             }
@@ -93,28 +94,23 @@ impl Sums {
     ) -> Counts {
         let mut counts = Counts {
             total: self.by_thread.iter().sum(),
-            sites: vec![0; profile.sites.len()],
-            entries: vec![[0; 4]; profile.entries.len()],
-            inferred: vec![Inferred::default(); profile.entries.len()],
+            sites: profile.sites.with_each(0),
+            entries: profile.entries.with_each([0; 4]),
+            inferred: profile.entries.with_each(Inferred::default()),
             threads: self.by_thread,
             ..Counts::default()
         };
-        for ((&count, spot), id) in self.by_spot.iter().zip(&time_buckets.spots).zip(0..) {
+        for ((id, spot), &count) in time_buckets.spots.enumerated().zip(&self.by_spot) {
             if count == 0 || !selection.takes_spot(id) {
                 continue;
             }
-            add(&mut counts.sites, spot.site, count);
+            counts.sites[spot.site] += count;
             let worth = match spot.shown {
                 Shown::Nothing => WITHOUT_METHOD,
                 Shown::Method | Shown::Elsewhere => spot.exactness as usize,
             };
-            let entry = counts.entries.get_mut(spot.entry as usize);
-            if let Some(slot) = entry.and_then(|entry| entry.get_mut(worth)) {
-                *slot += count;
-            }
-            if let Some(inferred) = counts.inferred.get_mut(spot.entry as usize) {
-                inferred.take(count, spot.method_error);
-            }
+            counts.entries[spot.entry][worth] += count;
+            counts.inferred[spot.entry].take(count, spot.method_error);
             match spot.shown {
                 Shown::Elsewhere => {}
                 Shown::Method => counts.interpreted += count,

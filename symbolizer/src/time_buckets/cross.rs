@@ -1,6 +1,7 @@
 //! Counts by thread and entry.
 
 use super::{Piece, Selection, Stop};
+use crate::ids::SpotId;
 use crate::profile::{EntryId, Profile};
 use crate::summary::Filter;
 
@@ -35,7 +36,7 @@ pub(crate) fn by_kind_of_thread(
 ) -> Option<()> {
     let time_buckets = &profile.time_buckets;
     let selection = Selection::new(profile, filter);
-    let entry_of_spot: Vec<EntryId> = time_buckets.by_spot(|_, spot| spot.entry);
+    let entry_of_spot = time_buckets.by_spot(|_, spot| spot.entry);
     // Single samples are sorted by thread once.
     let (mut whole, mut single) = (Vec::new(), Vec::new());
     time_buckets.pieces(selection.range.clone(), &mut |piece| {
@@ -56,22 +57,20 @@ pub(crate) fn by_kind_of_thread(
     let mut threads: Vec<(u32, u32)> = threads.map(|thread| (kind_of(thread), thread)).collect();
     threads.sort_unstable();
     // Kind by kind, so that memory grows with entries alone.
-    let mut counts = vec![0u64; profile.entries.len()];
+    let mut counts = profile.entries.with_each(0u64);
     let mut counted: Vec<EntryId> = Vec::new();
     for of_kind in threads.chunk_by(|(a, _), (b, _)| a == b) {
         let kind = of_kind.first().map_or(0, |(kind, _)| *kind);
         if stop.is_stopped() {
             return None;
         }
-        let mut add = |spot: u32, count: u32| {
-            if let Some(&entry) = entry_of_spot.get(spot as usize)
-                && let Some(sum) = counts.get_mut(entry as usize)
-            {
-                if *sum == 0 {
-                    counted.push(entry);
-                }
-                *sum += u64::from(count);
+        let mut add = |spot: SpotId, count: u32| {
+            let entry = entry_of_spot[spot];
+            let sum = &mut counts[entry];
+            if *sum == 0 {
+                counted.push(entry);
             }
+            *sum += u64::from(count);
         };
         for bucket in &whole {
             for &(_, thread) in of_kind {
@@ -82,12 +81,10 @@ pub(crate) fn by_kind_of_thread(
             add(spot, 1);
         }
         for entry in counted.drain(..) {
-            let samples = counts.get_mut(entry as usize).map(std::mem::take);
-            let samples = samples.unwrap_or_default();
             visit(ThreadEntry {
                 thread: kind,
                 entry,
-                samples,
+                samples: std::mem::take(&mut counts[entry]),
             });
         }
     }

@@ -3,6 +3,7 @@
 use super::build::Maker;
 use super::sums::Sums;
 use super::{Sites, TimeBucket, TimeBuckets};
+use crate::ids::{IndexVec, PlaceId, SpotId};
 use crate::trace::{Samples, Trace};
 
 impl TimeBuckets {
@@ -13,28 +14,22 @@ impl TimeBuckets {
         &mut self,
         trace: &Trace,
         sites: Sites,
-        places: impl Iterator<Item = u32>,
-    ) -> Vec<u32> {
+        places: impl Iterator<Item = PlaceId>,
+    ) -> Vec<PlaceId> {
         let mut renamed = Vec::new();
-        let mut is_stale = vec![false; self.spots.len()];
+        let mut is_stale = self.spots.with_each(false);
         for place in places {
-            let index = place as usize;
-            let (Some(&old), Some(&what), Some(&site)) = (
-                self.spot_of_place.get(index),
-                trace.places.get(index),
-                sites.of_place.get(index),
-            ) else {
-                // A new place, which `append` will take.
+            // `append` will take new places.
+            let Some(&old) = self.spot_of_place.get(place) else {
                 continue;
             };
-            let spot = self.spot_at(trace, what, sites, site);
+            let spot = self.spot_at(trace, trace.places[place], sites, sites.of_place[place]);
             if spot == old {
                 continue;
             }
-            self.spot_of_place[index] = spot;
-            if let Some(slot) = is_stale.get_mut(old as usize) {
-                *slot = true;
-            }
+            self.spot_of_place[place] = spot;
+            // A spot that is new here has no samples yet.
+            is_stale[old] = true;
             renamed.push(place);
         }
         if !renamed.is_empty() {
@@ -45,16 +40,16 @@ impl TimeBuckets {
 
     /// Takes new indices of all places; their sites are unchanged.
     pub(crate) fn renumber(&mut self, trace: &Trace, sites: Sites) {
-        self.spot_of_place.clear();
+        self.spot_of_place = IndexVec::default();
         self.take_places(trace, sites);
     }
 
     /// Recounts all time buckets with a stale spot: the first level from samples, others from
     /// the level below.Parents include all spots of children.
-    fn count_again(&mut self, samples: &Samples, is_stale: &[bool]) {
+    fn count_again(&mut self, samples: &Samples, is_stale: &IndexVec<SpotId, bool>) {
         let has_stale = |bucket: &&mut TimeBucket| {
             let mut spots = bucket.cells.iter().map(|cell| cell.spot);
-            spots.any(|spot| is_stale.get(spot as usize) == Some(&true))
+            spots.any(|spot| is_stale.get(spot) == Some(&true))
         };
         let (spots, region_of_spot) = (self.spots.len(), self.regions());
         let maker = Maker {

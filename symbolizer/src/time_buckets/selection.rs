@@ -1,6 +1,7 @@
 //! A filter applied to a profile: its samples, threads and spots.
 
 use super::{Cell, OfThread, Piece, Spot, Stop, TimeBuckets};
+use crate::ids::{IndexVec, PlaceId, SpotId};
 use crate::profile::{Profile, Region};
 use crate::summary::{Filter, Only};
 use std::ops::Range;
@@ -13,7 +14,7 @@ pub(crate) struct Selection {
     /// By thread; `None` for all.
     pub threads: Option<Vec<bool>>,
     /// By spot; `None` for all.
-    pub spots: Option<Vec<bool>>,
+    pub spots: Option<IndexVec<SpotId, bool>>,
     /// By region, if it selects whole regions.
     regions: Option<[bool; Region::ALL.len()]>,
     /// The selected spots, ascending, if few.
@@ -22,7 +23,7 @@ pub(crate) struct Selection {
 
 /// Few spots: searching cells for them beats a scan.
 #[derive(Clone, Debug)]
-pub(crate) struct Few(Vec<u32>);
+pub(crate) struct Few(Vec<SpotId>);
 
 impl Few {
     /// Maximum number of few spots.
@@ -31,11 +32,9 @@ impl Few {
     const SHORT: usize = 512;
 
     /// The selected spots, if few.
-    pub fn of(taken: impl Iterator<Item = bool>) -> Option<Self> {
-        let spots = (0..)
-            .zip(taken)
-            .filter_map(|(spot, taken)| taken.then_some(spot));
-        let few: Vec<u32> = spots.take(Self::MOST + 1).collect();
+    pub fn of<T>(spots: &IndexVec<SpotId, T>, is_taken: impl Fn(&T) -> bool) -> Option<Self> {
+        let spots = spots.enumerated().filter(|(_, spot)| is_taken(spot));
+        let few: Vec<SpotId> = spots.map(|(id, _)| id).take(Self::MOST + 1).collect();
         (few.len() <= Self::MOST).then_some(Few(few))
     }
 
@@ -82,7 +81,7 @@ impl Selection {
         Selection {
             range,
             threads,
-            few: spots.as_deref().and_then(few),
+            few: spots.as_ref().and_then(few),
             spots,
             regions: filter.only.of_regions(),
         }
@@ -123,7 +122,7 @@ impl Selection {
             (_, None) => cells.iter().for_each(visit),
             (_, Some(spots)) => {
                 for cell in cells {
-                    if spots.get(cell.spot as usize) == Some(&true) {
+                    if spots[cell.spot] {
                         visit(cell);
                     }
                 }
@@ -143,7 +142,7 @@ impl Selection {
             return;
         };
         for one in of.regions {
-            if taken.get(one.region as usize) == Some(&true) {
+            if taken[one.region as usize] {
                 visit(one.region, one.count);
             }
         }
@@ -187,27 +186,35 @@ impl Selection {
         threads.is_none_or(|threads| threads.get(thread as usize).copied().unwrap_or(false))
     }
 
-    pub fn takes_spot(&self, spot: u32) -> bool {
-        let spots = self.spots.as_ref();
-        spots.is_none_or(|spots| spots.get(spot as usize).copied().unwrap_or(false))
+    pub fn takes_spot(&self, spot: SpotId) -> bool {
+        self.spots.as_ref().is_none_or(|spots| spots[spot])
+    }
+
+    /// Whether the selection includes samples at a place.
+    pub fn takes_place(&self, time_buckets: &TimeBuckets, place: PlaceId) -> bool {
+        self.takes_spot(time_buckets.spot_of_place[place])
     }
 }
 
-fn few(spots: &[bool]) -> Option<Few> {
-    Few::of(spots.iter().copied())
+fn few(spots: &IndexVec<SpotId, bool>) -> Option<Few> {
+    Few::of(spots, |taken| *taken)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ids::Id;
 
     /// Ascending numbers below `below`, each with a chance of one in `one_in`.
-    fn some(state: &mut u64, below: u32, one_in: u64) -> Vec<u32> {
-        let mut is_in = |_: &u32| {
+    fn some(state: &mut u64, below: usize, one_in: u64) -> Vec<SpotId> {
+        let mut is_in = |_: &usize| {
             *state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
             (*state >> 33).is_multiple_of(one_in)
         };
-        (0..below).filter(|spot| is_in(spot)).collect()
+        (0..below)
+            .filter(|spot| is_in(spot))
+            .map(SpotId::of)
+            .collect()
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Single samples: they distinguish places, which time buckets do not.
 
 use super::{Selection, Stop};
+use crate::ids::{IndexVec, PlaceId};
 use crate::profile::Profile;
 use crate::summary::Filter;
 use std::ops::Range;
@@ -14,14 +15,16 @@ pub(crate) fn each_place(
     profile: &Profile,
     selection: &Selection,
     stop: &Stop,
-    mut visit: impl FnMut(u32, usize),
+    mut visit: impl FnMut(PlaceId, usize),
 ) -> Option<()> {
     let samples = &profile.trace.samples;
     let count = samples.places.len();
-    let spots = selection.spots.as_deref().map(|spots| {
-        let of_place = profile.time_buckets.spot_of_place.iter();
-        let taken = of_place.map(|&spot| spots.get(spot as usize) == Some(&true));
-        taken.collect::<Vec<bool>>()
+    let spots = selection.spots.as_ref();
+    let is_taken = spots.map(|spots| {
+        profile
+            .time_buckets
+            .spot_of_place
+            .map(|_, &spot| spots[spot])
     });
     let Range { start, end } = profile.time_buckets.kept(&selection.range);
     for from in (start..end).step_by(BATCH) {
@@ -30,13 +33,12 @@ pub(crate) fn each_place(
         let places = samples.places.get(batch.clone()).unwrap_or_default();
         let threads = samples.threads.get(batch).unwrap_or_default();
         let places = places.iter().zip(from..);
-        if selection.threads.is_none() && spots.is_none() {
+        if selection.threads.is_none() && is_taken.is_none() {
             places.for_each(|(&place, index)| visit(place, index));
             continue;
         }
         for ((&place, index), &thread) in places.zip(threads) {
-            let is_at = |spots: &Vec<bool>| spots.get(place as usize) == Some(&true);
-            if selection.takes_thread(thread) && spots.as_ref().is_none_or(is_at) {
+            if selection.takes_thread(thread) && is_taken.as_ref().is_none_or(|all| all[place]) {
                 visit(place, index);
             }
         }
@@ -45,21 +47,19 @@ pub(crate) fn each_place(
 }
 
 /// Counts the kept samples of a filter by place; `None` if `stop` came first.
-pub(crate) fn by_place(profile: &Profile, filter: &Filter, stop: &Stop) -> Option<Vec<u32>> {
+pub(crate) fn by_place(
+    profile: &Profile,
+    filter: &Filter,
+    stop: &Stop,
+) -> Option<IndexVec<PlaceId, u32>> {
     let selection = Selection::new(profile, filter);
-    let mut counts = vec![0u32; profile.trace.places.len()];
+    let mut counts = profile.trace.places.with_each(0u32);
     each_place(profile, &selection.everywhere(), stop, |place, _| {
-        if let Some(count) = counts.get_mut(place as usize) {
-            *count = count.saturating_add(1);
-        }
+        counts[place] = counts[place].saturating_add(1);
     })?;
     if selection.spots.is_some() {
         for (count, &spot) in counts.iter_mut().zip(&profile.time_buckets.spot_of_place) {
-            *count = if selection.takes_spot(spot) {
-                *count
-            } else {
-                0
-            };
+            *count *= u32::from(selection.takes_spot(spot));
         }
     }
     Some(counts)

@@ -33,7 +33,7 @@ impl InSpan {
     /// The samples of a region.
     #[must_use]
     pub fn of(&self, region: Region) -> u64 {
-        self.regions.get(region as usize).copied().unwrap_or(0)
+        self.regions[region as usize]
     }
 
     /// Counts the samples of `filter` in each of `spans`; `None` for spans that begin before the
@@ -48,7 +48,7 @@ impl InSpan {
     ) -> Option<Vec<Option<Self>>> {
         let time_buckets = &profile.time_buckets;
         let selection = Selection::new(profile, filter);
-        let region_of_spot: Vec<Option<Region>> =
+        let region_of_spot =
             time_buckets.by_spot(|id, spot| selection.takes_spot(id).then_some(spot.region));
         let kept_from = time_buckets.kept_from().unwrap_or_default();
         let of_span = |span: &Span| {
@@ -66,11 +66,8 @@ impl InSpan {
                 selection.takes_thread(thread) && span.thread.is_none_or(|one| one == thread)
             };
             let mut add = |region: Region, count: u32| {
-                if let Some(slot) = sum.regions.get_mut(region as usize) {
-                    *slot += u64::from(count);
-                }
+                sum.regions[region as usize] += u64::from(count);
             };
-            let region_of = |spot: u32| region_of_spot.get(spot as usize).copied().flatten();
             time_buckets.pieces(range, &mut |piece| {
                 match piece {
                     Piece::TimeBucket(bucket, _) => {
@@ -80,14 +77,14 @@ impl InSpan {
                                 continue;
                             }
                             selection.each_cell(run.cells, |cell| {
-                                if let Some(region) = region_of(cell.spot) {
+                                if let Some(region) = region_of_spot[cell.spot] {
                                     add(region, cell.count);
                                 }
                             });
                         }
                     }
                     Piece::Samples(range) => profile.each_spot(range, |thread, spot| {
-                        if let Some(region) = region_of(spot).filter(|_| takes(thread)) {
+                        if let Some(region) = region_of_spot[spot].filter(|_| takes(thread)) {
                             add(region, 1);
                         }
                     }),

@@ -1,6 +1,7 @@
 //! Summing samples up into cells, and cells into those of the next level.
 
 use super::{BUCKET, Cell, InRegion, OfThread, Run, TimeBucket};
+use crate::ids::{Id, IndexVec, SpotId};
 use crate::profile::Region;
 use std::ops::Range;
 use vmscope_records::TimeNs;
@@ -57,29 +58,27 @@ impl Sums {
     /// Sums samples (thread, spot) up; `regions` has the region of each spot.
     pub fn of_samples(
         &mut self,
-        samples: impl Iterator<Item = (u32, u32)>,
-        regions: &[Region],
+        samples: impl Iterator<Item = (u32, SpotId)>,
+        regions: &IndexVec<SpotId, Region>,
     ) -> Summed {
         let bits = usize::BITS - regions.len().leading_zeros();
-        // An unknown spot would change the thread in the key.
-        let samples = samples.filter(|(_, spot)| (*spot as usize) < regions.len());
         let mut keys = std::mem::take(&mut self.keys);
         keys.clear();
         keys.reserve(BUCKET);
-        keys.extend(samples.map(|(thread, spot)| u64::from(thread) << bits | u64::from(spot)));
+        keys.extend(
+            samples.map(|(thread, spot)| u64::from(thread) << bits | u64::from(spot.number())),
+        );
         sort(&mut keys, &mut self.other_keys);
         for of_thread in keys.chunk_by(|a, b| a >> bits == b >> bits) {
             let mut last = None;
             for &key in of_thread {
-                let spot = low(key & ((1 << bits) - 1));
+                let spot = SpotId::of(low(key & ((1 << bits) - 1)) as usize);
                 match self.cells.last_mut() {
                     Some(cell) if last == Some(spot) => cell.count += 1,
                     _ => self.cells.push(Cell { spot, count: 1 }),
                 }
                 last = Some(spot);
-                if let Some(&region) = regions.get(spot as usize) {
-                    self.note_region(region, 1);
-                }
+                self.in_regions[regions[spot] as usize] += 1;
             }
             let thread = of_thread.first().map_or(0, |key| low(key >> bits));
             // A time bucket has fewer than 2^32 samples.
@@ -106,17 +105,13 @@ impl Sums {
         runs.sort_by_key(|run| run.thread);
         for of_thread in runs.chunk_by(|a, b| a.thread == b.thread) {
             for cell in of_thread.iter().flat_map(|run| run.cells) {
-                let spot = cell.spot as usize;
-                if let Some(count) = self.counts.get_mut(spot)
-                    && let Some(bits) = self.counted.get_mut(spot / 64)
-                {
-                    *count += cell.count;
-                    *bits |= 1 << (spot % 64);
-                }
+                let spot = cell.spot.index();
+                self.counts[spot] += cell.count;
+                self.counted[spot / 64] |= 1 << (spot % 64);
             }
             self.take_counts();
             for one in of_thread.iter().flat_map(|run| run.regions) {
-                self.note_region(one.region, one.count);
+                self.in_regions[one.region as usize] += one.count;
             }
             let thread = of_thread.first().map_or(0, |run| run.thread);
             self.end_run(thread, of_thread.iter().map(|run| run.samples).sum());
@@ -126,22 +121,15 @@ impl Sums {
 
     /// Makes cells of the counts.
     fn take_counts(&mut self) {
-        for (bits, first) in self.counted.iter_mut().zip((0u32..).step_by(64)) {
+        for (bits, first) in self.counted.iter_mut().zip((0..).step_by(64)) {
             let mut left = std::mem::take(bits);
             while left != 0 {
-                let spot = first + left.trailing_zeros();
+                let spot = first + left.trailing_zeros() as usize;
                 left &= left - 1;
-                if let Some(count) = self.counts.get_mut(spot as usize) {
-                    let count = std::mem::take(count);
-                    self.cells.push(Cell { spot, count });
-                }
+                let count = std::mem::take(&mut self.counts[spot]);
+                let spot = SpotId::of(spot);
+                self.cells.push(Cell { spot, count });
             }
-        }
-    }
-
-    fn note_region(&mut self, region: Region, count: u32) {
-        if let Some(slot) = self.in_regions.get_mut(region as usize) {
-            *slot += count;
         }
     }
 

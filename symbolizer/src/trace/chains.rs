@@ -1,5 +1,6 @@
 //! Caller chains, shared.
 
+use crate::ids::PlaceId;
 use rustc_hash::FxHashMap;
 
 /// A caller chain as a path in a tree that all chains share.
@@ -8,21 +9,21 @@ pub struct ChainNode {
     /// The caller's caller; [`ChainTree::NONE`] at the outermost.
     pub parent: u32,
     /// The call's place, not the return address.
-    pub place: u32,
+    pub place: PlaceId,
 }
 
 /// The tree of all caller chains.
 #[derive(Clone, Debug, Default)]
 pub struct ChainTree {
     nodes: Vec<ChainNode>,
-    index: FxHashMap<(u32, u32), u32>,
+    index: FxHashMap<(u32, PlaceId), u32>,
 }
 
 impl ChainTree {
     /// No caller.
     pub const NONE: u32 = u32::MAX;
 
-    pub(crate) fn child(&mut self, parent: u32, place: u32) -> u32 {
+    pub(crate) fn child(&mut self, parent: u32, place: PlaceId) -> u32 {
         if let Some(&node) = self.index.get(&(parent, place)) {
             return node;
         }
@@ -36,7 +37,7 @@ impl ChainTree {
 
     /// Keeps the nodes of `keep`, which includes their parents, and renumbers their places.
     /// Returns the nodes' new indices.
-    pub(crate) fn retain(&mut self, keep: &[bool], place: impl Fn(u32) -> u32) -> Vec<u32> {
+    pub(crate) fn retain(&mut self, keep: &[bool], place: impl Fn(PlaceId) -> PlaceId) -> Vec<u32> {
         let mut numbers = vec![Self::NONE; self.nodes.len()];
         let old = std::mem::take(self);
         for (at, node) in old.nodes.into_iter().enumerate() {
@@ -70,7 +71,7 @@ impl ChainTree {
     }
 
     /// The places from the direct caller outwards.
-    pub fn callers(&self, node: u32) -> impl Iterator<Item = u32> + '_ {
+    pub fn callers(&self, node: u32) -> impl Iterator<Item = PlaceId> + '_ {
         let mut next = node;
         std::iter::from_fn(move || {
             let node = self.nodes.get(next as usize)?;

@@ -1,5 +1,6 @@
 //! A cache of addresses and their places.
 
+use crate::ids::PlaceId;
 use vmscope_records::{Avma, ProcessKey};
 
 /// The first number of sets: 2^15, of 64 bytes each.
@@ -17,13 +18,14 @@ const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// A cached address.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Known {
+struct Known {
     /// The address times [`GOLDEN`], which is odd: a bijection. The upper bits select the set;
     /// the lower bits are the tag, together with the process.
     tag: u64,
-    /// The number of changes at that time; 0 for an empty slot.
-    pub at: u32,
-    pub place: u32,
+    /// The number of changes at that time.
+    at: u32,
+    /// `None` for an empty slot.
+    place: Option<PlaceId>,
 }
 
 /// The slots of a set.
@@ -70,20 +72,20 @@ impl Cache {
         })
     }
 
-    pub fn get(&self, key: Key) -> Option<Known> {
-        let set = self.sets.get(key.set)?;
-        let known = set.0.iter().find(|known| known.tag == key.tag);
-        known.copied().filter(|known| known.at > 0)
+    /// The place of an address, and the number of changes at that time.
+    pub fn get(&self, key: Key) -> Option<(PlaceId, u32)> {
+        let mut set = self.sets[key.set].0.iter();
+        let known = set.find(|known| known.tag == key.tag)?;
+        Some((known.place?, known.at))
     }
 
     /// Replaces the slot of that address, or the oldest slot of its set.
-    pub fn put(&mut self, key: Key, at: u32, place: u32) {
+    pub fn put(&mut self, key: Key, at: u32, place: PlaceId) {
         let tag = key.tag;
-        let Some(set) = self.sets.get_mut(key.set) else {
-            return;
-        };
+        let set = &mut self.sets[key.set].0;
         let age = |known: &&mut Known| if known.tag == tag { 0 } else { known.at };
-        if let Some(slot) = set.0.iter_mut().min_by_key(age) {
+        if let Some(slot) = set.iter_mut().min_by_key(age) {
+            let place = Some(place);
             *slot = Known { tag, at, place };
         }
     }
@@ -96,14 +98,17 @@ impl Cache {
                 bits: self.bits + 1,
             };
             for (set, index) in self.sets.iter().zip(0u64..) {
-                for known in set.0.iter().filter(|known| known.at > 0) {
+                for known in &set.0 {
+                    let Some(place) = known.place else {
+                        continue;
+                    };
                     let product = index << (64 - self.bits) | known.tag >> self.bits;
                     let process = known.tag & ((1 << self.bits) - 1);
                     let key = Key {
                         set: upper_bits(product, grown.bits),
                         tag: product << grown.bits | process,
                     };
-                    grown.put(key, known.at, known.place);
+                    grown.put(key, known.at, place);
                 }
             }
             *self = grown;
@@ -115,7 +120,7 @@ impl Cache {
     pub fn warm(&self, addresses: impl Iterator<Item = Avma>) {
         let sets = addresses.map(|address| address.0.wrapping_mul(GOLDEN));
         let sets = sets.filter_map(|product| self.sets.get(upper_bits(product, self.bits)));
-        std::hint::black_box(sets.fold(0, |sum, set| sum ^ set.0[0].place));
+        std::hint::black_box(sets.fold(0, |sum, set| sum ^ set.0[0].at));
     }
 }
 
@@ -131,6 +136,7 @@ fn upper_bits(product: u64, bits: u32) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ids::Id;
 
     #[test]
     fn what_is_known_stays_known_while_it_grows() {
@@ -140,14 +146,14 @@ mod tests {
         for n in 0..100_000 {
             cache.grow(n as usize + 1);
             let key = cache.key(process(n), address(n)).unwrap();
-            cache.put(key, n + 1, n);
+            cache.put(key, n + 1, PlaceId::of(n as usize));
         }
         assert!(cache.bits > SET_BITS);
         let found = (0..100_000).filter(|&n| {
             let other = cache.key(ProcessKey(7), address(n)).unwrap();
             assert!(cache.get(other).is_none());
             let known = cache.get(cache.key(process(n), address(n)).unwrap());
-            assert!(known.is_none_or(|known| known.place == n && known.at == n + 1));
+            assert!(known.is_none_or(|known| known == (PlaceId::of(n as usize), n + 1)));
             known.is_some()
         });
         let found = found.count();

@@ -184,7 +184,7 @@ impl Trace {
             let place = now.place(process, call, CpuMode::User);
             let place = now.on_thread(place, role);
             // Where nothing is mapped, nothing calls: what lies outside is no caller, either.
-            let is_caller = now.places.get(place) != Some(Place::Unmapped);
+            let is_caller = now.places.all[place] != Place::Unmapped;
             is_broken |= !is_caller;
             node = match is_caller {
                 true => self.chains.child(node, place),

@@ -10,6 +10,7 @@ use super::known::{Cache, slot};
 use super::near::Nearby;
 use super::places::Places;
 use super::state::Change;
+use crate::ids::{IndexVec, PlaceId};
 use crate::space::{Beginning, Mapped, Spaces};
 use crate::zone::{Changed, Claim, Layer, Placement, ZoneEvent, Zones};
 use vmscope_records::{
@@ -42,7 +43,7 @@ pub(crate) struct World {
     /// The last change of each grain.
     stamps: Vec<u32>,
     cache: Cache,
-    kernel: Vec<(Avma, u32)>,
+    kernel: Vec<(Avma, Option<PlaceId>)>,
     nearby: Nearby,
     pub(super) places: Places,
 }
@@ -62,8 +63,7 @@ impl World {
             void: 1,
             stamps: vec![0; 1 << STAMP_BITS],
             cache: Cache::new(),
-            // The kernel has nothing at 0.
-            kernel: vec![(Avma(0), 0); 1 << KERNEL_BITS],
+            kernel: vec![(Avma(0), None); 1 << KERNEL_BITS],
             nearby: Nearby::new(),
             places: Places::default(),
         }
@@ -111,14 +111,14 @@ impl World {
     }
 
     /// All places so far.
-    pub(crate) fn places(&self) -> &[Place] {
-        self.places.all()
+    pub(crate) fn places(&self) -> &IndexVec<PlaceId, Place> {
+        &self.places.all
     }
 
     /// Replaces all places.
-    pub(crate) fn replace_places(&mut self, places: Vec<Place>) {
+    pub(crate) fn replace_places(&mut self, places: IndexVec<PlaceId, Place>) {
         self.places = Places::new(places);
-        self.kernel.fill((Avma(0), 0));
+        self.kernel.fill((Avma(0), None));
         self.void_all();
     }
 
@@ -129,8 +129,8 @@ impl World {
         self.void_all();
     }
 
-    pub(crate) fn into_places(self) -> Vec<Place> {
-        self.places.into_all()
+    pub(crate) fn into_places(self) -> IndexVec<PlaceId, Place> {
+        self.places.all
     }
 
     /// Applies a change. `holds` is true for the begin of a forked process, and for a mapping of
@@ -225,8 +225,8 @@ impl World {
         process.copied().unwrap_or(ProcessKey(u32::MAX))
     }
 
-    /// The index of the place of an address, found or made.
-    pub(crate) fn place(&mut self, process: ProcessKey, address: Avma, mode: CpuMode) -> u32 {
+    /// The place of an address, found or made.
+    pub(crate) fn place(&mut self, process: ProcessKey, address: Avma, mode: CpuMode) -> PlaceId {
         match mode {
             CpuMode::Kernel => return self.kernel_place(address),
             CpuMode::Idle => return self.places.intern(Place::Idle),
@@ -240,19 +240,19 @@ impl World {
         let void = self.stamps.get(grain).map_or(self.void, |stamp| *stamp);
         let void = void.max(self.void);
         let known = self.cache.get(key);
-        if let Some(known) = known
-            && known.at >= void
+        if let Some((place, at)) = known
+            && at >= void
         {
-            return known.place;
+            return place;
         }
         let place = self.find(process, address, void);
-        // Changes nearby mostly keep the place.
-        let same = known.filter(|known| self.places.get(known.place) == Some(place));
+        // Changes nearby mostly keep the place. Renumbered places leave stale ids here.
+        let same = known.filter(|(known, _)| self.places.all.get(*known) == Some(&place));
         let (place, key) = match same {
-            Some(known) => (known.place, Some(key)),
+            Some((known, _)) => (known, Some(key)),
             None => {
                 let place = self.places.intern(place);
-                self.cache.grow(self.places.all().len());
+                self.cache.grow(self.places.all.len());
                 (place, self.cache.key(process, address))
             }
         };
@@ -275,13 +275,13 @@ impl World {
     pub(crate) fn interpreted(
         &mut self,
         process: ProcessKey,
-        (pc, place): (Avma, u32),
+        (pc, place): (Avma, PlaceId),
         (time, detail): (TimeNs, &SampleDetail),
-    ) -> u32 {
+    ) -> PlaceId {
         let Some(rules) = self.interpreters.at(process, pc) else {
             return place;
         };
-        let Some(Place::Code(handler, _)) = self.places.get(place) else {
+        let Place::Code(handler, _) = self.places.all[place] else {
             return place;
         };
         for source in &rules.sources {
@@ -330,28 +330,21 @@ impl World {
     }
 
     /// The place of native code on a thread with a role.
-    pub(crate) fn on_thread(&mut self, place: u32, role: ThreadRole) -> u32 {
-        match self.places.get(place) {
-            Some(Place::Native(module, offset, ThreadRole::Other)) if role != ThreadRole::Other => {
+    pub(crate) fn on_thread(&mut self, place: PlaceId, role: ThreadRole) -> PlaceId {
+        match self.places.all[place] {
+            Place::Native(module, offset, ThreadRole::Other) if role != ThreadRole::Other => {
                 self.places.intern(Place::Native(module, offset, role))
             }
             _ => place,
         }
     }
 
-    fn kernel_place(&mut self, address: Avma) -> u32 {
-        let slot = slot(address.0, KERNEL_BITS);
-        if let Some((known, place)) = self.kernel.get(slot)
-            && *known == address
-            && address.0 != 0
-        {
-            return *place;
+    fn kernel_place(&mut self, address: Avma) -> PlaceId {
+        let (known, place) = &mut self.kernel[slot(address.0, KERNEL_BITS)];
+        if *known != address {
+            (*known, *place) = (address, None);
         }
-        let place = self.places.intern(Place::Kernel(address));
-        if let Some(known) = self.kernel.get_mut(slot) {
-            *known = (address, place);
-        }
-        place
+        *place.get_or_insert_with(|| self.places.intern(Place::Kernel(address)))
     }
 
     /// Finds the place of an address; cached ranges count from `void` changes on.

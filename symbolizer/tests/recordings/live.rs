@@ -7,7 +7,7 @@ use vmscope_records::recording::{Item, Reader};
 use vmscope_records::{Content, Module, Record, ThreadKey, TimeNs};
 use vmscope_symbolizer::live::Settled;
 use vmscope_symbolizer::native::{Binaries, DebugFile, DebugFileRequest, FileBytes};
-use vmscope_symbolizer::{Bounds, Entry, Live, Omitted, Profile, Site, profile_of};
+use vmscope_symbolizer::{Bounds, Entry, EntryId, Id, Live, Omitted, Profile, Site, profile_of};
 
 /// A driver without files.
 pub struct NoFiles;
@@ -111,15 +111,15 @@ pub fn rows(profile: &Profile) -> Vec<(TimeNs, ThreadKey, Entry, Site)> {
         .zip(&samples.threads)
         .zip(&samples.places);
     all.map(|((&time, &thread), &place)| {
-        let site = &profile.sites[profile.site_of_place[place as usize] as usize];
-        let entry = profile.entries[site.entry as usize].clone();
+        let site = &profile.sites[profile.site_of_place[place]];
+        let entry = profile.entries[site.entry].clone();
         let thread = profile.trace.threads[thread as usize].thread.key;
         (
             time,
             thread,
             entry,
             Site {
-                entry: 0,
+                entry: EntryId::of(0),
                 ..site.clone()
             },
         )
@@ -161,9 +161,7 @@ pub fn agree(bytes: &[u8], steps: usize) -> Result<(), String> {
         let nodes = trace.samples.chains.iter();
         let path = |node: &u32| {
             let places = trace.chains.callers(*node);
-            places
-                .map(|place| trace.places[place as usize])
-                .collect::<Vec<_>>()
+            places.map(|place| trace.places[place]).collect::<Vec<_>>()
         };
         nodes.map(path).collect::<Vec<_>>()
     };

@@ -24,7 +24,7 @@ use vmscope_records::{
     Record, RecordingEnd, Sample, SampleClock, SampleDetail, Session, SymbolOwner, SymbolSource,
     Symbols, Thread, ThreadKey, ThreadRole, Tid, TimeNs, Unmapping, VmIdentity,
 };
-use vmscope_symbolizer::{Profile, Trace, TraceError, profile_of};
+use vmscope_symbolizer::{PlaceId, Profile, Trace, TraceError, profile_of};
 
 /// Process of most tests.
 pub const PROCESS: ProcessKey = ProcessKey(1);
@@ -341,11 +341,11 @@ pub fn function(start: u64, size: u64, name: &str) -> NativeFunction {
 /// Entry names of all samples, in order.
 pub fn names(profile: &Profile) -> Vec<&str> {
     let samples = &profile.trace.samples;
-    let entry = |place: &u32| {
-        let site = profile.site_of_place[*place as usize];
-        profile.sites[site as usize].entry
+    let entry = |place: &PlaceId| {
+        let site = profile.site_of_place[*place];
+        profile.sites[site].entry
     };
-    let name = |place| profile.entries[entry(place) as usize].name.as_str();
+    let name = |place| profile.entries[entry(place)].name.as_str();
     samples.places.iter().map(name).collect()
 }
 

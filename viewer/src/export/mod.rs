@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use tree::{LabelTree, Style};
 use vmscope_records::Session;
 use vmscope_symbolizer::trace::Place;
-use vmscope_symbolizer::{Filter, Profile, Summary};
+use vmscope_symbolizer::{Filter, IndexVec, Profile, SiteId, Summary};
 
 use crate::memory::MemoryOption;
 use crate::present::numbers::{count, some};
@@ -175,13 +175,15 @@ impl Export<'_> {
     }
 
     /// First non-empty `of` among the places of each site.
-    fn first_places<T: Clone>(&self, of: impl Fn(&Place) -> Option<T>) -> Vec<Option<T>> {
-        let mut first = vec![None; self.profile.sites.len()];
+    fn first_places<T: Clone>(
+        &self,
+        of: impl Fn(&Place) -> Option<T>,
+    ) -> IndexVec<SiteId, Option<T>> {
+        let mut first = self.profile.sites.with_each(None);
         let places = &self.profile.trace.places;
         for (place, &site) in places.iter().zip(&self.profile.site_of_place) {
-            if let Some(slot @ None) = first.get_mut(site as usize) {
-                *slot = of(place);
-            }
+            let first = &mut first[site];
+            *first = first.take().or_else(|| of(place));
         }
         first
     }

@@ -8,6 +8,7 @@ use anyhow::Result;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 use std::io::Write;
+use vmscope_symbolizer::SiteId;
 use vmscope_symbolizer::stacks::{StackTree, each_stack};
 
 const SCHEMA: &str = "https://www.speedscope.app/file-format-schema.json";
@@ -118,13 +119,13 @@ struct Frames {
     all: Vec<Frame>,
     index: FxHashMap<Frame, u32>,
     /// Frames of each site, outermost first.
-    of_site: FxHashMap<u32, Vec<u32>>,
+    of_site: FxHashMap<SiteId, Vec<u32>>,
 }
 
 impl Frames {
     /// Frames of a stack, outermost first.
     fn stack(&mut self, export: &Export<'_>, tree: &StackTree, node: u32) -> Vec<u32> {
-        let sites: Vec<u32> = tree.path(node).map(|node| node.site).collect();
+        let sites: Vec<SiteId> = tree.path(node).map(|node| node.site).collect();
         let mut stack = Vec::new();
         for site in sites.into_iter().rev() {
             if !self.of_site.contains_key(&site) {

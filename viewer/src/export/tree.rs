@@ -5,7 +5,7 @@ use super::frames::{Frame, FrameText, field, frames_of, mark};
 use super::{Export, who};
 use rustc_hash::FxHashMap;
 use vmscope_symbolizer::stacks::{StackCount, StackTree, count_stacks};
-use vmscope_symbolizer::{Region, SiteId, Stop};
+use vmscope_symbolizer::{IndexVec, Region, SiteId, Stop};
 
 /// Maximum length of a name; longer names are shortened.
 pub(crate) const LONGEST_NAME: usize = 1000;
@@ -57,7 +57,7 @@ impl LabelTree {
             tree: LabelTree::default(),
             label_index: FxHashMap::default(),
             node_index: FxHashMap::default(),
-            site_labels: vec![None; export.profile.sites.len()],
+            site_labels: export.profile.sites.with_each(None),
             known: FxHashMap::default(),
             path: Vec::new(),
         };
@@ -172,7 +172,7 @@ struct Builder<'a, 'e> {
     label_index: FxHashMap<String, u32>,
     node_index: FxHashMap<(u32, u32), u32>,
     /// Labels of each visited site, outermost first.
-    site_labels: Vec<Option<Box<[u32]>>>,
+    site_labels: IndexVec<SiteId, Option<Box<[u32]>>>,
     /// Node of each stack under each root.
     known: FxHashMap<(u32, u32), u32>,
     path: Vec<u32>,
@@ -260,23 +260,16 @@ impl Builder<'_, '_> {
 
     /// Node of a site's innermost frame under `parent`.
     fn under(&mut self, parent: u32, site: SiteId) -> u32 {
-        let slot = site as usize;
-        if self.site_labels.get(slot).is_none_or(Option::is_none) {
+        let labels = self.site_labels[site].take().unwrap_or_else(|| {
             let export = self.export;
             let frames = frames_of(export.profile, site, export.inlined);
-            let labels = frames.map(|frame| self.frame_label(&frame)).collect();
-            if let Some(slot) = self.site_labels.get_mut(slot) {
-                *slot = Some(labels);
-            }
-        }
-        let labels = self.site_labels.get_mut(slot).and_then(Option::take);
+            frames.map(|frame| self.frame_label(&frame)).collect()
+        });
         let mut node = parent;
-        for &label in labels.iter().flat_map(|labels| labels.iter()) {
+        for &label in &labels {
             node = self.child(node, label);
         }
-        if let Some(slot) = self.site_labels.get_mut(slot) {
-            *slot = labels;
-        }
+        self.site_labels[site] = Some(labels);
         node
     }
 

@@ -31,9 +31,7 @@ pub fn parts_of<'a>(
     id: EntryId,
     with_tier: bool,
 ) -> Name<'a> {
-    let Some(entry) = profile.entries.get(id as usize) else {
-        return Name::default();
-    };
+    let entry = &profile.entries[id];
     let mut tail = String::new();
     let mut place = begin_of(entry, namesakes.contains(&id));
     // Without a class, the place distinguishes methods: it stays.
@@ -86,7 +84,7 @@ pub fn namesakes(profile: &Profile, summary: &Summary) -> FxHashSet<EntryId> {
 
 /// Groups of equal names reduced to entries with samples.
 pub fn hit_namesakes(all: &[Vec<EntryId>], summary: &Summary) -> FxHashSet<EntryId> {
-    let is_hit = |entry: &EntryId| summary.entries.get(*entry as usize).is_some_and(|n| *n > 0);
+    let is_hit = |entry: &EntryId| summary.samples_of(*entry) > 0;
     let mut namesakes = FxHashSet::default();
     for alike in all {
         let hit = || alike.iter().copied().filter(is_hit);
@@ -100,8 +98,8 @@ pub fn hit_namesakes(all: &[Vec<EntryId>], summary: &Summary) -> FxHashSet<Entry
 /// All groups of entries with equal names.
 pub fn namesakes_of(profile: &Profile) -> Vec<Vec<EntryId>> {
     let mut by_name: FxHashMap<_, Vec<EntryId>> = FxHashMap::default();
-    let entries = profile.entries.iter().zip(0..);
-    for (entry, id) in entries.filter(|(entry, _)| !entry.file.is_empty()) {
+    let entries = profile.entries.enumerated();
+    for (id, entry) in entries.filter(|(_, entry)| !entry.file.is_empty()) {
         let short = last_component(&entry.file);
         let name = (&entry.name, &entry.tier, &entry.module, short, entry.line);
         by_name.entry(name).or_default().push(id);

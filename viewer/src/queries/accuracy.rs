@@ -108,12 +108,10 @@ pub fn accuracy(profile: &Profile, summary: &Summary, stop: &Stop) -> Option<Acc
     let threads = threads.collect();
     let mut without_method: FxHashMap<EntryId, u64> = FxHashMap::default();
     for (&site, &samples) in &summary.without_method {
-        if let Some(site) = profile.sites.get(site as usize) {
-            *without_method.entry(site.entry).or_default() += samples;
-        }
+        *without_method.entry(profile.sites[site].entry).or_default() += samples;
     }
-    let entries = (0..).zip(profile.entries.iter().zip(&summary.entries));
-    let nameless = entries.filter_map(|(id, (entry, &samples))| {
+    let entries = profile.entries.enumerated().zip(&summary.entries);
+    let nameless = entries.filter_map(|((id, entry), &samples)| {
         let (why, samples) = match (without_method.get(&id), &entry.kind) {
             (Some(&without_method), _) => (Why::MethodUnknown, without_method),
             (None, EntryKind::Unnamed) => (Why::NoName, samples),

@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 use vmscope_records::BytecodePc;
 use vmscope_symbolizer::time_buckets::{Counts, by_thread};
-use vmscope_symbolizer::{EntryId, Filter, Profile, Region, Site, SiteId, Stop, Summary};
+use vmscope_symbolizer::{EntryId, Filter, Id, Profile, Region, Site, SiteId, Stop, Summary};
 
 /// Grouping of entries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -92,9 +92,9 @@ impl Common {
     pub fn of(profile: &Profile, index: &EntryIndex, entry: EntryId) -> Self {
         let Ranks {
             tier, kind, module, ..
-        } = index.ranks[entry as usize];
+        } = index.ranks[entry];
         Common {
-            region: Some(profile.entries[entry as usize].region),
+            region: Some(profile.entries[entry].region),
             tier: Some(tier),
             kind: Some(kind),
             module: Some(module),
@@ -146,7 +146,7 @@ pub fn inlined(profile: &Profile, ranges: impl IntoIterator<Item = InRange>) -> 
     // Hottest site, its samples, all samples.
     let mut sums: FxHashMap<&str, (SiteId, u64, u64)> = FxHashMap::default();
     for InRange { site, samples } in ranges {
-        if let Some(frame) = profile.inlined_at(&profile.sites[site as usize]) {
+        if let Some(frame) = profile.inlined_at(&profile.sites[site]) {
             let sum = sums.entry(&frame.name).or_insert((site, samples, 0));
             sum.2 += samples;
             if samples > sum.1 {
@@ -163,7 +163,7 @@ pub fn inlined(profile: &Profile, ranges: impl IntoIterator<Item = InRange>) -> 
 
 /// The function that is executed at a site.
 fn innermost<'a>(profile: &'a Profile, site: &'a Site) -> &'a str {
-    let entry = &profile.entries[site.entry as usize];
+    let entry = &profile.entries[site.entry];
     profile
         .inlined_at(site)
         .map_or(&entry.name, |frame| &frame.name)
@@ -237,19 +237,19 @@ impl Entries {
                 (one.thread, Member { entry, samples })
             }));
         } else {
-            let counts = (0..).zip(summary.entries.iter().copied());
+            let counts = summary.entries.enumerated();
             let has_callers = matches!(by, GroupBy::Entry | GroupBy::Method);
             let is_caller = |entry: EntryId| {
                 let inclusive = inclusive.as_ref().filter(|_| has_callers);
                 inclusive.and_then(|all| all.samples(entry)) > Some(0)
             };
-            let counts = counts.filter(|(entry, samples)| *samples > 0 || is_caller(*entry));
-            counted.extend(counts.map(|(entry, samples)| {
+            let counts = counts.filter(|(entry, samples)| **samples > 0 || is_caller(*entry));
+            counted.extend(counts.map(|(entry, &samples)| {
                 let number = number_of(profile, index, by, entry);
                 (number, Member { entry, samples })
             }));
         }
-        let place = |member: &Member| index.ranks[member.entry as usize].place;
+        let place = |member: &Member| index.ranks[member.entry].place;
         counted.sort_unstable_by_key(|(number, member)| {
             (*number, Reverse(member.samples), place(member))
         });
@@ -270,7 +270,7 @@ impl Entries {
             };
             let members = of_group.iter().map(|(_, member)| member);
             let sizes = members.clone();
-            let sizes = sizes.filter_map(|member| index.sizes[member.entry as usize]);
+            let sizes = sizes.filter_map(|member| index.sizes[member.entry]);
             let common = members
                 .clone()
                 .map(|member| Common::of(profile, index, member.entry));
@@ -335,7 +335,7 @@ impl Entries {
         let samples = |site: SiteId| match of_thread {
             Some(sites) => sites.get(&site).copied(),
             // Summaries may be older than the newest sites.
-            None => self.summary.sites.get(site as usize).copied(),
+            None => self.summary.sites.get(site).copied(),
         };
         let sites = self.index.sites(entry).iter();
         let ranges = sites.map(|&site| InRange {
@@ -343,7 +343,7 @@ impl Entries {
             samples: samples(site).unwrap_or(0),
         });
         let mut ranges: Vec<InRange> = ranges.filter(|range| range.samples > 0).collect();
-        let site = |range: &InRange| &profile.sites[range.site as usize];
+        let site = |range: &InRange| &profile.sites[range.site];
         let mut inlined = inlined(profile, ranges.iter().copied());
         match (&group.key, self.by) {
             (GroupKey::Text(name), GroupBy::Innermost) => {
@@ -364,20 +364,23 @@ impl Entries {
             ..self.filter.clone()
         };
         let counts = Counts::of(profile, &filter, &Stop::new()).unwrap_or_default();
-        let sites = (0..).zip(counts.sites);
+        let sites = counts
+            .sites
+            .enumerated()
+            .map(|(site, samples)| (site, *samples));
         sites.filter(|(_, samples)| *samples > 0).collect()
     }
 }
 
 fn number_of(profile: &Profile, index: &EntryIndex, by: GroupBy, entry: EntryId) -> u32 {
-    let ranks = index.ranks[entry as usize];
+    let ranks = index.ranks[entry];
     match by {
-        GroupBy::Method => index.methods.of_entry[entry as usize],
+        GroupBy::Method => index.methods.of_entry[entry].number(),
         GroupBy::Class => ranks.module,
-        GroupBy::Region => profile.entries[entry as usize].region as u32,
+        GroupBy::Region => profile.entries[entry].region as u32,
         GroupBy::Kind => ranks.kind,
         GroupBy::Tier => ranks.tier,
-        GroupBy::Entry | GroupBy::Thread | GroupBy::Innermost => entry,
+        GroupBy::Entry | GroupBy::Thread | GroupBy::Innermost => entry.number(),
     }
 }
 
@@ -398,15 +401,18 @@ fn key_and_name(
     };
     match by {
         GroupBy::Entry | GroupBy::Innermost => (GroupKey::Entry(member.entry), "".into()),
-        GroupBy::Method => (
-            GroupKey::Method(index.first_of_method[number as usize]),
-            Arc::clone(&index.methods.names[number as usize]),
-        ),
+        GroupBy::Method => {
+            let method = index.methods.of_entry[member.entry];
+            (
+                GroupKey::Method(index.first_of_method[method]),
+                Arc::clone(&index.methods.names[method]),
+            )
+        }
         GroupBy::Class => text(&index.modules, "(no class or module)"),
         GroupBy::Kind => text(&index.kinds, "(no kind)"),
         GroupBy::Tier => text(&index.tiers, "(no tier)"),
         GroupBy::Region => {
-            let region = profile.entries[member.entry as usize].region;
+            let region = profile.entries[member.entry].region;
             (
                 GroupKey::Region(region),
                 region_name(region, profile.is_native()).into(),
@@ -429,8 +435,8 @@ fn rank(groups: &mut [Group], index: &EntryIndex, by: GroupBy, members: &[Member
         GroupBy::Method => {
             for group in groups {
                 let entry = members[group.members.start].entry;
-                let method = index.methods.of_entry[entry as usize];
-                group.rank = index.rank_of_method[method as usize];
+                let method = index.methods.of_entry[entry];
+                group.rank = index.rank_of_method[method];
             }
         }
         _ => {

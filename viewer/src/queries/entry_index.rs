@@ -8,8 +8,8 @@ use crate::present::text::width;
 use rustc_hash::FxHashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use vmscope_records::Exactness;
-use vmscope_symbolizer::methods::{Methods, code_sizes};
-use vmscope_symbolizer::{EntryId, Profile, Site, SiteId, Stop, Summary};
+use vmscope_symbolizer::methods::{MethodId, Methods, code_sizes};
+use vmscope_symbolizer::{EntryId, Id, IndexVec, Profile, Site, SiteId, Stop, Summary};
 
 /// Ranks of an entry's texts among all texts of the profile. Equal texts share a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,28 +28,26 @@ pub struct Ranks {
 #[derive(Debug, Default)]
 pub struct EntryIndex {
     pub methods: Methods,
-    /// Name ranks by method.
-    pub rank_of_method: Vec<u32>,
-    /// First entry by method.
-    pub first_of_method: Vec<EntryId>,
-    /// By entry.
-    pub ranks: Vec<Ranks>,
+    /// Name ranks.
+    pub rank_of_method: IndexVec<MethodId, u32>,
+    pub first_of_method: IndexVec<MethodId, EntryId>,
+    pub ranks: IndexVec<EntryId, Ranks>,
     /// Sorted.
     pub kinds: Vec<Arc<str>>,
     /// Sorted.
     pub tiers: Vec<Arc<str>>,
     /// Sorted classes and modules.
     pub modules: Vec<Arc<str>>,
-    /// Known bytes of machine code by entry.
-    pub sizes: Vec<Option<u64>>,
+    /// Known bytes of machine code.
+    pub sizes: IndexVec<EntryId, Option<u64>>,
     pub longest: Longest,
-    /// By entry.
-    ranges: Vec<Ranges>,
+    ranges: IndexVec<EntryId, Ranges>,
     /// Groups of entries whose names differ only in file paths.
     namesakes: Vec<Vec<EntryId>>,
-    /// Sites grouped by entry; `site_ends` delimits groups.
-    sites: Vec<SiteId>,
-    site_ends: Vec<u32>,
+    /// Ascending.
+    sites: IndexVec<EntryId, Vec<SiteId>>,
+    /// Number of sites in the profile.
+    site_count: usize,
 }
 
 /// Widths in columns of the longest texts of entries.
@@ -85,24 +83,27 @@ impl EntryIndex {
         if stop.is_stopped() {
             return None;
         }
-        let mut first_of_method = vec![EntryId::MAX; methods.names.len()];
-        for (entry, &method) in (0..).zip(&methods.of_entry) {
-            let first = &mut first_of_method[method as usize];
-            *first = entry.min(*first);
+        // Methods are numbered by their first entries.
+        let mut first_of_method = IndexVec::default();
+        for (entry, &method) in methods.of_entry.enumerated() {
+            if method.index() == first_of_method.len() {
+                first_of_method.push(entry);
+            }
         }
-        let ranks = (0..profile.entries.len()).map(|entry| Ranks {
-            name: name[entry],
+        let mut ranks = profile.entries.map(|entry, _| Ranks {
+            name: name[entry.index()],
             place: 0,
-            kind: kind[entry],
-            tier: tier[entry],
-            module: module[entry],
+            kind: kind[entry.index()],
+            tier: tier[entry.index()],
+            module: module[entry.index()],
         });
-        let mut ranks: Vec<Ranks> = ranks.collect();
-        let order = (ranks.iter().zip(0u32..)).map(|(one, entry)| (one.name, one.tier, entry));
+        let order = ranks
+            .enumerated()
+            .map(|(entry, one)| (one.name, one.tier, entry));
         let mut order: Vec<(u32, u32, EntryId)> = order.collect();
         order.sort_unstable();
         for ((.., entry), place) in order.into_iter().zip(0..) {
-            ranks[entry as usize].place = place;
+            ranks[entry].place = place;
         }
         let longest = |texts: &[Arc<str>]| texts.iter().map(|text| width(text)).max().unwrap_or(0);
         let is_native = profile.is_native();
@@ -116,12 +117,15 @@ impl EntryIndex {
             module: untold.map(|entry| width(&entry.module)).max().unwrap_or(0),
             size: size.map_or(0, |size| count(*size).len()),
         };
-        let (sites, site_ends) = sites_by_entry(profile);
+        let mut sites = profile.entries.with_each(Vec::new());
+        for (id, site) in profile.sites.enumerated() {
+            sites[site.entry].push(id);
+        }
         let index = EntryIndex {
             ranges: ranges_of(profile),
             ranks,
             methods,
-            rank_of_method,
+            rank_of_method: rank_of_method.into(),
             first_of_method,
             kinds,
             tiers,
@@ -130,31 +134,25 @@ impl EntryIndex {
             longest,
             namesakes: namesakes_of(profile),
             sites,
-            site_ends,
+            site_count: profile.sites.len(),
         };
         (!stop.is_stopped()).then_some(index)
     }
 
     /// Sites of an entry, ascending.
     pub fn sites(&self, entry: EntryId) -> &[SiteId] {
-        let entry = entry as usize;
-        let begin = match entry {
-            0 => 0,
-            entry => self.site_ends[entry - 1],
-        };
-        &self.sites[begin as usize..self.site_ends[entry] as usize]
+        &self.sites[entry]
     }
 
     /// Whether an entry has displayable ranges with samples.
     pub fn has_ranges(&self, profile: &Profile, summary: &Summary, entry: EntryId) -> bool {
-        match self.ranges[entry as usize] {
+        match self.ranges[entry] {
             Ranges::None => false,
             Ranges::All => true,
             Ranges::Some => self.sites(entry).iter().any(|&site| {
                 // Summaries may be older than the newest sites.
-                let samples = summary.sites.get(site as usize);
-                samples.is_some_and(|samples| *samples > 0)
-                    && is_range(&profile.sites[site as usize])
+                let samples = summary.sites.get(site);
+                samples.is_some_and(|samples| *samples > 0) && is_range(&profile.sites[site])
             }),
         }
     }
@@ -181,7 +179,7 @@ impl IndexCache {
         if let Some((of, index)) = &*newest
             && *of == version
             && index.ranks.len() == profile.entries.len()
-            && index.sites.len() == profile.sites.len()
+            && index.site_count == profile.sites.len()
         {
             return Some(Arc::clone(index));
         }
@@ -200,10 +198,10 @@ fn is_range(site: &Site) -> bool {
     is_placed || !site.via.is_empty() || site.caller.is_some()
 }
 
-fn ranges_of(profile: &Profile) -> Vec<Ranges> {
-    let mut counts = vec![(0u32, 0u32); profile.entries.len()];
+fn ranges_of(profile: &Profile) -> IndexVec<EntryId, Ranges> {
+    let mut counts = profile.entries.with_each((0u32, 0u32));
     for site in &profile.sites {
-        let (all, ranges) = &mut counts[site.entry as usize];
+        let (all, ranges) = &mut counts[site.entry];
         *all += 1;
         *ranges += u32::from(is_range(site));
     }
@@ -230,24 +228,4 @@ pub(super) fn ranked<'a>(
         ranks[at as usize] = u32::try_from(all.len() - 1).unwrap_or(u32::MAX);
     }
     (all, ranks)
-}
-
-/// Sites grouped by entry, and group ends.
-fn sites_by_entry(profile: &Profile) -> (Vec<SiteId>, Vec<u32>) {
-    let mut ends = vec![0u32; profile.entries.len()];
-    for site in &profile.sites {
-        ends[site.entry as usize] += 1;
-    }
-    let mut sum = 0;
-    for end in &mut ends {
-        // Group begin; the loop below moves it to the group end.
-        sum += std::mem::replace(end, sum);
-    }
-    let mut sites = vec![0; profile.sites.len()];
-    for (site, id) in profile.sites.iter().zip(0..) {
-        let end = &mut ends[site.entry as usize];
-        sites[*end as usize] = id;
-        *end += 1;
-    }
-    (sites, ends)
 }

@@ -3,13 +3,13 @@
 use rustc_hash::FxHashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use vmscope_symbolizer::calls::{CallTree, CallsOf, StackIndex};
-use vmscope_symbolizer::{EntryId, Filter, Profile, Stop};
+use vmscope_symbolizer::{EntryId, Filter, IndexVec, Profile, Stop};
 
 /// Inclusive samples under a filter.
 #[derive(Debug, Default)]
 pub struct Inclusive {
-    /// By entry; `None` where several entries share name and tier, since stacks hold no more.
-    samples: Vec<Option<u64>>,
+    /// `None` where several entries share name and tier, since stacks hold no more.
+    samples: IndexVec<EntryId, Option<u64>>,
 }
 
 impl Inclusive {
@@ -51,7 +51,7 @@ impl Inclusive {
     /// Inclusive samples of an entry, if known.
     pub fn samples(&self, entry: EntryId) -> Option<u64> {
         // The profile may have grown.
-        self.samples.get(entry as usize).copied().flatten()
+        self.samples.get(entry).copied().flatten()
     }
 }
 

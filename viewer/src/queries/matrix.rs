@@ -11,7 +11,7 @@ use std::sync::Arc;
 use vmscope_symbolizer::attribution::Owner;
 use vmscope_symbolizer::matrix::{self as counted, Axis, Cells, Errors, Row};
 use vmscope_symbolizer::methods::MethodId;
-use vmscope_symbolizer::{EntryId, Filter, Profile, Region, Stop};
+use vmscope_symbolizer::{EntryId, Filter, IndexVec, Profile, Region, Stop};
 
 /// Kind of matrix.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,7 +51,7 @@ impl Category {
     }
 
     fn has(&self, profile: &Profile, entry: EntryId) -> bool {
-        let entry = &profile.entries[entry as usize];
+        let entry = &profile.entries[entry];
         let is_in_part = |part: &String| part_of(entry) == part.as_str();
         entry.region == self.region && self.part.as_ref().is_none_or(is_in_part)
     }
@@ -155,7 +155,7 @@ impl Matrix {
         category: Option<&Category>,
         method: Option<MethodId>,
     ) -> Vec<EntryId> {
-        let entries = (0..).zip(&self.index.methods.of_entry);
+        let entries = self.index.methods.of_entry.enumerated();
         let fits = entries.filter(|&(entry, of)| {
             method.is_none_or(|method| method == *of)
                 && category.is_none_or(|category| category.has(profile, entry))
@@ -165,10 +165,10 @@ impl Matrix {
 }
 
 /// Categories, and each entry's category index.
-fn categories(profile: &Profile, in_parts: bool) -> (Vec<Category>, Vec<u32>) {
+fn categories(profile: &Profile, in_parts: bool) -> (Vec<Category>, IndexVec<EntryId, u32>) {
     let mut index: FxHashMap<(Region, &str), u32> = FxHashMap::default();
     let mut categories = Vec::new();
-    let of_entry = profile.entries.iter().map(|entry| {
+    let of_entry = profile.entries.map(|_, entry| {
         let part = if in_parts { part_of(entry) } else { "" };
         *index.entry((entry.region, part)).or_insert_with(|| {
             categories.push(Category {
@@ -178,13 +178,12 @@ fn categories(profile: &Profile, in_parts: bool) -> (Vec<Category>, Vec<u32>) {
             u32::try_from(categories.len() - 1).unwrap_or(u32::MAX)
         })
     });
-    let of_entry = of_entry.collect();
     (categories, of_entry)
 }
 
 fn name_of(profile: &Profile, index: &EntryIndex, row: &Row) -> Arc<str> {
     match row {
-        Row::Method(method) => Arc::clone(&index.methods.names[*method as usize]),
+        Row::Method(method) => Arc::clone(&index.methods.names[*method]),
         Row::Compiled(name) => Arc::clone(name),
         Row::Thread(thread) => {
             let thread = &profile.trace.threads[*thread as usize];

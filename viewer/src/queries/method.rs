@@ -223,9 +223,7 @@ fn cases(versions: &[Version]) -> Vec<Case> {
 /// Reason of missing places, as a sentence.
 fn why_not(profile: &Profile, entry: EntryId) -> String {
     use vmscope_symbolizer::profile::EntryKind;
-    let Some(entry) = profile.entries.get(entry as usize) else {
-        return "This entry is no longer in the recording.".to_owned();
-    };
+    let entry = &profile.entries[entry];
     let why = match entry.kind {
         EntryKind::Doubtful => {
             "the VM replaced the code around the time of these samples, so their method is \

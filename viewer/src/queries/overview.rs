@@ -47,11 +47,11 @@ pub fn overview(
     summary: &Summary,
     stop: &Stop,
 ) -> Option<Overview> {
-    let entries = (0..).zip(&summary.entries);
+    let entries = summary.entries.enumerated();
     let hit = entries.filter(|(_, samples)| **samples > 0);
     let mut entries: Vec<(EntryId, u64)> = hit.map(|(id, &samples)| (id, samples)).collect();
     let entries_hit = entries.len();
-    let name = |id: EntryId| profile.entries.get(id as usize).map(|entry| &entry.name);
+    let name = |id: EntryId| &profile.entries[id].name;
     let order = |a: &(EntryId, u64), b: &(EntryId, u64)| {
         (Reverse(a.1), name(a.0), a.0).cmp(&(Reverse(b.1), name(b.0), b.0))
     };

@@ -15,7 +15,7 @@ use vmscope_records::{
 };
 use vmscope_symbolizer::summary::is_loss_in;
 use vmscope_symbolizer::trace::Place;
-use vmscope_symbolizer::{Profile, Summary};
+use vmscope_symbolizer::{Profile, SiteId, Summary};
 
 /// A limit of accuracy.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -394,9 +394,10 @@ fn unseen_threads(profile: &Profile, summary: &Summary) -> u64 {
 /// Files that differ from the running ones.
 fn modules(profile: &Profile, summary: &Summary, lines: &mut Vec<TruthLine>) {
     let trace = &profile.trace;
-    let is_hit = |site: &u32| summary.sites.get(*site as usize).is_some_and(|n| *n > 0);
+    // The summary may be older than the newest sites.
+    let is_hit = |site: SiteId| summary.sites.get(site).is_some_and(|n| *n > 0);
     let mut hit = BTreeSet::new();
-    for (place, site) in trace.places.iter().zip(&profile.site_of_place) {
+    for (place, &site) in trace.places.iter().zip(&profile.site_of_place) {
         if let Place::Native(module, ..) = place
             && is_hit(site)
         {

@@ -202,8 +202,7 @@ fn hottest(page: &Page<'_>, answer: &Overview, out: &mut String) {
     let names = labels_of(page.profile, &page.namesakes, ids, columns);
     for (&(id, samples), name) in top.iter().zip(&names) {
         rest = rest.saturating_sub(samples);
-        let region = page.profile.entries.get(id as usize);
-        let region = region.map_or(Region::Unknown, |entry| entry.region);
+        let region = page.profile.entries[id].region;
         let error = page.summary.error(id).map_or_else(String::new, points);
         let style = style_of(region);
         let word = fit(region_name(region, page.profile.is_native()), 11);
@@ -286,7 +285,7 @@ fn kernel(page: &Page<'_>, answer: &Overview, out: &mut String) {
         return;
     };
     let of_kernel = answer.entries.iter().filter_map(|&(id, samples)| {
-        let entry = page.profile.entries.get(id as usize)?;
+        let entry = &page.profile.entries[id];
         (entry.region == Region::Kernel).then_some((&entry.name, samples))
     });
     let functions = of_kernel.take(MAX_PARTS).map(|(name, samples)| {

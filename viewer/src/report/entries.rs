@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use std::cmp::Reverse;
 use vmscope_records::{BytecodePc, Exactness};
 use vmscope_symbolizer::profile::{EntryKind, Frame, Site};
-use vmscope_symbolizer::{EntryId, Profile, Region, Summary};
+use vmscope_symbolizer::{EntryId, IndexVec, Profile, Region, Summary};
 
 type Group = (&'static str, &'static [Region]);
 
@@ -68,14 +68,14 @@ pub(super) fn text(page: &Page<'_>, out: &mut String) {
     }
 }
 
+type RangesByEntry = IndexVec<EntryId, Vec<InRange>>;
+
 /// Sites with samples by entry.
-fn sites_by_entry(profile: &Profile, summary: &Summary) -> Vec<Vec<InRange>> {
-    let mut by_entry = vec![Vec::new(); profile.entries.len()];
-    for ((id, site), &samples) in (0..).zip(&profile.sites).zip(&summary.sites) {
-        if samples > 0
-            && let Some(list) = by_entry.get_mut(site.entry as usize)
-        {
-            list.push(InRange { site: id, samples });
+fn sites_by_entry(profile: &Profile, summary: &Summary) -> RangesByEntry {
+    let mut by_entry = profile.entries.with_each(Vec::new());
+    for ((id, site), &samples) in profile.sites.enumerated().zip(&summary.sites) {
+        if samples > 0 {
+            by_entry[site.entry].push(InRange { site: id, samples });
         }
     }
     by_entry
@@ -85,13 +85,13 @@ fn group(
     page: &Page<'_>,
     heading: &str,
     regions: &[Region],
-    sites: &[Vec<InRange>],
+    sites: &RangesByEntry,
     out: &mut String,
 ) {
-    let counted = (0..).zip(page.profile.entries.iter().zip(&page.summary.entries));
+    let counted = page.profile.entries.enumerated().zip(&page.summary.entries);
     let mut entries: Vec<(EntryId, u64)> = counted
-        .filter(|(_, (entry, samples))| **samples > 0 && regions.contains(&entry.region))
-        .map(|(id, (_, &samples))| (id, samples))
+        .filter(|((_, entry), samples)| **samples > 0 && regions.contains(&entry.region))
+        .map(|((id, _), &samples)| (id, samples))
         .collect();
     let total: u64 = entries.iter().map(|(_, samples)| samples).sum();
     if total == 0 {
@@ -123,20 +123,13 @@ fn group(
 }
 
 /// Ranges of an entry, in code order.
-fn ranges(page: &Page<'_>, id: EntryId, total: u64, sites: &[Vec<InRange>], out: &mut String) {
-    let kind = page
-        .profile
-        .entries
-        .get(id as usize)
-        .map(|entry| &entry.kind);
+fn ranges(page: &Page<'_>, id: EntryId, total: u64, sites: &RangesByEntry, out: &mut String) {
     let is_split = match page.options.ranges {
         RangeDetail::None => false,
         RangeDetail::All => true,
-        RangeDetail::Auto => matches!(kind, Some(EntryKind::Code(_))),
+        RangeDetail::Auto => matches!(page.profile.entries[id].kind, EntryKind::Code(_)),
     };
-    let Some(sites) = sites.get(id as usize) else {
-        return;
-    };
+    let sites = &sites[id];
     if !is_split {
         if page.options.ranges == RangeDetail::Auto {
             inlined_rows(
@@ -149,7 +142,7 @@ fn ranges(page: &Page<'_>, id: EntryId, total: u64, sites: &[Vec<InRange>], out:
         return;
     }
     let named = sites.iter().map(|range| {
-        let site = &page.profile.sites[range.site as usize];
+        let site = &page.profile.sites[range.site];
         (site, range.samples)
     });
     let mut rows: Vec<(&Site, u64)> = named.collect();
@@ -185,9 +178,7 @@ fn inlined_rows(page: &Page<'_>, total: u64, rows: Vec<InRange>, out: &mut Strin
     let (rows, others) = page.split_small(rows, total, |row| row.samples);
     let columns = page.name_columns().saturating_sub(2 + INLINED.len());
     let names = rows.iter().filter_map(|row| {
-        let frame = page
-            .profile
-            .inlined_at(&page.profile.sites[row.site as usize])?;
+        let frame = page.profile.inlined_at(&page.profile.sites[row.site])?;
         Some((inlined_name(frame), columns))
     });
     for (row, name) in rows.iter().zip(labels(&names.collect::<Vec<_>>())) {
@@ -200,46 +191,43 @@ fn inlined_rows(page: &Page<'_>, total: u64, rows: Vec<InRange>, out: &mut Strin
 pub(super) fn json(page: &Page<'_>) -> Value {
     let (profile, summary) = (page.profile, page.summary);
     let mut sites = sites_by_entry(profile, summary);
-    let counted = (0..).zip(profile.entries.iter().zip(&summary.entries));
-    let mut entries: Vec<_> = counted.filter(|(_, (_, samples))| **samples > 0).collect();
-    entries.sort_by_key(|(_, (entry, samples))| {
+    let counted = profile.entries.enumerated().zip(&summary.entries);
+    let mut entries: Vec<_> = counted.filter(|(_, samples)| **samples > 0).collect();
+    entries.sort_by_key(|((_, entry), samples)| {
         let place = (&entry.file, entry.line);
         (Reverse(**samples), &entry.name, &entry.tier, place)
     });
-    let entries = entries
-        .into_iter()
-        .map(|(number, (entry, samples)): (EntryId, _)| {
-            let id = number as usize;
-            let mut ranges = sites.get_mut(id).map(std::mem::take).unwrap_or_default();
-            ranges.sort_by_key(|range| Reverse(range.samples));
-            let ranges = ranges.into_iter().map(|range| {
-                let site = &profile.sites[range.site as usize];
-                range_json(profile, site, range.samples)
-            });
-            let ranges: Vec<Value> = ranges.collect();
-            let mut json = json!({
-                "name": entry.name,
-                "region": region_key(entry.region, profile.is_native()),
-                "kind": kind_name(&entry.kind),
-                "tier": entry.tier,
-                "module": entry.module,
-                "file": Some(&entry.file).filter(|file| !file.is_empty()),
-                "line": entry.line,
-                "samples": samples,
-                "share_error": summary.error(number),
-                "sampling_error": summary.errors.get(id),
-                "inference_error": summary.inference_error(number),
-                "inferred_samples": summary.inferred.get(id).map_or(0, |inferred| inferred.samples),
-                "inferred": summary.is_inferred(number),
-            });
-            if !entry.cases.is_empty() {
-                let cases = entry.cases.iter();
-                let cases = cases.map(|case| json!({ "class": case.class, "target": case.target }));
-                json["cases"] = cases.collect();
-            }
-            json["ranges"] = ranges.into();
-            json
+    let entries = entries.into_iter().map(|((id, entry), samples)| {
+        let mut ranges = std::mem::take(&mut sites[id]);
+        ranges.sort_by_key(|range| Reverse(range.samples));
+        let ranges = ranges.into_iter().map(|range| {
+            let site = &profile.sites[range.site];
+            range_json(profile, site, range.samples)
         });
+        let ranges: Vec<Value> = ranges.collect();
+        let mut json = json!({
+            "name": entry.name,
+            "region": region_key(entry.region, profile.is_native()),
+            "kind": kind_name(&entry.kind),
+            "tier": entry.tier,
+            "module": entry.module,
+            "file": Some(&entry.file).filter(|file| !file.is_empty()),
+            "line": entry.line,
+            "samples": samples,
+            "share_error": summary.error(id),
+            "sampling_error": summary.errors.get(id),
+            "inference_error": summary.inference_error(id),
+            "inferred_samples": summary.inferred.get(id).map_or(0, |inferred| inferred.samples),
+            "inferred": summary.is_inferred(id),
+        });
+        if !entry.cases.is_empty() {
+            let cases = entry.cases.iter();
+            let cases = cases.map(|case| json!({ "class": case.class, "target": case.target }));
+            json["cases"] = cases.collect();
+        }
+        json["ranges"] = ranges.into();
+        json
+    });
     entries.collect()
 }
 

@@ -211,10 +211,7 @@ impl FilterState {
             let thread = profile.trace.threads.get(thread as usize);
             thread.map_or("", |thread| thread.thread.name.as_str())
         };
-        let entry_name = |entry: EntryId| {
-            let entry = profile.entries.get(entry as usize);
-            entry.map_or("", |entry| entry.name.as_str())
-        };
+        let entry_name = |entry: EntryId| profile.entries[entry].name.as_str();
         match kind {
             Kind::Window => {
                 let (from, to) = self.window().unwrap_or((begin, begin));

@@ -43,8 +43,8 @@ fn dominates(recorded: &Recorded, dominant: &str, minor: &str, named: f64) {
     let hits: Vec<usize> = places
         .iter()
         .filter_map(|&place| {
-            let site = &profile.sites[profile.site_of_place[place as usize] as usize];
-            let name = &profile.entries[site.entry as usize].name;
+            let site = &profile.sites[profile.site_of_place[place]];
+            let name = &profile.entries[site.entry].name;
             [dominant, minor].iter().position(|of| is(name, of))
         })
         .collect();

@@ -39,23 +39,22 @@ fn truth(program: &Value, detail: Detail) -> BTreeMap<Range, f64> {
 fn shares(recorded: &Recorded, program: &Value, detail: Detail) -> BTreeMap<Range, Share> {
     let known: Vec<Range> = truth(program, detail).into_keys().collect();
     let profile = &recorded.profile;
-    let sites = profile.site_of_place.iter().map(|&site| {
-        let site = &profile.sites[site as usize];
-        let name = &profile.entries[site.entry as usize].name;
+    let range_of_place = profile.site_of_place.map(|_, &site| {
+        let site = &profile.sites[site];
+        let name = &profile.entries[site.entry].name;
         let line = u64::from(site.frame.line.unwrap_or(0));
         let fits = |(function, at): &Range| {
             function == name && (detail == Detail::Functions || *at == line)
         };
         known.iter().position(fits)
     });
-    let range_of_place: Vec<Option<usize>> = sites.collect();
     let (from, to) = (&program["measured_from_ns"], &program["measured_to_ns"]);
     let (from, to) = (from.as_u64().expect("ns"), to.as_u64().expect("ns"));
     let samples = &profile.trace.samples;
     let rows = samples.times.iter().zip(&samples.places);
     let measured = rows.filter(|(time, _)| (from..=to).contains(&time.0));
     let hits: Vec<usize> = measured
-        .filter_map(|(_, &place)| range_of_place[place as usize])
+        .filter_map(|(_, &place)| range_of_place[place])
         .collect();
     recorded.check(
         hits.len() > 1500,
@@ -123,7 +122,7 @@ fn functions_that_are_not_optimised() {
     // So nobody may say that he knows the line.
     let profile = &recorded.profile;
     for site in &profile.sites {
-        let entry = &profile.entries[site.entry as usize];
+        let entry = &profile.entries[site.entry];
         if entry.name.starts_with("share_") {
             assert_eq!(site.frame.line, None, "{entry:?} {site:?}");
         }

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use vmscope_symbolizer::Profile;
 use vmscope_symbolizer::profile::EntryKind;
+use vmscope_symbolizer::{IndexVec, Profile, SiteId};
 
 use crate::common::ran::{KINDS, Ran, last_begun, log_of};
 use crate::common::say;
@@ -34,7 +34,7 @@ fn class_of(name: &str) -> &str {
 
 fn ask(profile: &Profile, log: &[Ran]) -> Asked {
     let mut asked = Asked::default();
-    let kinds: Vec<Option<(usize, &str)>> = profile
+    let kinds: IndexVec<SiteId, Option<(usize, &str)>> = profile
         .sites
         .iter()
         .map(|site| {
@@ -55,7 +55,7 @@ fn ask(profile: &Profile, log: &[Ran]) -> Asked {
         };
         let ran = Some(last).filter(|ran| ran.is_at(time.0));
         let ran = ran.map(|ran| (ran.kind, ran.code.as_str()));
-        let site = profile.site_of_place[place as usize] as usize;
+        let site = profile.site_of_place[place];
         if let Some((kind, class)) = kinds[site] {
             asked.named.push(kind);
             if ran == Some((kind, class)) {
@@ -64,7 +64,7 @@ fn ask(profile: &Profile, log: &[Ran]) -> Asked {
                 asked.wrong += 1;
                 if asked.wrong % 16 == 1 {
                     let site = &profile.sites[site];
-                    let entry = &profile.entries[site.entry as usize];
+                    let entry = &profile.entries[site.entry];
                     asked.examples.push(format!(
                         "{:?}: {} [{}] {} us into {}",
                         ran.map(|(_, class)| class),
@@ -76,7 +76,7 @@ fn ask(profile: &Profile, log: &[Ran]) -> Asked {
                 }
             }
         } else if ran.is_some() {
-            let entry = &profile.entries[profile.sites[site].entry as usize];
+            let entry = &profile.entries[profile.sites[site].entry];
             asked.doubtful += usize::from(entry.kind == EntryKind::Doubtful);
             asked.unnamed += usize::from(entry.kind == EntryKind::Unnamed);
         }

@@ -19,11 +19,11 @@ fn in_stubs<'a>(known: &'a Known, name: &str) -> Vec<&'a Site> {
     let rows = samples.times.iter().zip(&samples.places);
     let rows = rows.filter(|(time, _)| measured.contains(&time.0));
     let sites = rows.map(|(_, &place)| {
-        let site = profile.site_of_place[place as usize];
-        &profile.sites[site as usize]
+        let site = profile.site_of_place[place];
+        &profile.sites[site]
     });
     let is_of = |site: &&Site| {
-        let entry = &profile.entries[site.entry as usize];
+        let entry = &profile.entries[site.entry];
         entry.name.starts_with(name)
     };
     sites.filter(is_of).collect()

@@ -214,15 +214,15 @@ impl Known {
             };
             holds.then_some(Put::Unknown)
         };
-        let sites: Vec<Option<Put>> = profile.sites.iter().map(put).collect();
+        let sites = profile.sites.map(|_, site| put(site));
         let time = |name: &str| program[name].as_u64().expect("ns");
         let (from, to) = (time("measured_from_ns"), time("measured_to_ns"));
         let samples = &profile.trace.samples;
         let rows = samples.times.iter().zip(&samples.places);
         let measured = rows.filter(|(time, _)| (from..=to).contains(&time.0));
         let hits = measured.filter_map(|(_, &place)| {
-            let site = profile.site_of_place[place as usize];
-            Some(match sites[site as usize]? {
+            let site = profile.site_of_place[place];
+            Some(match sites[site]? {
                 Put::In(index) => index,
                 Put::Unknown => ranges.len(),
             })

@@ -14,7 +14,7 @@ const METHOD: &str = "programs.Strings.parse(String)";
 /// Samples whose innermost method it is.
 fn samples_in(profile: &Profile, method: &str) -> usize {
     let places = profile.trace.samples.places.iter();
-    let sites = places.map(|&place| profile.site_of_place[place as usize] as usize);
+    let sites = places.map(|&place| profile.site_of_place[place]);
     sites
         .filter(|&site| profile.sites[site].frame.name.contains(method))
         .count()

@@ -107,24 +107,22 @@ impl Measured {
         let trace = &self.profile.trace;
         let known: Vec<Range> = self.truth(tid).into_keys().collect();
         // Range of each place.
-        let sites = self.profile.site_of_place.iter();
-        let range_of_place: Vec<Option<usize>> = sites
-            .map(|&site| {
-                let site = &self.profile.sites[site as usize];
-                let name = &self.profile.entries[site.entry as usize].name;
-                let line = u64::from(site.frame.line?);
-                known
-                    .iter()
-                    .position(|(function, at)| function == name && *at == line)
-            })
-            .collect();
+        let sites = &self.profile.site_of_place;
+        let range_of_place = sites.map(|_, &site| {
+            let site = &self.profile.sites[site];
+            let name = &self.profile.entries[site.entry].name;
+            let line = u64::from(site.frame.line?);
+            known
+                .iter()
+                .position(|(function, at)| function == name && *at == line)
+        });
         let rows = trace.samples.threads.iter().zip(&trace.samples.places);
         let of_thread = rows.filter(|(thread, _)| {
             let its_tid = trace.threads[**thread as usize].thread.tid.0;
             tid.is_none_or(|tid| tid == u64::from(its_tid))
         });
         let hits: Vec<usize> = of_thread
-            .filter_map(|(_, &place)| range_of_place[place as usize])
+            .filter_map(|(_, &place)| range_of_place[place])
             .collect();
         let ranges = known.into_iter().enumerate();
         let share = |index| batch_means(&hits, |hit| hit == index);
@@ -141,9 +139,9 @@ impl Measured {
             .places
             .iter()
             .filter_map(|&place| {
-                let site = self.profile.site_of_place[place as usize];
-                let entry = self.profile.sites[site as usize].entry;
-                let name = &self.profile.entries[entry as usize].name;
+                let site = self.profile.site_of_place[place];
+                let entry = self.profile.sites[site].entry;
+                let name = &self.profile.entries[entry].name;
                 known.iter().position(|(function, _)| function == name)
             })
             .collect();

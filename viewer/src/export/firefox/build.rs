@@ -11,7 +11,7 @@ use vmscope_symbolizer::profile::EntryKind;
 use vmscope_symbolizer::stacks::StackTree;
 use vmscope_symbolizer::symbols::SymbolTable;
 use vmscope_symbolizer::trace::Place;
-use vmscope_symbolizer::{Region, SiteId};
+use vmscope_symbolizer::{IndexVec, Region, SiteId};
 
 /// Number of libraries among the front end's resource types.
 const RESOURCE_IS_LIBRARY: u32 = 1;
@@ -33,9 +33,9 @@ pub(super) struct Tables<'a> {
     native_symbols: FxHashMap<(ModuleKey, FileOffset), u32>,
     stacks: FxHashMap<(Option<u32>, u32), u32>,
     /// Frames of each visited site, outermost first.
-    site_frames: Vec<Option<Box<[u32]>>>,
+    site_frames: IndexVec<SiteId, Option<Box<[u32]>>>,
     /// Native place of each site that has one.
-    native: Vec<Option<(ModuleKey, FileOffset)>>,
+    native: IndexVec<SiteId, Option<(ModuleKey, FileOffset)>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -84,7 +84,7 @@ impl<'a> Tables<'a> {
             frames: FxHashMap::default(),
             native_symbols: FxHashMap::default(),
             stacks: FxHashMap::default(),
-            site_frames: vec![None; profile.sites.len()],
+            site_frames: profile.sites.with_each(None),
             native,
         }
     }
@@ -100,9 +100,7 @@ impl<'a> Tables<'a> {
             for &frame in &frames {
                 stack = Some(self.stack(stack, frame));
             }
-            if let Some(slot) = self.site_frames.get_mut(node.site as usize) {
-                *slot = Some(frames);
-            }
+            self.site_frames[node.site] = Some(frames);
             stack_of_node.push(stack);
         }
         stack_of_node
@@ -120,8 +118,7 @@ impl<'a> Tables<'a> {
 
     /// Frames of a site, taken out of the cache.
     fn frames_of_site(&mut self, site: SiteId) -> Box<[u32]> {
-        let kept = self.site_frames.get_mut(site as usize);
-        if let Some(frames) = kept.and_then(Option::take) {
+        if let Some(frames) = self.site_frames[site].take() {
             return frames;
         }
         let export = self.export;
@@ -130,7 +127,7 @@ impl<'a> Tables<'a> {
     }
 
     fn frame(&mut self, site: SiteId, frame: &Frame<'_>) -> u32 {
-        let native = self.native.get(site as usize).copied().flatten();
+        let native = self.native[site];
         let resource = native.and_then(|(module, _)| self.resource(module));
         let file = frame.file();
         let source = (!file.is_empty()).then(|| self.source(&file));
@@ -193,12 +190,9 @@ impl<'a> Tables<'a> {
             .subcategories
             .entry(key)
             .or_insert_with_key(|(_, tier)| {
-                let list = categories.get_mut(region as usize);
-                let list = list.map(|category| &mut category.subcategories);
-                list.map_or(0, |list| {
-                    list.push(tier.clone());
-                    index_of_last(list.len())
-                })
+                let list = &mut categories[region as usize].subcategories;
+                list.push(tier.clone());
+                index_of_last(list.len())
             });
         (region, subcategory)
     }

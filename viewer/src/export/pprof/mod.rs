@@ -13,10 +13,10 @@ use proto::{Function, Label, Line, Location, Mapping, Profile, Sample, ValueType
 use rustc_hash::FxHashMap;
 use std::io::Write;
 use vmscope_records::{DurationNs, ModuleKey, SampleClock};
-use vmscope_symbolizer::SiteId;
 use vmscope_symbolizer::Stop;
 use vmscope_symbolizer::stacks::{StackCount, count_stacks};
 use vmscope_symbolizer::trace::Place;
+use vmscope_symbolizer::{IndexVec, SiteId};
 use who::Who;
 
 pub(super) fn write(export: &Export<'_>, out: &mut dyn Write) -> Result<()> {
@@ -41,17 +41,16 @@ struct Encoder<'a> {
     functions: FxHashMap<(i64, i64), u64>,
     mappings: FxHashMap<Home, u64>,
     /// Location of each site; 0: none yet.
-    locations: Vec<u64>,
+    locations: IndexVec<SiteId, Option<u64>>,
     location_count: u64,
     /// File of each site's first place.
-    homes: Vec<Option<Home>>,
+    homes: IndexVec<SiteId, Option<Home>>,
     /// Labels common to a thread's samples.
     thread_labels: FxHashMap<u32, Vec<Label>>,
 }
 
 impl<'a> Encoder<'a> {
     fn new(export: &'a Export<'a>, out: &'a mut dyn Write) -> Self {
-        let sites = export.profile.sites.len();
         Encoder {
             export,
             out,
@@ -59,7 +58,7 @@ impl<'a> Encoder<'a> {
             strings: FxHashMap::default(),
             functions: FxHashMap::default(),
             mappings: FxHashMap::default(),
-            locations: vec![0; sites],
+            locations: export.profile.sites.with_each(None),
             location_count: 0,
             homes: export.first_places(home),
             thread_labels: FxHashMap::default(),
@@ -164,9 +163,7 @@ impl<'a> Encoder<'a> {
 
     /// Location of a site, written on first use.
     fn location(&mut self, site: SiteId) -> Result<u64> {
-        if let Some(&known) = self.locations.get(site as usize)
-            && known != 0
-        {
+        if let Some(known) = self.locations[site] {
             return Ok(known);
         }
         let export = self.export;
@@ -180,8 +177,7 @@ impl<'a> Encoder<'a> {
         }
         // pprof's order: innermost first.
         lines.reverse();
-        let home = self.homes.get(site as usize).copied().flatten();
-        let mapping_id = match home {
+        let mapping_id = match self.homes[site] {
             Some(home) => self.mapping(home)?,
             None => 0,
         };
@@ -193,9 +189,7 @@ impl<'a> Encoder<'a> {
             line: lines,
         };
         self.put(tags::LOCATION, &location)?;
-        if let Some(slot) = self.locations.get_mut(site as usize) {
-            *slot = id;
-        }
+        self.locations[site] = Some(id);
         Ok(id)
     }
 
@@ -273,13 +267,10 @@ impl<'a> Encoder<'a> {
 
     fn labels_of_leaf(&mut self, leaf: Option<SiteId>, labels: &mut Vec<Label>) -> Result<()> {
         let profile = self.export.profile;
-        let entry = leaf.and_then(|site| {
-            let site = profile.sites.get(site as usize)?;
-            profile.entries.get(site.entry as usize)
-        });
-        let Some(entry) = entry else {
+        let Some(leaf) = leaf else {
             return Ok(());
         };
+        let entry = &profile.entries[profile.sites[leaf].entry];
         labels.push(self.text_label("region", region_key(entry.region, profile.is_native()))?);
         if !entry.tier.is_empty() {
             labels.push(self.text_label("tier", &harmless(&entry.tier))?);

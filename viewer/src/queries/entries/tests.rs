@@ -51,22 +51,22 @@ fn counted(
         .zip(&samples.threads)
         .zip(&samples.places)
     {
-        let site = profile.site_of_place[place as usize];
-        let id = profile.sites[site as usize].entry;
+        let site = profile.site_of_place[place];
+        let id = profile.sites[site].entry;
         if !filter.takes(thread, time) || mask.as_ref().is_some_and(|mask| !mask.takes(id)) {
             continue;
         }
-        let one = &profile.entries[id as usize];
+        let one = &profile.entries[id];
         let text = |text: &str| GroupKey::Text(text.into());
         let key = match entries.by {
             GroupBy::Entry => GroupKey::Entry(id),
             GroupBy::Method => {
-                let of = |id: EntryId| entries.index.methods.of_entry[id as usize];
-                let first = (0..).find(|other| of(*other) == of(id));
+                let of = |id: EntryId| entries.index.methods.of_entry[id];
+                let first = profile.entries.ids().find(|other| of(*other) == of(id));
                 GroupKey::Method(first.unwrap())
             }
             GroupBy::Innermost => {
-                let inlined = profile.inlined_at(&profile.sites[site as usize]);
+                let inlined = profile.inlined_at(&profile.sites[site]);
                 text(inlined.map_or(&one.name, |frame| &frame.name))
             }
             GroupBy::Class => text(&one.module),
@@ -83,7 +83,7 @@ fn counted(
 #[test]
 fn groups_have_all_samples_their_figures_and_their_order() {
     let profile = profile(screens::java());
-    let entry = |id: EntryId| &profile.entries[id as usize];
+    let entry = |id: EntryId| &profile.entries[id];
     answers(&profile, |entries, summary, filter| {
         let mut found = BTreeMap::new();
         let place = |member: &Member| {
@@ -100,7 +100,7 @@ fn groups_have_all_samples_their_figures_and_their_order() {
             assert_eq!(group.samples, samples.sum::<u64>());
             let sizes = members.iter();
             let sizes: Vec<u64> = sizes
-                .filter_map(|member| entries.index.sizes[member.entry as usize])
+                .filter_map(|member| entries.index.sizes[member.entry])
                 .collect();
             let sum = (!sizes.is_empty()).then(|| sizes.iter().sum());
             assert_eq!(group.size, sum);
@@ -151,7 +151,7 @@ fn ranges_have_the_samples_of_their_entry_in_the_group() {
                 let ranges = entries.ranges(&profile, group, member.entry);
                 let sum: u64 = ranges.iter().map(|range| range.samples).sum();
                 assert_eq!(sum, member.samples, "{:?}", group.key);
-                let from = |range: &InRange| profile.sites[range.site as usize].from;
+                let from = |range: &InRange| profile.sites[range.site].from;
                 assert!(ranges.iter().map(from).is_sorted());
             }
         }
@@ -177,7 +177,7 @@ fn inlined_functions_stand_below_the_function_around_them() {
                     frame.map(|frame| Arc::clone(&frame.name))
                 };
                 for range in &ranges {
-                    let name = of_site(&profile.sites[range.site as usize]);
+                    let name = of_site(&profile.sites[range.site]);
                     let sites = profile.sites.iter().zip(&summary.sites);
                     let same = sites.filter(|(site, _)| {
                         site.entry == member.entry && of_site(site) == name && name.is_some()

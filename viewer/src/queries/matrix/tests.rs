@@ -40,7 +40,7 @@ fn rows_and_columns_have_their_samples_names_and_order() {
                 assert!(samples.clone().all(|samples| samples > 0));
                 assert!(samples.is_sorted_by(|a, b| a >= b));
                 let entries = matrix.entries_of(&profile, Some(&item.what), None);
-                let own = entries.iter().map(|&entry| summary.entries[entry as usize]);
+                let own = entries.iter().map(|&entry| summary.entries[entry]);
                 assert_eq!(own.sum::<u64>(), item.samples, "{item:?}");
                 assert_eq!(item.what.part.is_some(), in_parts);
             }

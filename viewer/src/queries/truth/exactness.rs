@@ -20,14 +20,13 @@ pub struct Exact {
 #[must_use]
 pub fn exactness_of(profile: &Profile, summary: &Summary) -> Vec<Exact> {
     let mut by_part: FxHashMap<(Region, &str), Quality> = FxHashMap::default();
-    let counted = (0..).zip(profile.sites.iter().zip(&summary.sites));
-    for (id, (site, &samples)) in counted.filter(|(_, (_, samples))| **samples > 0) {
-        if let Some(entry) = profile.entries.get(site.entry as usize) {
-            let quality = by_part.entry((entry.region, part_of(entry))).or_default();
-            let without_method = summary.without_method.get(&id).copied().unwrap_or_default();
-            quality.take(Some(entry), site.exactness, samples - without_method);
-            quality.take_without_method(without_method);
-        }
+    let counted = profile.sites.enumerated().zip(&summary.sites);
+    for ((id, site), &samples) in counted.filter(|(_, samples)| **samples > 0) {
+        let entry = &profile.entries[site.entry];
+        let quality = by_part.entry((entry.region, part_of(entry))).or_default();
+        let without_method = summary.without_method.get(&id).copied().unwrap_or_default();
+        quality.take(entry, site.exactness, samples - without_method);
+        quality.take_without_method(without_method);
     }
     let rows = by_part.into_iter().map(|((region, part), quality)| Exact {
         region,
@@ -64,14 +63,14 @@ impl Concerns {
                 such.map(|(site, _)| site.entry).collect()
             }
             _ => {
-                let entries = (0u32..).zip(&summary.entries);
+                let entries = summary.entries.enumerated();
                 let hit = entries.filter(|(_, samples)| **samples > 0);
                 hit.map(|(id, _)| id).collect()
             }
         };
         ids.sort_unstable();
         ids.dedup();
-        ids.retain(|&id| profile.entries.get(id as usize).is_some_and(fits));
+        ids.retain(|&id| fits(&profile.entries[id]));
         ids
     }
 }

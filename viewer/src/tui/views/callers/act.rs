@@ -118,12 +118,12 @@ impl Callers {
             return None;
         }
         tree.entry_of(id).or_else(|| {
-            let entries = || cx.profile.entries.iter().zip(0..);
-            let mut same = entries().filter(|(entry, _)| *entry.name == *function.name);
+            let entries = cx.profile.entries.enumerated();
+            let mut same = entries.filter(|(_, entry)| *entry.name == *function.name);
             let of_tier = same
                 .clone()
-                .find(|(entry, _)| *entry.tier == *function.tier);
-            of_tier.or_else(|| same.next()).map(|(_, id)| id)
+                .find(|(_, entry)| *entry.tier == *function.tier);
+            of_tier.or_else(|| same.next()).map(|(id, _)| id)
         })
     }
 

@@ -15,7 +15,7 @@ use crate::tui::widgets::data_table::{Clicked, DataTable, Rows, above_footer, fo
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use std::sync::Arc;
-use vmscope_symbolizer::{EntryId, Stop, Summary};
+use vmscope_symbolizer::{EntryId, IndexVec, Stop, Summary};
 
 type Table = DataTable<Row, Key>;
 
@@ -31,7 +31,7 @@ pub struct List {
     /// Inclusive samples of a recording with stacks.
     inclusive: Fetched<(), Arc<Inclusive>>,
     /// 95 % half-widths of entries' shares.
-    errors: Fetched<(), Vec<f64>>,
+    errors: Fetched<(), IndexVec<EntryId, f64>>,
     /// Running sum of samples per group, in table order.
     cumulative: Vec<u64>,
 }
@@ -51,15 +51,13 @@ impl List {
 
     fn page<'a>(&'a self, cx: &Cx<'a>) -> Option<Page<'a>> {
         let errors = self.errors.get().filter(|_| self.has_errors());
-        let errors = errors.map_or(&[][..], Vec::as_slice);
         let of_entries = self.entries.answered().map(|(_, stamp)| stamp);
         let of_errors = self.errors.answered().map(|(_, stamp)| stamp);
         Some(Page {
             profile: cx.profile,
             entries: self.entries.get()?,
-            // Errors of other samples stay hidden.
-            errors: if of_entries == of_errors { errors } else { &[] },
-            newest_errors: errors,
+            errors,
+            are_errors_old: of_entries != of_errors,
             cumulative: &self.cumulative,
         })
     }
@@ -171,8 +169,8 @@ impl List {
             (GroupKey::Method(first), _) => {
                 // Includes entries without samples.
                 let of_entry = &page.entries.index.methods.of_entry;
-                let method = of_entry[*first as usize];
-                let all = (0..).zip(of_entry).filter(|(_, of)| **of == method);
+                let method = of_entry[*first];
+                let all = of_entry.enumerated().filter(|(_, of)| **of == method);
                 FilterChange::Entries(all.map(|(entry, _)| entry).collect())
             }
             _ => of_thread.unwrap_or_else(|| {

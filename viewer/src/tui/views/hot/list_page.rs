@@ -11,7 +11,7 @@ use crate::tui::widgets::data_table::{Column, Piece, Room, Rows, Sort, SortKey};
 use crate::tui::widgets::search::Finder;
 use vmscope_records::Exactness;
 use vmscope_symbolizer::profile::Frame;
-use vmscope_symbolizer::{EntryId, Profile, Region, Site, SiteId};
+use vmscope_symbolizer::{EntryId, IndexVec, Profile, Region, Site, SiteId};
 
 /// Minimum terminal width for region, tier, kind and class columns.
 const WIDE: u16 = 104;
@@ -78,10 +78,10 @@ impl Key {
 pub struct Page<'a> {
     pub profile: &'a Profile,
     pub entries: &'a Entries,
-    /// 95 % half-widths of shares by entry; empty before the answer.
-    pub errors: &'a [f64],
-    /// Newest half-widths, perhaps of older samples, for sorting.
-    pub newest_errors: &'a [f64],
+    /// Newest 95 % half-widths of shares, for sorting.
+    pub errors: Option<&'a IndexVec<EntryId, f64>>,
+    /// Whether they are of older samples: not for display.
+    pub are_errors_old: bool,
     /// Running sum of samples per group, in table order.
     pub cumulative: &'a [u64],
 }
@@ -180,7 +180,7 @@ impl<'a> Page<'a> {
             Row::Group(group) => self.entries.groups[group].size,
             Row::Entry(_, member) => {
                 let entry = self.entries.members[member].entry;
-                self.entries.index.sizes[entry as usize]
+                self.entries.index.sizes[entry]
             }
             Row::Range { .. } => None,
         }
@@ -191,8 +191,7 @@ impl<'a> Page<'a> {
             Row::Range { .. } => None,
             _ => {
                 let entry = self.entry(row)?;
-                // Estimates may be older than the newest entries.
-                let sampling = self.errors.get(entry as usize)?;
+                let sampling = self.errors.filter(|_| !self.are_errors_old)?.get(entry)?;
                 Some(sampling + self.entries.summary().inference_error(entry))
             }
         }
@@ -219,7 +218,7 @@ impl<'a> Page<'a> {
     pub fn full_name(&self, row: Row) -> String {
         match (row, self.entry(row)) {
             (Row::Range { site, .. }, _) => {
-                let site = &self.profile.sites[site as usize];
+                let site = &self.profile.sites[site];
                 let is_near = site.exactness == Exactness::Approximate;
                 let name = match self.inlined_at(site) {
                     Some(frame) => Some(format!("{INLINED}{}", inlined_name(frame).full())),
@@ -236,7 +235,7 @@ impl<'a> Page<'a> {
     /// The name of the row's entry or group, without distinctions.
     fn own_name(&self, row: Row) -> &'a str {
         match self.entry(row) {
-            Some(entry) => &self.profile.entries[entry as usize].name,
+            Some(entry) => &self.profile.entries[entry].name,
             None => &self.group(row).name,
         }
     }
@@ -253,7 +252,7 @@ impl<'a> Page<'a> {
     fn label(&self, row: Row, room: &Room<'_>) -> String {
         match row {
             Row::Range { site, .. } => {
-                let site = &self.profile.sites[site as usize];
+                let site = &self.profile.sites[site];
                 if let Some(frame) = self.inlined_at(site) {
                     let columns = room.width.saturating_sub(INLINED.len());
                     return format!("{INLINED}{}", inlined_name(frame).label(columns));
@@ -297,7 +296,7 @@ impl<'a> Page<'a> {
     }
 
     fn key_of_member(&self, member: &Member, column: usize) -> u64 {
-        let entry = member.entry as usize;
+        let entry = member.entry;
         let ranks = self.entries.index.ranks[entry];
         match column {
             NAME => ranks.name.into(),
@@ -308,9 +307,12 @@ impl<'a> Page<'a> {
             SIZE => self.entries.index.sizes[entry].map_or(0, |size| size.saturating_add(1)),
             INCLUSIVE => self.entries.inclusive_of(member.entry).unwrap_or(0),
             // Bits of non-negative floats sort like the floats.
-            ERROR => self.newest_errors.get(entry).map_or(0, |error| {
-                (error + self.entries.summary().inference_error(member.entry)).to_bits()
-            }),
+            ERROR => self
+                .errors
+                .and_then(|errors| errors.get(entry))
+                .map_or(0, |error| {
+                    (error + self.entries.summary().inference_error(entry)).to_bits()
+                }),
             _ => member.samples,
         }
     }
@@ -579,7 +581,7 @@ impl Rows for Page<'_> {
     fn fits(&self, row: Row, text: &mut Finder) -> bool {
         match row {
             Row::Range { site, .. } => {
-                let name = range_name(self.profile, &self.profile.sites[site as usize]);
+                let name = range_name(self.profile, &self.profile.sites[site]);
                 name.is_some_and(|name| text.is_in(&name))
             }
             _ => text.is_in(self.own_name(row)),

@@ -207,8 +207,7 @@ impl MatrixView {
             .matrix
             .get()?
             .entries_of(cx.profile, None, Some(*method));
-        // Summaries may be older than the newest entries.
-        let samples = |entry: EntryId| cx.summary?.entries.get(entry as usize).copied();
+        let samples = |entry: EntryId| Some(cx.summary?.samples_of(entry));
         let entries = entries.into_iter();
         entries.max_by_key(|&entry| (samples(entry), Reverse(entry)))
     }

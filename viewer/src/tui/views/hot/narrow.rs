@@ -4,6 +4,7 @@ use crate::present::numbers::some;
 use crate::queries::matrix::{Category, Matrix};
 use crate::tui::filter_state::FilterChange;
 use crate::tui::views::{Act, Cx};
+use vmscope_symbolizer::EntryId;
 use vmscope_symbolizer::matrix::Row;
 use vmscope_symbolizer::methods::is_method;
 
@@ -75,7 +76,7 @@ fn of_category(cx: &Cx<'_>, matrix: &Matrix, category: &Category) -> Vec<FilterC
         return vec![region];
     };
     let entries = matrix.entries_of(cx.profile, Some(category), None);
-    let tier = |entry: &u32| &cx.profile.entries[*entry as usize].tier;
+    let tier = |entry: &EntryId| &cx.profile.entries[*entry].tier;
     if !part.is_empty() && entries.iter().all(|entry| *tier(entry) == *part) {
         return vec![region, FilterChange::Tiers(vec![part.to_owned()])];
     }

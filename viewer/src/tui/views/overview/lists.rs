@@ -13,7 +13,6 @@ use crate::tui::views::empty::no_samples;
 use crate::tui::widgets::list::ListState;
 use crate::tui::widgets::pane::{Bit, Pane};
 use ratatui::Frame;
-use vmscope_symbolizer::Region;
 
 /// Region, or part of a region, by index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -156,12 +155,7 @@ pub fn entries(
     let ids = shown().map(|(_, (id, _))| *id);
     let names = labels_of(cx.profile, &digest.namesakes, ids, columns);
     for (line, ((index, &(id, samples)), name)) in shown().zip(names).enumerate() {
-        let region = cx
-            .profile
-            .entries
-            .get(id as usize)
-            .map(|entry| entry.region);
-        let region = region.unwrap_or(Region::Unknown);
+        let region = cx.profile.entries[id].region;
         let share = ratio(samples, digest.total);
         let heat = ratio(samples, hottest);
         let mut bits = vec![(

@@ -23,7 +23,7 @@ pub(super) fn has_name(
         }
         Panel::Entries => {
             let entry = digest.and_then(|digest| digest.entries.get(row));
-            let entry = entry.and_then(|one| cx.profile.entries.get(one.0 as usize));
+            let entry = entry.map(|one| &cx.profile.entries[one.0]);
             entry.is_some_and(|entry| text.is_in_words(&[&entry.name, &entry.tier]))
         }
         Panel::Threads => {

@@ -64,16 +64,10 @@ pub(super) fn shown(
     }
     let mut entries = Table::new("Hottest", &["name", "region", ">samples", ">share"]);
     for &(id, samples) in &digest.entries {
-        let region = cx
-            .profile
-            .entries
-            .get(id as usize)
-            .map(|entry| entry.region);
+        let region = region_name(cx.profile.entries[id].region, cx.profile.is_native());
         entries.rows.push(vec![
             Value::Text(name_of(cx.profile, &digest.namesakes, id)),
-            region.map_or(Value::Empty, |region| {
-                Value::Text(region_name(region, cx.profile.is_native()).to_owned())
-            }),
+            Value::Text(region.to_owned()),
             Value::Count(samples),
             share(samples),
         ]);

@@ -55,9 +55,7 @@ pub fn of_zone(process: ProcessKey, start: u64, residencies: &Residencies, cx: &
 
 /// Short name of an entry: class without package, no parameters.
 pub fn of_entry(entry: EntryId, cx: &Cx<'_>) -> String {
-    let Some(entry) = cx.profile.entries.get(entry as usize) else {
-        return String::new();
-    };
+    let entry = &cx.profile.entries[entry];
     // Regular expressions may contain parentheses, too.
     let has_parameters = entry.name.ends_with(')');
     let name = entry.name.split('(').next();

@@ -181,10 +181,8 @@ impl Plot {
                 }
                 continue;
             };
-            let entry = bar
-                .top
-                .and_then(|(id, _)| cx.profile.entries.get(id as usize));
-            let region = entry.map_or(Region::Unknown, |entry| entry.region);
+            let region = bar.top.map(|(id, _)| cx.profile.entries[id].region);
+            let region = region.unwrap_or(Region::Unknown);
             let mut style = cx.theme.style(Role::Region(region));
             let selected = selection.is_some_and(|(from, to)| (from..=to).contains(&at));
             if selected || cursor == Some(at) {

@@ -14,9 +14,9 @@ use vmscope_symbolizer::{Filter, Stop, Summary};
 
 /// Two entries by a column: smallest text first, greatest figure first.
 fn entries_by(page: &Page<'_>, column: usize, a: &Member, b: &Member) -> Ordering {
-    let entry = |member: &Member| &page.profile.entries[member.entry as usize];
-    let size = |member: &Member| page.entries.index.sizes[member.entry as usize];
-    let error = |member: &Member| page.newest_errors[member.entry as usize];
+    let entry = |member: &Member| &page.profile.entries[member.entry];
+    let size = |member: &Member| page.entries.index.sizes[member.entry];
+    let error = |member: &Member| page.errors.unwrap()[member.entry];
     let (of_a, of_b) = (entry(a), entry(b));
     match column {
         NAME => of_a.name.cmp(&of_b.name),
@@ -32,7 +32,7 @@ fn entries_by(page: &Page<'_>, column: usize, a: &Member, b: &Member) -> Orderin
 /// What is equal otherwise.
 fn entries_alike(page: &Page<'_>, a: &Member, b: &Member) -> Ordering {
     let key = |member: &Member| {
-        let entry = &page.profile.entries[member.entry as usize];
+        let entry = &page.profile.entries[member.entry];
         (
             Reverse(member.samples),
             &entry.name,
@@ -76,8 +76,8 @@ fn every_order_is_what_sorting_by_texts_and_figures_gives() {
         let page = Page {
             profile: &profile,
             entries: &entries,
-            errors: &summary.errors,
-            newest_errors: &summary.errors,
+            errors: Some(&summary.errors),
+            are_errors_old: false,
             cumulative: &vec![0; entries.groups.len()],
         };
         for column in page.sorts() {
@@ -120,13 +120,13 @@ fn inferred_methods_are_marked_and_their_errors_contain_the_inference() {
     let page = Page {
         profile: &profile,
         entries: &entries,
-        errors: &summary.errors,
-        newest_errors: &summary.errors,
+        errors: Some(&summary.errors),
+        are_errors_old: false,
         cumulative: &vec![0; entries.groups.len()],
     };
     let [inner, outer] = [Row::Group(0), Row::Group(1)];
     let error = |row: Row| {
-        let sampling = summary.errors[page.entry(row).unwrap() as usize];
+        let sampling = summary.errors[page.entry(row).unwrap()];
         page.error(row).unwrap() - sampling
     };
     assert!((error(inner) - 0.2).abs() < 1e-12 && (error(outer) - 0.125).abs() < 1e-12);

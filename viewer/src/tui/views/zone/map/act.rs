@@ -32,11 +32,11 @@ impl Map {
     fn entry(residency: &Residency, cx: &Cx<'_>) -> Option<EntryId> {
         let code = residency.constituent(&cx.profile.trace)?;
         let kind = EntryKind::Code(code.kind.clone());
-        let entries = cx.profile.entries.iter().zip(0..);
-        let mut fitting = entries.filter(|(entry, _)| {
+        let entries = cx.profile.entries.enumerated();
+        let mut fitting = entries.filter(|(_, entry)| {
             entry.kind == kind && entry.name == code.name && entry.tier == code.tier
         });
-        fitting.next().map(|(_, id)| id)
+        fitting.next().map(|(id, _)| id)
     }
 
     fn on_entry(

@@ -311,7 +311,7 @@ impl Pane for Plot {
         let found = (self.search).find(pattern, find, bars.len(), now, |at, text| {
             let bar = bars.get(at).and_then(Option::as_ref);
             let entry = bar.and_then(|bar| bar.top);
-            let entry = entry.and_then(|(entry, _)| cx.profile.entries.get(entry as usize));
+            let entry = entry.map(|(entry, _)| &cx.profile.entries[entry]);
             entry.is_some_and(|entry| text.is_in(&entry.name))
         });
         found.select(|column| self.go_to(column))

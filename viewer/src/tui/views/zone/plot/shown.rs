@@ -37,16 +37,15 @@ impl Plot {
             }));
             let mut table = Table::new("", &["from", "to", ">samples", ">share", "most in"]);
             for bar in bars().filter(|bar| bar.samples > 0) {
-                let top = bar.top.map_or_else(String::new, |(entry, _)| {
-                    let entry = cx.profile.entries.get(entry as usize);
-                    entry.map_or_else(String::new, |entry| entry.name.clone())
-                });
+                let top = bar
+                    .top
+                    .map(|(entry, _)| cx.profile.entries[entry].name.clone());
                 table.rows.push(vec![
                     Value::Text(format!("{:#x}", bar.start)),
                     Value::Text(format!("{:#x}", bar.end)),
                     Value::Count(bar.samples),
                     Value::Share(ratio(bar.samples, all.total)),
-                    Value::Text(top),
+                    Value::Text(top.unwrap_or_default()),
                 ]);
             }
             parts.push(Part::Table(table));

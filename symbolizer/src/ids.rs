@@ -1,0 +1,207 @@
+//! Ids, and the vectors that they index.
+//!
+//! An id is made by the vector that holds its value, so the value is there: indexing needs no
+//! second way. An id that a vector does not have is a fault of vmscope, and the index panics, as
+//! that of a slice does: a wrong figure without a message would be worse. [`IndexVec::get`] serves
+//! those who may hold an id of a newer state, such as a view with an older answer.
+
+use std::fmt::Debug;
+use std::hash::Hash;
+use std::marker::PhantomData;
+use std::num::NonZeroU32;
+use std::ops::{Deref, DerefMut, Index, IndexMut};
+
+/// An index of an [`IndexVec`]. An optional id has the size of an id.
+pub trait Id: Copy + Debug + Ord + Hash {
+    /// The id of an index.
+    ///
+    /// # Panics
+    ///
+    /// From 2^32 - 1 on: so many values would not fit into memory.
+    fn of(index: usize) -> Self;
+
+    /// Its index.
+    fn index(self) -> usize;
+
+    /// Its index, as a number of 32 bits.
+    #[expect(clippy::cast_possible_truncation, reason = "made of 32 bits")]
+    fn number(self) -> u32 {
+        self.index() as u32
+    }
+}
+
+fn nonzero_of(index: usize) -> NonZeroU32 {
+    let number = u32::try_from(index + 1).ok().and_then(NonZeroU32::new);
+    number.expect("an index has 32 bits")
+}
+
+macro_rules! ids {
+    ($($(#[$doc:meta])* $name:ident)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(NonZeroU32);
+
+        impl Id for $name {
+            fn of(index: usize) -> Self {
+                $name(nonzero_of(index))
+            }
+
+            fn index(self) -> usize {
+                self.0.get() as usize - 1
+            }
+        }
+
+        impl Debug for $name {
+            fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                write!(out, concat!(stringify!($name), "({})"), self.index())
+            }
+        }
+    )*};
+}
+
+ids! {
+    /// Index of [`Profile::entries`](crate::Profile::entries).
+    EntryId
+    /// Index of [`Profile::sites`](crate::Profile::sites).
+    SiteId
+    /// Index of [`Methods::names`](crate::methods::Methods::names).
+    MethodId
+    /// Index of [`Trace::places`](crate::Trace::places).
+    PlaceId
+    /// Index of the spots of [`TimeBuckets`](crate::time_buckets::TimeBuckets).
+    SpotId
+}
+
+/// A vector with an index of its own type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IndexVec<I, T> {
+    all: Vec<T>,
+    id: PhantomData<fn(I) -> I>,
+}
+
+impl<I: Id, T> IndexVec<I, T> {
+    /// Adds a value.
+    pub fn push(&mut self, value: T) -> I {
+        self.all.push(value);
+        I::of(self.all.len() - 1)
+    }
+
+    /// The value of an id that may be newer than this vector.
+    #[must_use]
+    pub fn get(&self, id: I) -> Option<&T> {
+        self.all.get(id.index())
+    }
+
+    /// The slot of an id. New slots up to it hold `empty`.
+    pub fn slot(&mut self, id: I, empty: T) -> &mut T
+    where
+        T: Clone,
+    {
+        if id.index() >= self.all.len() {
+            self.all.resize(id.index() + 1, empty);
+        }
+        &mut self[id]
+    }
+
+    /// All ids, ascending.
+    pub fn ids(
+        &self,
+    ) -> impl ExactSizeIterator<Item = I> + DoubleEndedIterator + Clone + use<I, T> {
+        (0..self.all.len()).map(I::of)
+    }
+
+    /// All values with their ids, ascending.
+    pub fn enumerated(
+        &self,
+    ) -> impl ExactSizeIterator<Item = (I, &T)> + DoubleEndedIterator + Clone {
+        self.ids().zip(&self.all)
+    }
+
+    /// A vector with the same ids and `value` everywhere.
+    #[must_use]
+    pub fn with_each<U: Clone>(&self, value: U) -> IndexVec<I, U> {
+        vec![value; self.all.len()].into()
+    }
+
+    /// A vector with the same ids and the values of `of`.
+    #[must_use]
+    pub fn map<'a, U>(&'a self, mut of: impl FnMut(I, &'a T) -> U) -> IndexVec<I, U> {
+        self.enumerated().map(|(id, value)| of(id, value)).collect()
+    }
+}
+
+impl<I, T> Default for IndexVec<I, T> {
+    fn default() -> Self {
+        Vec::new().into()
+    }
+}
+
+impl<I, T> From<Vec<T>> for IndexVec<I, T> {
+    fn from(all: Vec<T>) -> Self {
+        let id = PhantomData;
+        IndexVec { all, id }
+    }
+}
+
+impl<I, T> FromIterator<T> for IndexVec<I, T> {
+    fn from_iter<A: IntoIterator<Item = T>>(all: A) -> Self {
+        Vec::from_iter(all).into()
+    }
+}
+
+impl<I, T> Deref for IndexVec<I, T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        &self.all
+    }
+}
+
+impl<I, T> DerefMut for IndexVec<I, T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        &mut self.all
+    }
+}
+
+impl<I: Id, T> Index<I> for IndexVec<I, T> {
+    type Output = T;
+
+    #[track_caller]
+    fn index(&self, id: I) -> &T {
+        &self.all[id.index()]
+    }
+}
+
+impl<I: Id, T> IndexMut<I> for IndexVec<I, T> {
+    #[track_caller]
+    fn index_mut(&mut self, id: I) -> &mut T {
+        &mut self.all[id.index()]
+    }
+}
+
+impl<I, T> IntoIterator for IndexVec<I, T> {
+    type Item = T;
+    type IntoIter = std::vec::IntoIter<T>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.all.into_iter()
+    }
+}
+
+impl<'a, I, T> IntoIterator for &'a IndexVec<I, T> {
+    type Item = &'a T;
+    type IntoIter = std::slice::Iter<'a, T>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.all.iter()
+    }
+}
+
+impl<'a, I, T> IntoIterator for &'a mut IndexVec<I, T> {
+    type Item = &'a mut T;
+    type IntoIter = std::slice::IterMut<'a, T>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.all.iter_mut()
+    }
+}
