@@ -115,7 +115,7 @@ fn callers(profile: &Profile) {
     let tree = tree_of(&Filter::default(), &CallsOf::default());
     let chains = profile.trace.chains.len();
     println!("{} stacks by function, {chains} by address", index.len());
-    let hottest = (0..).take(tree.functions().len());
+    let hottest = tree.functions().ids();
     let hottest = hottest.max_by_key(|&id| tree.counts_of(id).own).unwrap();
     let through = CallsOf {
         through: tree.function(hottest).cloned(),
@@ -142,9 +142,9 @@ fn callers(profile: &Profile) {
         let up = || tree.ways_to(&tree.own_of(hottest));
         often(&format!("up, {name}"), up);
     }
-    let fits = vec![true; tree.functions().len()];
+    let fits = tree.functions().with_each(true);
     often("search", || tree.samples_with(&fits));
-    let none = vec![false; tree.functions().len()];
+    let none = tree.functions().with_each(false);
     often("search, nothing", || {
         tree.matching(&none, CallTree::ROOT, true, false)
     });

@@ -22,13 +22,12 @@ mod sums;
 pub use around::{Around, Through, Way};
 pub use index::StackIndex;
 
+pub use crate::ids::FunctionId;
+use crate::ids::IndexVec;
 use crate::profile::{EntryId, Region};
 use nodes::Nodes;
 use std::sync::{Arc, RwLock};
 use sums::Sums;
-
-/// Index in [`CallTree::functions`].
-pub type FunctionId = u32;
 
 /// Index of a node of a [`CallTree`].
 pub type NodeId = u32;
@@ -62,8 +61,8 @@ pub struct CallsOf {
 pub struct CallNode {
     /// The caller; [`CallTree::ROOT`] is its own parent.
     pub parent: NodeId,
-    /// [`FunctionId::MAX`] for the root.
-    pub function: FunctionId,
+    /// `None` for the root.
+    pub function: Option<FunctionId>,
     /// Samples in the function and its callees.
     pub total: u64,
     /// Samples in the function itself.
@@ -92,7 +91,7 @@ pub struct CallTree {
     index: Arc<StackIndex>,
     sums: Sums,
     nodes: RwLock<Nodes>,
-    counts: Vec<FunctionCounts>,
+    counts: IndexVec<FunctionId, FunctionCounts>,
     taken: u64,
     alone: u64,
 }
@@ -132,14 +131,14 @@ impl CallTree {
 
     /// The functions of the index, ordered by name. Functions outside the tree have no samples.
     #[must_use]
-    pub fn functions(&self) -> &[Function] {
+    pub fn functions(&self) -> &IndexVec<FunctionId, Function> {
         &self.index.functions.all
     }
 
     /// The function with this number.
     #[must_use]
     pub fn function(&self, function: FunctionId) -> Option<&Function> {
-        self.index.functions.all.get(function as usize)
+        self.index.functions.all.get(function)
     }
 
     /// The function's number, if the tree contains it.
@@ -153,14 +152,14 @@ impl CallTree {
     /// callers.
     #[must_use]
     pub fn entry_of(&self, function: FunctionId) -> Option<EntryId> {
-        let entry = self.index.functions.entries.get(function as usize);
+        let entry = self.index.functions.entries.get(function);
         entry.copied().flatten()
     }
 
     /// Sums over all nodes of a function.
     #[must_use]
     pub fn counts_of(&self, function: FunctionId) -> FunctionCounts {
-        let counts = self.counts.get(function as usize);
+        let counts = self.counts.get(function);
         counts.copied().unwrap_or_default()
     }
 }

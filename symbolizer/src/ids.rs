@@ -23,6 +23,11 @@ pub trait Id: Copy + Debug + Ord + Hash {
     /// Its index.
     fn index(self) -> usize;
 
+    /// The next id.
+    fn next(self) -> Self {
+        Self::of(self.index() + 1)
+    }
+
     /// Its index, as a number of 32 bits.
     #[expect(clippy::cast_possible_truncation, reason = "made of 32 bits")]
     fn number(self) -> u32 {
@@ -68,6 +73,12 @@ ids! {
     MethodId
     /// Index of [`Trace::places`](crate::Trace::places).
     PlaceId
+    /// Index of [`CallTree::functions`](crate::calls::CallTree::functions).
+    FunctionId
+    /// Index of the stacks of [`StackIndex`](crate::calls::StackIndex).
+    ContextId
+    /// Index of the threads of [`StackIndex`](crate::calls::StackIndex).
+    IndexedThread
     /// Index of the spots of [`TimeBuckets`](crate::time_buckets::TimeBuckets).
     SpotId
 }

@@ -8,7 +8,7 @@ use recordings::{PROCESS, PROGRAM, PROGRAM_AT, Recording, THREAD, screens};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use vmscope_records::{ThreadKey, ThreadRole};
-use vmscope_symbolizer::calls::{CallTree, CallsOf, Function, NodeId, StackIndex};
+use vmscope_symbolizer::calls::{CallTree, CallsOf, Function, FunctionId, NodeId, StackIndex};
 use vmscope_symbolizer::stacks::{each_stack, frames_of};
 use vmscope_symbolizer::{Filter, Profile, Stop, Trace, profile_of};
 
@@ -60,9 +60,9 @@ fn text(tree: &CallTree) -> Vec<String> {
     lines
 }
 
-fn named(tree: &CallTree, name: &str) -> u32 {
-    let at = tree.functions().iter().position(|one| &*one.name == name);
-    u32::try_from(at.unwrap()).unwrap()
+fn named(tree: &CallTree, name: &str) -> FunctionId {
+    let mut functions = tree.functions().enumerated();
+    functions.find(|(_, one)| &*one.name == name).unwrap().0
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn the_tree_counts_what_was_called_from_where() {
     let c = named(&tree, "c");
     assert_eq!((tree.counts_of(c).total, tree.counts_of(c).own), (3, 3));
     let ways = tree.ways_to(&tree.own_of(c));
-    let name = |id: u32| tree.function(id).unwrap().name.to_string();
+    let name = |id: FunctionId| tree.function(id).unwrap().name.to_string();
     let callers: Vec<_> = ways
         .iter()
         .map(|way| (way.caller.map(name), way.samples))
@@ -117,10 +117,10 @@ fn recursion_counts_once() {
     assert_eq!(around.callers, [(None, 3), (Some(b), 1)]);
     // a called b in two stacks (twice in one), and itself in two.
     assert_eq!(around.callees, [(a, 2), (b, 2)]);
-    let mut fits = vec![false; tree.functions().len()];
-    fits[b as usize] = true;
+    let mut fits = tree.functions().with_each(false);
+    fits[b] = true;
     assert_eq!(tree.samples_with(&fits), 3);
-    fits[a as usize] = true;
+    fits[a] = true;
     assert_eq!(tree.samples_with(&fits), 4);
 }
 
@@ -162,7 +162,7 @@ fn stacks_are_chosen_by_what_is_in_them_and_divided_by_thread() {
     assert_eq!(text(&tree), wanted);
     let main = tree.function_of(1).unwrap().clone();
     assert_eq!((main.thread, main.region), (Some(0), None));
-    assert_eq!(tree.find(&main), Some(tree.node(1).unwrap().function));
+    assert_eq!(tree.find(&main), tree.node(1).unwrap().function);
     let of_main = CallsOf {
         by_thread: true,
         through: Some(main),
@@ -235,8 +235,9 @@ fn sums_are_those_of_single_stacks() {
                 totals.entry(frame).or_default().0 += 1;
             }
         }
-        let counted: BTreeMap<_, _> = (0u32..)
-            .zip(tree.functions())
+        let counted: BTreeMap<_, _> = tree
+            .functions()
+            .enumerated()
             .filter(|(id, _)| tree.counts_of(*id).total > 0)
             .map(|(id, one)| {
                 let tier = format!("{:?} {}", one.region.unwrap(), one.tier);

@@ -14,7 +14,7 @@ use vmscope_symbolizer::calls::{
     Around, CallTree, CallsOf, Function, FunctionId, NodeId, StackIndex, Through,
 };
 use vmscope_symbolizer::stacks::{each_stack, frames_of};
-use vmscope_symbolizer::{Filter, Only, Profile, Stop};
+use vmscope_symbolizer::{Filter, Id, Only, Profile, Stop};
 
 /// Some names are substrings of others.
 const NAMES: [&str; 5] = ["a", "b", "c", "ab", "bc"];
@@ -183,7 +183,7 @@ fn check(profile: &Profile, index: &Arc<StackIndex>, asked: &Asked) {
     let whole = whole.unwrap();
     let through = asked.through.map(|at| {
         let functions = whole.functions();
-        functions[at % functions.len()].clone()
+        functions[FunctionId::of(at % functions.len())].clone()
     });
     let of = CallsOf {
         by_thread: asked.by_thread,
@@ -219,7 +219,7 @@ fn check(profile: &Profile, index: &Arc<StackIndex>, asked: &Asked) {
         assert!(children.is_sorted_by_key(order));
     }
 
-    for (id, function) in (0..).zip(tree.functions()) {
+    for (id, function) in tree.functions().enumerated() {
         let has = |stack: &&Vec<Function>| stack.contains(function);
         let total = stacks.iter().filter(has).count() as u64;
         let own: Vec<_> = (stacks.iter())
@@ -249,10 +249,9 @@ fn check(profile: &Profile, index: &Arc<StackIndex>, asked: &Asked) {
         }
     }
 
-    let fits: Vec<bool> = (0..tree.functions().len())
-        .map(|at| asked.fits[at % asked.fits.len()])
-        .collect();
-    let fits_function = |one: &Function| tree.find(one).is_some_and(|id| fits[id as usize]);
+    let functions = tree.functions();
+    let fits = functions.map(|id, _| asked.fits[id.index() % asked.fits.len()]);
+    let fits_function = |one: &Function| tree.find(one).is_some_and(|id| fits[id]);
     let with = stacks
         .iter()
         .filter(|stack| stack.iter().any(fits_function));

@@ -1,7 +1,7 @@
 //! Callers and callees of a function.
 
-use super::sums::ALL;
-use super::{CallTree, FunctionId, NodeId};
+use super::{CallTree, FunctionId, StackIndex};
+use crate::ids::{ContextId, IndexedThread};
 use crate::time_buckets::Stop;
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
@@ -11,9 +11,9 @@ use std::cmp::Reverse;
 pub struct Through {
     /// Number of samples.
     pub samples: u64,
-    /// Index of the thread, and node in the index.
-    thread: u32,
-    context: NodeId,
+    /// `None` for all threads.
+    thread: Option<IndexedThread>,
+    context: ContextId,
 }
 
 /// Samples that share a caller.
@@ -53,16 +53,15 @@ impl CallTree {
         let index = &self.index;
         if !self.sums.by_thread() {
             for &context in index.nodes_of(function) {
-                put(ALL, context, self.sums.of_node(index, ALL, context).0);
+                put(None, context, self.sums.of_node(index, None, context).0);
             }
             return own;
         }
-        for (one, thread) in index.threads.iter().zip(0..) {
+        for (thread, one) in index.threads.enumerated() {
             for kind in one.kinds.clone() {
-                let context = index.kinds.get(kind).map_or(0, |kind| kind.node);
-                let found = index.nodes.get(context as usize);
-                if found.is_some_and(|found| found.function == function) {
-                    put(thread, context, self.sums.of_kind(kind));
+                let context = index.kinds[kind].node;
+                if index.nodes[context].function == Some(function) {
+                    put(Some(thread), context, self.sums.of_kind(kind));
                 }
             }
         }
@@ -75,7 +74,7 @@ impl CallTree {
         let mut ways: Vec<Way> = Vec::new();
         let mut index: FxHashMap<Option<FunctionId>, usize> = FxHashMap::default();
         // Position of each caller's stack in its way.
-        let mut place: FxHashMap<(u32, NodeId), usize> = FxHashMap::default();
+        let mut place: FxHashMap<_, usize> = FxHashMap::default();
         for one in stacks {
             let above = self.above(one);
             let caller = above.map(|(caller, _)| caller);
@@ -86,9 +85,7 @@ impl CallTree {
                 });
                 ways.len() - 1
             });
-            let Some(way) = ways.get_mut(slot) else {
-                continue;
-            };
+            let way = &mut ways[slot];
             way.samples += one.samples;
             let Some((_, context)) = above else {
                 continue;
@@ -101,9 +98,7 @@ impl CallTree {
                 });
                 way.through.len() - 1
             });
-            if let Some(sum) = way.through.get_mut(at) {
-                sum.samples += one.samples;
-            }
+            way.through[at].samples += one.samples;
         }
         // Function numbers follow names.
         ways.sort_by_key(|way| (Reverse(way.samples), way.caller));
@@ -111,16 +106,13 @@ impl CallTree {
     }
 
     /// The caller of the stack's innermost function and its node; `None` for an outermost function.
-    fn above(&self, stack: &Through) -> Option<(FunctionId, NodeId)> {
-        if stack.context == Self::ROOT {
+    fn above(&self, stack: &Through) -> Option<(FunctionId, ContextId)> {
+        if stack.context == StackIndex::root() {
             return None;
         }
-        let parent = self.index.nodes.get(stack.context as usize)?.parent;
-        let function = if parent == Self::ROOT {
-            self.index.threads.get(stack.thread as usize)?.function
-        } else {
-            self.index.nodes.get(parent as usize)?.function
-        };
+        let parent = self.index.nodes[stack.context].parent;
+        let of_thread = || Some(self.index.threads[stack.thread?].function);
+        let function = self.index.nodes[parent].function.or_else(of_thread)?;
         Some((function, parent))
     }
 
@@ -128,20 +120,20 @@ impl CallTree {
     #[must_use]
     pub fn around(&self, function: FunctionId, stop: &Stop) -> Option<Around> {
         let mut callers: FxHashMap<Option<FunctionId>, u64> = FxHashMap::default();
-        let mut callees = vec![0; self.index.functions.all.len()];
-        let mut call = |callee: NodeId, samples: u64| {
-            let callee = self.index.nodes.get(callee as usize);
-            if let Some(slot) = callee.and_then(|node| callees.get_mut(node.function as usize)) {
-                *slot += samples;
+        let mut callees = self.index.functions.all.with_each(0);
+        let mut call = |callee: ContextId, samples: u64| {
+            if let Some(function) = self.index.nodes[callee].function {
+                callees[function] += samples;
             }
         };
         if let Some(thread) = self.threads().find(|&one| self.thread_is(one, function)) {
-            let (_, total) = self.sums.of_node(&self.index, thread, Self::ROOT);
+            let root = StackIndex::root();
+            let (_, total) = self.sums.of_node(&self.index, Some(thread), root);
             if total > 0 {
                 callers.insert(None, total);
             }
             let sums = &self.sums;
-            sums.each_child(&self.index, thread, Self::ROOT, |child, (_, total)| {
+            sums.each_child(&self.index, Some(thread), root, |child, (_, total)| {
                 call(child, total);
             });
         }
@@ -152,9 +144,10 @@ impl CallTree {
                 return None;
             }
             let total = self.sums.total(&self.index, context);
-            let Some(node) = self.index.nodes.get(context as usize).filter(|_| total > 0) else {
+            if total == 0 {
                 continue;
-            };
+            }
+            let node = &self.index.nodes[context];
             called.clear();
             if node.outermost {
                 self.count_callers(context, total, &mut callers);
@@ -162,31 +155,33 @@ impl CallTree {
                 self.called_above(context, function, &mut called);
             }
             let sums = &self.sums;
-            sums.each_child(&self.index, ALL, context, |child, (_, total)| {
-                let callee = self.index.nodes.get(child as usize);
-                if callee.is_none_or(|callee| !called.contains(&callee.function)) {
+            sums.each_child(&self.index, None, context, |child, (_, total)| {
+                if !called.contains(&self.index.nodes[child].function) {
                     call(child, total);
                 }
             });
         }
         let mut callers: Vec<_> = callers.into_iter().collect();
         callers.sort_by_key(|&(caller, samples)| (Reverse(samples), caller));
-        let callees = (0..).zip(callees).filter(|(_, samples)| *samples > 0);
-        let mut callees: Vec<(FunctionId, u64)> = callees.collect();
+        let callees = callees
+            .enumerated()
+            .map(|(callee, samples)| (callee, *samples));
+        let mut callees: Vec<(FunctionId, u64)> =
+            callees.filter(|(_, samples)| *samples > 0).collect();
         callees.sort_by_key(|&(callee, samples)| (Reverse(samples), callee));
         Some(Around { callers, callees })
     }
 
     fn count_callers(
         &self,
-        context: NodeId,
+        context: ContextId,
         total: u64,
         callers: &mut FxHashMap<Option<FunctionId>, u64>,
     ) {
         let mut add = |caller, samples| *callers.entry(caller).or_default() += samples;
         let mut through = Through {
             samples: total,
-            thread: ALL,
+            thread: None,
             context,
         };
         let caller = self.above(&through).map(|(caller, _)| caller);
@@ -194,8 +189,8 @@ impl CallTree {
             return add(caller, total);
         }
         for thread in self.threads() {
-            through.thread = thread;
-            let (_, samples) = self.sums.of_node(&self.index, thread, context);
+            through.thread = Some(thread);
+            let (_, samples) = self.sums.of_node(&self.index, Some(thread), context);
             if samples > 0 {
                 add(self.above(&through).map(|(caller, _)| caller), samples);
             }
@@ -203,14 +198,16 @@ impl CallTree {
     }
 
     /// Callees of a function on the path above one of its nodes.
-    fn called_above(&self, node: NodeId, function: FunctionId, called: &mut Vec<FunctionId>) {
+    fn called_above(
+        &self,
+        node: ContextId,
+        function: FunctionId,
+        called: &mut Vec<Option<FunctionId>>,
+    ) {
         let mut below = node;
-        while let Some(node) = self.index.nodes.get(below as usize) {
-            if below == Self::ROOT {
-                return;
-            }
-            let caller = self.index.nodes.get(node.parent as usize);
-            if caller.is_some_and(|caller| caller.function == function) {
+        while below != StackIndex::root() {
+            let node = &self.index.nodes[below];
+            if self.index.nodes[node.parent].function == Some(function) {
                 called.push(node.function);
             }
             below = node.parent;

@@ -2,8 +2,9 @@
 
 use super::index::LOOK_EVERY;
 use super::nodes::Nodes;
-use super::sums::{ALL, Sums};
+use super::sums::Sums;
 use super::{CallTree, CallsOf, FunctionCounts, StackIndex};
+use crate::ids::Id;
 use crate::profile::Profile;
 use crate::summary::Filter;
 use crate::time_buckets::Stop;
@@ -48,26 +49,24 @@ impl CallTree {
         let only_thread = through.filter(|_| of.by_thread).and_then(|one| one.thread);
         let through = through.filter(|_| only_thread.is_none());
         // An unknown function is in no stack.
-        let has = through.map(|through| index.through(through).unwrap_or_default());
+        let none = || index.nodes.with_each(false);
+        let has = through.map(|through| index.through(through).unwrap_or_else(none));
         for one in &index.threads {
             stop.look(one.kinds.start, counts.len())?;
-            let counts = counts.get_mut(one.kinds.clone()).unwrap_or_default();
+            let counts = &mut counts[one.kinds.clone()];
             if !filter.takes_thread(one.thread) {
                 counts.fill(0);
                 continue;
             }
             let is_wanted = only_thread.is_none_or(|only| only == one.thread);
-            let kinds = index.kinds.get(one.kinds.clone()).unwrap_or_default();
-            for (count, kind) in counts.iter_mut().zip(kinds) {
+            for (count, kind) in counts.iter_mut().zip(&index.kinds[one.kinds.clone()]) {
                 if mask.as_ref().is_some_and(|mask| !mask.takes(kind.entry)) {
                     *count = 0;
                     continue;
                 }
                 self.taken += u64::from(*count);
-                let node = kind.node as usize;
                 self.alone += if kind.alone { u64::from(*count) } else { 0 };
-                let has = has.as_ref().map(|has| has.get(node) == Some(&true));
-                if !is_wanted || has == Some(false) {
+                if !is_wanted || has.as_ref().is_some_and(|has| !has[kind.node]) {
                     *count = 0;
                 }
             }
@@ -77,28 +76,23 @@ impl CallTree {
 
     fn count(&mut self, stop: &Stop) -> Option<()> {
         let index = &self.index;
-        self.counts = vec![FunctionCounts::default(); index.functions.all.len()];
-        let nodes = &index.nodes;
-        for (number, (node, at)) in nodes.iter().zip(0..).enumerate().skip(1) {
-            if number.is_multiple_of(LOOK_EVERY) {
-                stop.look(number, nodes.len())?;
+        self.counts = index.functions.all.with_each(FunctionCounts::default());
+        for (at, node) in index.nodes.enumerated() {
+            if at.index().is_multiple_of(LOOK_EVERY) {
+                stop.look(at.index(), index.nodes.len())?;
             }
-            let (own, total) = self.sums.of_node(index, ALL, at);
-            if total == 0 {
-                continue;
-            }
-            if let Some(counts) = self.counts.get_mut(node.function as usize) {
+            let (own, total) = self.sums.of_node(index, None, at);
+            if let Some(function) = node.function.filter(|_| total > 0) {
+                let counts = &mut self.counts[function];
                 counts.own += own;
                 counts.recursive |= !node.outermost;
                 counts.total += if node.outermost { total } else { 0 };
             }
         }
         for thread in self.threads() {
-            let (_, total) = self.sums.of_node(&self.index, thread, Self::ROOT);
-            let one = self.index.threads.get(thread as usize);
-            if let Some(counts) = one.and_then(|one| self.counts.get_mut(one.function as usize)) {
-                counts.total = total;
-            }
+            let root = StackIndex::root();
+            let (_, total) = self.sums.of_node(&self.index, Some(thread), root);
+            self.counts[self.index.threads[thread].function].total = total;
         }
         Some(())
     }

@@ -1,36 +1,36 @@
 //! Distinct functions of stacks.
 
-use super::{Function, FunctionId, id_of};
-use crate::ids::IndexVec;
+use super::{Function, FunctionId};
+use crate::ids::{Id, IndexVec};
 use crate::profile::{EntryId, Profile, SiteId};
 use crate::stacks::frames_of;
 use rustc_hash::FxHashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Functions sorted by name.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Functions {
-    pub all: Vec<Function>,
-    /// Per function: an entry of its own samples.
-    pub entries: Vec<Option<EntryId>>,
+    pub all: IndexVec<FunctionId, Function>,
+    /// An entry of the function's own samples.
+    pub entries: IndexVec<FunctionId, Option<EntryId>>,
 }
 
 impl Functions {
     pub fn find(&self, function: &Function) -> Option<FunctionId> {
         let found = self.all.binary_search(function);
-        found.ok().map(id_of)
+        found.ok().map(FunctionId::of)
     }
 }
 
 /// Functions in order of first appearance.
 pub(super) struct Met<'a> {
     profile: &'a Profile,
-    all: Vec<Function>,
-    entries: Vec<Option<EntryId>>,
+    found: Functions,
     index: FxHashMap<Function, FunctionId>,
     tiers: FxHashMap<String, Arc<str>>,
-    /// Per visited site: its first index in `frames`, and the number of frames.
-    of_site: IndexVec<SiteId, (u32, u32)>,
+    /// Indices in `frames` of visited sites.
+    of_site: IndexVec<SiteId, Option<Range<usize>>>,
     frames: Vec<FunctionId>,
 }
 
@@ -38,26 +38,23 @@ impl<'a> Met<'a> {
     pub fn new(profile: &'a Profile) -> Self {
         Met {
             profile,
-            all: Vec::new(),
-            entries: Vec::new(),
+            found: Functions::default(),
             index: FxHashMap::default(),
             tiers: FxHashMap::default(),
-            of_site: profile.sites.with_each((0, 0)),
+            of_site: profile.sites.with_each(None),
             frames: Vec::new(),
         }
     }
 
     /// The functions of a site, outermost first.
     pub fn of_site(&mut self, site: SiteId) -> &[FunctionId] {
-        let (mut from, mut count) = self.of_site[site];
-        if count == 0 {
-            from = id_of(self.frames.len());
+        let known = self.of_site[site].clone().unwrap_or_else(|| {
+            let from = self.frames.len();
             self.meet(site);
-            count = id_of(self.frames.len()) - from;
-            self.of_site[site] = (from, count);
-        }
-        let (from, count) = (from as usize, count as usize);
-        self.frames.get(from..from + count).unwrap_or_default()
+            self.of_site[site] = Some(from..self.frames.len());
+            from..self.frames.len()
+        });
+        &self.frames[known]
     }
 
     fn meet(&mut self, site: SiteId) {
@@ -75,11 +72,10 @@ impl<'a> Met<'a> {
     }
 
     fn id(&mut self, function: Function) -> FunctionId {
-        let (all, entries) = (&mut self.all, &mut self.entries);
+        let found = &mut self.found;
         *self.index.entry(function).or_insert_with_key(|function| {
-            all.push(function.clone());
-            entries.push(None);
-            id_of(all.len() - 1)
+            found.entries.push(None);
+            found.all.push(function.clone())
         })
     }
 
@@ -109,31 +105,21 @@ impl<'a> Met<'a> {
 
     /// Records the entry of the function's own samples.
     pub fn note_entry(&mut self, function: FunctionId, entry: EntryId) {
-        if let Some(slot) = self.entries.get_mut(function as usize) {
-            *slot = slot.or(Some(entry));
-        }
+        self.found.entries[function].get_or_insert(entry);
     }
 
     /// The functions in order, and the new number of each old one.
-    pub fn sorted(self) -> (Functions, Vec<FunctionId>) {
-        let mut order: Vec<FunctionId> = (0..).take(self.all.len()).collect();
-        order.sort_unstable_by_key(|&id| self.all.get(id as usize));
-        let mut numbers = vec![0; order.len()];
-        for (&old, new) in order.iter().zip(0..) {
-            if let Some(slot) = numbers.get_mut(old as usize) {
-                *slot = new;
-            }
+    pub fn sorted(self) -> (Functions, IndexVec<FunctionId, FunctionId>) {
+        let Functions { all, entries } = self.found;
+        let mut order: Vec<FunctionId> = all.ids().collect();
+        order.sort_unstable_by_key(|&id| &all[id]);
+        let mut numbers = all.map(|id, _| id);
+        for (new, &old) in all.ids().zip(&order) {
+            numbers[old] = new;
         }
-        let of = |old: &FunctionId| *old as usize;
         let functions = Functions {
-            all: (order
-                .iter()
-                .filter_map(|old| self.all.get(of(old)).cloned()))
-            .collect(),
-            entries: (order
-                .iter()
-                .map(|old| self.entries.get(of(old)).copied().flatten()))
-            .collect(),
+            all: order.iter().map(|&old| all[old].clone()).collect(),
+            entries: order.iter().map(|&old| entries[old]).collect(),
         };
         (functions, numbers)
     }

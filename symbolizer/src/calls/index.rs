@@ -6,7 +6,8 @@
 //! prefix sums.
 
 use super::functions::Functions;
-use super::{Function, FunctionId, NodeId};
+use super::{Function, FunctionId};
+use crate::ids::{ContextId, Id, IndexVec, IndexedThread};
 use crate::profile::{EntryId, Profile};
 use crate::summary::Filter;
 use crate::time_buckets::Stop;
@@ -22,14 +23,14 @@ pub(super) const LOOK_EVERY: usize = 1 << 16;
 pub struct StackIndex {
     pub(super) functions: Functions,
     /// All stacks in preorder, the root first.
-    pub(super) nodes: Vec<Context>,
+    pub(super) nodes: IndexVec<ContextId, Context>,
     /// All nodes except the root, sorted by function; `ends` holds each function's end.
-    pub(super) by_function: Vec<NodeId>,
-    pub(super) ends: Vec<u32>,
+    pub(super) by_function: Vec<ContextId>,
+    pub(super) ends: IndexVec<FunctionId, u32>,
     /// By thread and node; `samples` holds each kind's count.
     pub(super) kinds: Vec<Kind>,
     pub(super) samples: Vec<u32>,
-    pub(super) threads: Vec<OfThread>,
+    pub(super) threads: IndexVec<IndexedThread, OfThread>,
     /// The kind of each sample.
     pub(super) kind_of: Vec<u32>,
     /// Number of the first indexed sample.
@@ -41,10 +42,12 @@ pub struct StackIndex {
 /// A function called through its ancestors.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Context {
-    pub parent: NodeId,
-    pub function: FunctionId,
+    /// The root is its own parent.
+    pub parent: ContextId,
+    /// `None` for the root.
+    pub function: Option<FunctionId>,
     /// One past the node's last descendant.
-    pub end: NodeId,
+    pub end: ContextId,
     /// Depth of the deepest descendant below the node; `u16::MAX` means this or more.
     pub height: u16,
     /// Whether no ancestor has the same function.
@@ -55,7 +58,7 @@ pub(super) struct Context {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Kind {
     pub entry: EntryId,
-    pub node: NodeId,
+    pub node: ContextId,
     /// Whether callers are missing.
     pub alone: bool,
 }
@@ -83,28 +86,26 @@ impl StackIndex {
         self.len() == 0
     }
 
-    /// One past the node's last descendant.
-    pub(super) fn end(&self, node: NodeId) -> NodeId {
-        self.nodes.get(node as usize).map_or(node, |node| node.end)
+    /// The root of all stacks.
+    pub(super) fn root() -> ContextId {
+        ContextId::of(0)
     }
 
     /// The node's children.
-    pub(super) fn children(&self, node: NodeId) -> impl Iterator<Item = NodeId> + '_ {
-        let end = self.end(node);
-        let first = Some(node + 1).filter(|&first| first < end);
+    pub(super) fn children(&self, node: ContextId) -> impl Iterator<Item = ContextId> + '_ {
+        let end = self.nodes[node].end;
+        let first = Some(node.next()).filter(|&first| first < end);
         std::iter::successors(first, move |&one| {
             // A sibling starts at the end of the previous one.
-            Some(self.end(one)).filter(|&next| next < end)
+            Some(self.nodes[one].end).filter(|&next| next < end)
         })
     }
 
     /// All nodes of a function, ascending.
-    pub(super) fn nodes_of(&self, function: FunctionId) -> &[NodeId] {
-        let function = function as usize;
-        let end = |function: usize| self.ends.get(function).map_or(0, |&end| end as usize);
-        let from = function.checked_sub(1).map_or(0, end);
-        let nodes = self.by_function.get(from..end(function));
-        nodes.unwrap_or_default()
+    pub(super) fn nodes_of(&self, function: FunctionId) -> &[ContextId] {
+        let before = function.index().checked_sub(1).map(FunctionId::of);
+        let from = before.map_or(0, |before| self.ends[before]);
+        &self.by_function[from as usize..self.ends[function] as usize]
     }
 
     /// Samples of each kind in the filter's window.
@@ -130,16 +131,14 @@ impl StackIndex {
             (vec![0; self.samples.len()], [window, 0..0], 1)
         };
         for range in ranges {
-            let of = self.kind_of.get(range).unwrap_or_default();
-            for some in of.chunks(LOOK_EVERY) {
+            for some in self.kind_of[range].chunks(LOOK_EVERY) {
                 if stop.is_stopped() {
                     return None;
                 }
                 for &kind in some {
-                    if let Some(count) = counts.get_mut(kind as usize) {
-                        // Adds 1, or subtracts 1 by wrapping.
-                        *count = count.wrapping_add(by);
-                    }
+                    let count = &mut counts[kind as usize];
+                    // Adds 1, or subtracts 1 by wrapping.
+                    *count = count.wrapping_add(by);
                 }
             }
         }
@@ -147,12 +146,12 @@ impl StackIndex {
     }
 
     /// For each node, whether its stack contains the function; `None` if no stack does.
-    pub(super) fn through(&self, function: &Function) -> Option<Vec<bool>> {
+    pub(super) fn through(&self, function: &Function) -> Option<IndexVec<ContextId, bool>> {
         let function = self.functions.find(function)?;
-        let mut has = vec![false; self.nodes.len()];
+        let mut has = self.nodes.with_each(false);
         for &node in self.nodes_of(function) {
-            let all = has.get_mut(node as usize..self.end(node) as usize);
-            all.unwrap_or_default().fill(true);
+            let of_node: &mut [bool] = &mut has;
+            of_node[node.index()..self.nodes[node].end.index()].fill(true);
         }
         Some(has)
     }

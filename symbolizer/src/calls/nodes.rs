@@ -1,8 +1,9 @@
 //! Nodes of a call tree, made on demand.
 
 use super::index::StackIndex;
-use super::sums::{ALL, Sums};
+use super::sums::Sums;
 use super::{CallNode, CallTree, Function, FunctionId, NodeId, id_of};
+use crate::ids::{ContextId, Id, IndexedThread};
 use std::cmp::Reverse;
 use std::ops::Range;
 use std::sync::{PoisonError, RwLockReadGuard};
@@ -17,19 +18,19 @@ pub(super) struct Nodes(Vec<Node>);
 #[derive(Clone, Copy, Debug)]
 struct Node {
     shown: CallNode,
-    /// Index of the thread, and node in the stack index.
-    thread: u32,
-    context: NodeId,
+    /// `None` for all threads.
+    thread: Option<IndexedThread>,
+    context: ContextId,
     /// Range of the children; starts at the root's number if not made yet.
     children: (NodeId, NodeId),
 }
 
 /// A child to add.
 struct Child {
-    function: FunctionId,
+    function: Option<FunctionId>,
     outermost: bool,
-    thread: u32,
-    context: NodeId,
+    thread: Option<IndexedThread>,
+    context: ContextId,
     samples: (u64, u64),
 }
 
@@ -38,16 +39,16 @@ impl Nodes {
     pub fn of(index: &StackIndex, sums: &Sums) -> Self {
         let shown = CallNode {
             parent: CallTree::ROOT,
-            function: FunctionId::MAX,
+            function: None,
             total: sums.all(),
-            own: sums.of_node(index, ALL, CallTree::ROOT).0,
+            own: sums.of_node(index, None, StackIndex::root()).0,
             depth: 0,
             outermost: true,
         };
         let mut nodes = Nodes(vec![Node {
             shown,
-            thread: ALL,
-            context: CallTree::ROOT,
+            thread: None,
+            context: StackIndex::root(),
             children: (CallTree::ROOT, CallTree::ROOT),
         }]);
         let least = (sums.all() / SHOWN).max(1);
@@ -81,28 +82,27 @@ impl Nodes {
         };
         let mut children: Vec<Child> = Vec::new();
         if sums.by_thread() && at == CallTree::ROOT {
-            for (one, thread) in index.threads.iter().zip(0..) {
-                let (_, total) = sums.of_node(index, thread, CallTree::ROOT);
+            for (thread, one) in index.threads.enumerated() {
+                let (_, total) = sums.of_node(index, Some(thread), StackIndex::root());
                 children.push(Child {
-                    function: one.function,
+                    function: Some(one.function),
                     outermost: true,
-                    thread,
-                    context: CallTree::ROOT,
+                    thread: Some(thread),
+                    context: StackIndex::root(),
                     samples: (0, total),
                 });
             }
             children.retain(|child| child.samples.1 > 0);
         } else {
             sums.each_child(index, node.thread, node.context, |context, samples| {
-                if let Some(found) = index.nodes.get(context as usize) {
-                    children.push(Child {
-                        function: found.function,
-                        outermost: found.outermost,
-                        thread: node.thread,
-                        context,
-                        samples,
-                    });
-                }
+                let found = &index.nodes[context];
+                children.push(Child {
+                    function: found.function,
+                    outermost: found.outermost,
+                    thread: node.thread,
+                    context,
+                    samples,
+                });
             });
         }
         children.sort_unstable_by_key(|child| (Reverse(child.samples.1), child.function));
@@ -121,9 +121,7 @@ impl Nodes {
             children: (CallTree::ROOT, CallTree::ROOT),
         }));
         let end = id_of(self.0.len());
-        if let Some(node) = self.0.get_mut(at as usize) {
-            node.children = (first, end);
-        }
+        self.0[at as usize].children = (first, end);
         first..end
     }
 }
@@ -168,7 +166,7 @@ impl CallTree {
     /// The function of a node; `None` for the root.
     #[must_use]
     pub fn function_of(&self, node: NodeId) -> Option<&Function> {
-        self.function(self.node(node)?.function)
+        self.function(self.node(node)?.function?)
     }
 
     /// The child of a node with this function.
@@ -176,7 +174,7 @@ impl CallTree {
     pub fn child(&self, node: NodeId, function: FunctionId) -> Option<NodeId> {
         let mut children = self.children(node);
         let nodes = self.made();
-        let is_it = |node: &Node| node.shown.function == function;
+        let is_it = |node: &Node| node.shown.function == Some(function);
         children.find(|&child| nodes.get(child).is_some_and(is_it))
     }
 
@@ -249,8 +247,7 @@ impl CallTree {
     fn may_reach(&self, node: NodeId, depth: u32) -> bool {
         let node = self.made().get(node).copied();
         node.is_some_and(|node| {
-            let context = self.index.nodes.get(node.context as usize);
-            let height = context.map_or(0, |context| context.height);
+            let height = self.index.nodes[node.context].height;
             // With threads, the root is one level above the index root.
             let height = u32::from(height) + u32::from(self.sums.by_thread());
             height >= u32::from(u16::MAX) || node.shown.depth + height >= depth
@@ -265,32 +262,29 @@ impl CallTree {
                 .find(|&thread| self.thread_is(thread, function))
         };
         let all = self.index.nodes_of(function).iter().copied();
-        let total = |context: NodeId| self.sums.total(&self.index, context);
+        let total = |context: ContextId| self.sums.total(&self.index, context);
         let hottest = all
             .filter(|&context| total(context) > 0)
-            .max_by_key(|&context| {
-                let found = self.index.nodes.get(context as usize);
-                (found.map(|found| found.outermost), total(context))
-            });
+            .max_by_key(|&context| (self.index.nodes[context].outermost, total(context)));
         match hottest {
             Some(context) => {
                 let thread = self.sums.hottest_thread(&self.index, context);
                 self.node_at(thread, context)
             }
-            None => self.node_at(of_thread()?, Self::ROOT),
+            None => self.node_at(Some(of_thread()?), StackIndex::root()),
         }
     }
 
     /// The node of a thread and an index node.
-    fn node_at(&self, thread: u32, context: NodeId) -> Option<NodeId> {
+    fn node_at(&self, thread: Option<IndexedThread>, context: ContextId) -> Option<NodeId> {
         let mut path = Vec::new();
         let mut next = context;
-        while next != Self::ROOT {
+        while next != StackIndex::root() {
             path.push(next);
-            next = self.index.nodes.get(next as usize)?.parent;
+            next = self.index.nodes[next].parent;
         }
-        if thread != ALL {
-            path.push(Self::ROOT);
+        if thread.is_some() {
+            path.push(StackIndex::root());
         }
         let mut at = Self::ROOT;
         while let Some(context) = path.pop() {
@@ -303,8 +297,9 @@ impl CallTree {
     }
 
     /// The node's descendants in the index: possible callees.
-    pub(super) fn below(&self, node: NodeId) -> Range<NodeId> {
-        let context = self.made().get(node).map(|node| node.context);
-        context.map_or(0..0, |context| context + 1..self.index.end(context))
+    pub(super) fn below(&self, node: NodeId) -> Range<ContextId> {
+        let made = self.made().get(node).map(|node| node.context);
+        let context = made.unwrap_or(StackIndex::root());
+        context.next()..self.index.nodes[context].end
     }
 }

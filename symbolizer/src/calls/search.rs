@@ -1,41 +1,38 @@
 //! Searches functions in a tree.
 
-use super::sums::ALL;
+use super::index::StackIndex;
 use super::{CallTree, FunctionId, NodeId};
+use crate::ids::{ContextId, Id, IndexVec, IndexedThread};
 
 /// Prefix sums: matching index nodes with samples before each node, and in total.
-struct Found(Vec<u32>);
+struct Found(IndexVec<ContextId, u32>);
 
 impl CallTree {
     /// Whether this function represents the thread.
-    pub(super) fn thread_is(&self, thread: u32, function: FunctionId) -> bool {
-        let one = self.index.threads.get(thread as usize);
-        one.is_some_and(|one| one.function == function)
+    pub(super) fn thread_is(&self, thread: IndexedThread, function: FunctionId) -> bool {
+        self.index.threads[thread].function == function
     }
 
-    /// Samples of stacks containing at least one matching function (`fits` by function); each
-    /// sample counts once.
+    /// Samples of stacks containing at least one matching function; each sample counts once.
     #[must_use]
-    pub fn samples_with(&self, fits: &[bool]) -> u64 {
-        let fits = |function: FunctionId| fits.get(function as usize) == Some(&true);
+    pub fn samples_with(&self, fits: &IndexVec<FunctionId, bool>) -> u64 {
+        let fits = |function: FunctionId| fits.get(function) == Some(&true);
         // Threads that match as a whole.
-        let fitting = self.threads().filter(|&thread| {
-            let one = self.index.threads.get(thread as usize);
-            one.is_some_and(|one| fits(one.function))
-        });
-        let fitting: Vec<u32> = fitting.collect();
-        let in_fitting = |node: NodeId| -> u64 {
-            let samples = |&thread: &u32| self.sums.of_node(&self.index, thread, node).1;
+        let threads = self.threads();
+        let fitting = threads.filter(|&thread| fits(self.index.threads[thread].function));
+        let fitting: Vec<IndexedThread> = fitting.collect();
+        let in_fitting = |node: ContextId| -> u64 {
+            let samples = |&thread| self.sums.of_node(&self.index, Some(thread), node).1;
             fitting.iter().map(samples).sum()
         };
-        let mut samples = in_fitting(Self::ROOT);
-        let mut at = 1;
-        while let Some(node) = self.index.nodes.get(at as usize) {
-            if fits(node.function) {
+        let mut at = StackIndex::root();
+        let mut samples = in_fitting(at);
+        while let Some(node) = self.index.nodes.get(at) {
+            if node.function.is_some_and(fits) {
                 samples += self.sums.total(&self.index, at) - in_fitting(at);
-                at = self.index.end(at);
+                at = node.end;
             } else {
-                at += 1;
+                at = at.next();
             }
         }
         samples
@@ -46,15 +43,15 @@ impl CallTree {
     #[must_use]
     pub fn matching(
         &self,
-        fits: &[bool],
+        fits: &IndexVec<FunctionId, bool>,
         node: NodeId,
         behind: bool,
         or_itself: bool,
     ) -> Option<NodeId> {
         let found = self.fitting(fits);
         let is_match = |node: NodeId| {
-            let function = self.node(node).map(|node| node.function);
-            function.is_some_and(|function| fits.get(function as usize) == Some(&true))
+            let function = self.node(node).and_then(|node| node.function);
+            function.is_some_and(|function| fits.get(function) == Some(&true))
         };
         if or_itself && is_match(node) {
             return Some(node);
@@ -107,17 +104,18 @@ impl CallTree {
             return true;
         }
         let below = self.below(node);
-        let before = |at: NodeId| found.0.get(at as usize).copied().unwrap_or(0);
-        before(below.end) > before(below.start)
+        found.0[below.end] > found.0[below.start]
     }
 
-    fn fitting(&self, fits: &[bool]) -> Found {
-        let mut before = Vec::with_capacity(self.index.nodes.len() + 1);
+    fn fitting(&self, fits: &IndexVec<FunctionId, bool>) -> Found {
+        let mut before = IndexVec::default();
         let mut many = 0;
-        for (node, at) in self.index.nodes.iter().zip(0..) {
+        for (at, node) in self.index.nodes.enumerated() {
             before.push(many);
-            let fits = fits.get(node.function as usize) == Some(&true);
-            many += u32::from(fits && self.sums.of_node(&self.index, ALL, at).1 > 0);
+            let fits = node
+                .function
+                .is_some_and(|function| fits.get(function) == Some(&true));
+            many += u32::from(fits && self.sums.total(&self.index, at) > 0);
         }
         before.push(many);
         Found(before)

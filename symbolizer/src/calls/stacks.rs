@@ -3,10 +3,10 @@
 //! Samples are grouped by callers, then by thread, so each step needs a small table instead of a
 //! hash lookup per sample.
 
-use super::functions::Met;
+use super::functions::{Functions, Met};
 use super::index::{Context, Kind, LOOK_EVERY, OfThread, StackIndex, range};
-use super::{CallTree, FunctionId, NodeId, id_of};
-use crate::ids::PlaceId;
+use super::{FunctionId, id_of};
+use crate::ids::{ContextId, Id, IndexVec, IndexedThread, PlaceId};
 use crate::profile::{EntryId, Profile, SiteId};
 use crate::time_buckets::Stop;
 use rustc_hash::FxHashMap;
@@ -47,68 +47,57 @@ fn index(profile: &Profile, samples: Range<usize>, stop: &Stop) -> Option<StackI
         mut met, mut raw, ..
     } = paths;
     for stack in &stacks {
-        let function = raw.get(stack.node as usize).map(|node| node.function);
-        if let Some(function) = function {
+        if let Some(function) = raw[stack.node].function {
             met.note_entry(function, stack.entry);
         }
     }
-    let threads = profile.trace.samples.threads.get(samples.clone());
-    let threads = threads.unwrap_or_default();
-    let (mut kinds, mut samples_of, mut threads) = kinds(threads, &stacks, &mut kind_of, &tell)?;
+    let threads = &profile.trace.samples.threads[samples.clone()];
+    let (mut kinds, mut samples_of, mut threads) =
+        kinds((threads, &mut met), &stacks, &mut kind_of, &tell)?;
     drop(stacks);
-    for one in &mut threads {
-        one.function = met.thread(one.thread);
-    }
     for (kind, &samples) in kinds.iter().zip(&samples_of) {
-        if let Some(node) = raw.get_mut(kind.node as usize) {
-            node.total += u64::from(samples);
-        }
+        raw[kind.node].total += u64::from(samples);
     }
     let (functions, numbers) = met.sorted();
-    let number = |function: FunctionId| numbers.get(function as usize).copied().unwrap_or(NONE);
     for node in &mut raw {
-        node.function = number(node.function);
+        node.function = node.function.map(|function| numbers[function]);
     }
     for one in &mut threads {
-        one.function = number(one.function);
+        one.function = numbers[one.function];
     }
-    let (nodes, numbers) = in_order(raw, functions.all.len(), stop)?;
+    let (nodes, numbers) = in_order(raw, &functions, stop)?;
     for kind in &mut kinds {
-        kind.node = numbers.get(kind.node as usize).copied().unwrap_or(NONE);
+        kind.node = numbers[kind.node];
     }
     // Sorts by node within each thread.
     let mut order: Vec<u32> = (0..id_of(kinds.len())).collect();
-    let node = |kind: u32| kinds.get(kind as usize).map(|kind| kind.node);
     for one in &threads {
-        let kinds = order.get_mut(one.kinds.clone()).unwrap_or_default();
-        kinds.sort_unstable_by_key(|&kind| (node(kind), kind));
+        let kinds_of = &mut order[one.kinds.clone()];
+        kinds_of.sort_unstable_by_key(|&kind| (kinds[kind as usize].node, kind));
     }
-    let mut numbers = vec![NONE; kinds.len()];
+    let mut numbers = vec![0; kinds.len()];
     for (&old, new) in order.iter().zip(0..) {
-        if let Some(slot) = numbers.get_mut(old as usize) {
-            *slot = new;
-        }
+        numbers[old as usize] = new;
     }
-    let kinds_by_node = order
-        .iter()
-        .filter_map(|&old| kinds.get(old as usize).copied());
-    kinds = kinds_by_node.collect();
-    let by_node = order
-        .iter()
-        .filter_map(|&old| samples_of.get(old as usize).copied());
-    samples_of = by_node.collect();
+    kinds = order.iter().map(|&old| kinds[old as usize]).collect();
+    samples_of = order.iter().map(|&old| samples_of[old as usize]).collect();
     for kind in &mut kind_of {
-        *kind = numbers.get(*kind as usize).copied().unwrap_or(NONE);
+        *kind = numbers[*kind as usize];
     }
-    let below_root = nodes.get(1..).unwrap_or_default();
-    let function = |at: usize| below_root.get(at).map_or(0, |node| node.function);
-    let (mut by_function, ends) = grouped(below_root.len(), functions.all.len(), function);
-    by_function.iter_mut().for_each(|node| *node += 1);
+    let mut functions_of = nodes.iter().map(|node| node.function);
+    // Only the root has none.
+    functions_of.next();
+    let functions_of: Vec<FunctionId> = functions_of.flatten().collect();
+    let function = |at: usize| functions_of[at].index();
+    let (by_function, ends) = grouped(functions_of.len(), functions.all.len(), function);
+    let by_function = by_function.into_iter();
     Some(StackIndex {
         functions,
         nodes,
-        by_function,
-        ends,
+        by_function: by_function
+            .map(|at| ContextId::of(at as usize + 1))
+            .collect(),
+        ends: ends.into(),
         kinds,
         samples: samples_of,
         threads,
@@ -121,8 +110,8 @@ fn index(profile: &Profile, samples: Range<usize>, stop: &Stop) -> Option<StackI
 /// A node under construction.
 #[derive(Clone, Copy)]
 struct Raw {
-    parent: NodeId,
-    function: FunctionId,
+    parent: ContextId,
+    function: Option<FunctionId>,
     total: u64,
 }
 
@@ -130,10 +119,10 @@ struct Raw {
 struct Paths<'a> {
     profile: &'a Profile,
     met: Met<'a>,
-    raw: Vec<Raw>,
-    index: FxHashMap<(NodeId, FunctionId), NodeId>,
-    /// Per chain node of the trace: its tree node, or `NONE`.
-    of_chain: Vec<NodeId>,
+    raw: IndexVec<ContextId, Raw>,
+    index: FxHashMap<(ContextId, FunctionId), ContextId>,
+    /// Per chain node of the trace: its tree node.
+    of_chain: Vec<Option<ContextId>>,
     /// Reused buffer: chain nodes still to add, and their places.
     path: Vec<(u32, PlaceId)>,
 }
@@ -141,46 +130,42 @@ struct Paths<'a> {
 impl<'a> Paths<'a> {
     fn new(profile: &'a Profile) -> Self {
         let root = Raw {
-            parent: CallTree::ROOT,
-            function: FunctionId::MAX,
+            parent: StackIndex::root(),
+            function: None,
             total: 0,
         };
         Paths {
             profile,
             met: Met::new(profile),
-            raw: vec![root],
+            raw: vec![root].into(),
             index: FxHashMap::default(),
-            of_chain: vec![NONE; profile.trace.chains.len()],
+            of_chain: vec![None; profile.trace.chains.len()],
             path: Vec::new(),
         }
     }
 
     /// The tree node of a chain's innermost caller.
-    fn of_chain(&mut self, chain: u32) -> NodeId {
+    fn of_chain(&mut self, chain: u32) -> ContextId {
         self.path.clear();
-        let mut node = CallTree::ROOT;
+        let mut node = StackIndex::root();
         let mut next = chain;
         while let Some(one) = self.profile.trace.chains.node(next) {
-            match self.of_chain.get(next as usize) {
-                Some(&known) if known != NONE => {
-                    node = known;
-                    break;
-                }
-                _ => self.path.push((next, one.place)),
+            if let Some(known) = self.of_chain[next as usize] {
+                node = known;
+                break;
             }
+            self.path.push((next, one.place));
             next = one.parent;
         }
         while let Some((chain, place)) = self.path.pop() {
             node = self.below(node, self.profile.site_of_place[place]);
-            if let Some(slot) = self.of_chain.get_mut(chain as usize) {
-                *slot = node;
-            }
+            self.of_chain[chain as usize] = Some(node);
         }
         node
     }
 
     /// The tree node of a site's innermost function, called from `above`.
-    fn below(&mut self, above: NodeId, site: SiteId) -> NodeId {
+    fn below(&mut self, above: ContextId, site: SiteId) -> ContextId {
         let raw = &mut self.raw;
         let mut node = above;
         for &function in self.met.of_site(site) {
@@ -188,10 +173,9 @@ impl<'a> Paths<'a> {
             node = *self.index.entry((parent, function)).or_insert_with(|| {
                 raw.push(Raw {
                     parent,
-                    function,
+                    function: Some(function),
                     total: 0,
-                });
-                id_of(raw.len() - 1)
+                })
             });
         }
         node
@@ -207,23 +191,23 @@ fn stacks(
     tell: &dyn Fn(usize, usize) -> Option<()>,
 ) -> Option<Vec<Kind>> {
     let all = &profile.trace.samples;
-    let places = all.places.get(samples.clone()).unwrap_or_default();
+    let places = &all.places[samples.clone()];
     // Without chains, no sample has callers.
     let chains = all.chains.get(samples.clone()).unwrap_or_default();
     let alone = id_of(paths.of_chain.len());
-    let chain = |at: usize| chains.get(at).map_or(alone, |&chain| chain.min(alone));
+    let chain = |at: usize| chains.get(at).map_or(alone, |&chain| chain.min(alone)) as usize;
     tell(0, 0)?;
     let (order, ends) = grouped(places.len(), alone as usize + 1, chain);
     *stack_of = vec![NONE; places.len()];
     let mut stacks = Vec::new();
-    let mut index: FxHashMap<(NodeId, EntryId, bool), u32> = FxHashMap::default();
+    let mut index: FxHashMap<(ContextId, EntryId, bool), u32> = FxHashMap::default();
     // Per site: its stack below the most recent callers.
     let mut known = profile.sites.with_each((NONE, NONE));
     let mut from = 0;
     let mut looked = 0;
     for (chain, &end) in (0u32..).zip(&ends) {
         let end = end as usize;
-        let samples = order.get(from..end).unwrap_or_default();
+        let samples = &order[from..end];
         from = end;
         if samples.is_empty() {
             continue;
@@ -253,61 +237,56 @@ fn stacks(
                     stack
                 }
             };
-            if let Some(slot) = stack_of.get_mut(sample as usize) {
-                *slot = stack;
-            }
+            stack_of[sample as usize] = stack;
         }
     }
     Some(stacks)
 }
 
+/// Kinds, their samples, and the threads.
+type Kinds = (Vec<Kind>, Vec<u32>, IndexVec<IndexedThread, OfThread>);
+
 /// Divides each thread's samples by stack. Replaces the stacks in `kind_of` by kinds.
 fn kinds(
-    thread_of: &[u32],
+    (thread_of, met): (&[u32], &mut Met<'_>),
     stacks: &[Kind],
     kind_of: &mut [u32],
     tell: &dyn Fn(usize, usize) -> Option<()>,
-) -> Option<(Vec<Kind>, Vec<u32>, Vec<OfThread>)> {
+) -> Option<Kinds> {
     let most = thread_of.iter().max().map_or(0, |&most| most as usize + 1);
-    let thread = |at: usize| thread_of.get(at).copied().unwrap_or(0);
+    let thread = |at: usize| thread_of[at] as usize;
     tell(2, 0)?;
     let (order, ends) = grouped(thread_of.len(), most, thread);
     let mut kinds: Vec<Kind> = Vec::new();
     let mut samples: Vec<u32> = Vec::new();
-    let mut threads = Vec::new();
+    let mut threads = IndexVec::default();
     // Per stack: its kind in the most recent thread.
     let mut known = vec![NONE; stacks.len()];
     let mut from = 0;
     for (thread, &end) in (0u32..).zip(&ends) {
         let first = kinds.len();
         let end = end as usize;
-        for (at, &sample) in (from..).zip(order.get(from..end).unwrap_or_default()) {
+        for (at, &sample) in (from..).zip(&order[from..end]) {
             if at % LOOK_EVERY == 0 {
                 tell(3, at)?;
             }
-            let Some(slot) = kind_of.get_mut(sample as usize) else {
-                continue;
-            };
+            let slot = &mut kind_of[sample as usize];
             let stack = *slot as usize;
-            let Some(kind) = known.get_mut(stack) else {
-                continue;
-            };
+            let kind = &mut known[stack];
             // Smaller numbers belong to earlier threads.
             if *kind == NONE || (*kind as usize) < first {
                 *kind = id_of(kinds.len());
-                kinds.extend(stacks.get(stack).copied());
+                kinds.push(stacks[stack]);
                 samples.push(0);
             }
             *slot = *kind;
-            if let Some(samples) = samples.get_mut(*kind as usize) {
-                *samples += 1;
-            }
+            samples[*kind as usize] += 1;
         }
         from = end;
         if kinds.len() > first {
             threads.push(OfThread {
                 thread,
-                function: FunctionId::MAX,
+                function: met.thread(thread),
                 kinds: first..kinds.len(),
             });
         }
@@ -317,12 +296,10 @@ fn kinds(
 
 /// Counting sort: the numbers below `count` by group, ascending within each, and the end of each
 /// group.
-fn grouped(count: usize, groups: usize, group_of: impl Fn(usize) -> u32) -> (Vec<u32>, Vec<u32>) {
+fn grouped(count: usize, groups: usize, group_of: impl Fn(usize) -> usize) -> (Vec<u32>, Vec<u32>) {
     let mut ends = vec![0u32; groups];
     for at in 0..count {
-        if let Some(slot) = ends.get_mut(group_of(at) as usize) {
-            *slot += 1;
-        }
+        ends[group_of(at)] += 1;
     }
     let mut begin = 0;
     for slot in &mut ends {
@@ -330,12 +307,8 @@ fn grouped(count: usize, groups: usize, group_of: impl Fn(usize) -> u32) -> (Vec
     }
     let mut order = vec![0u32; count];
     for at in 0..count {
-        let Some(next) = ends.get_mut(group_of(at) as usize) else {
-            continue;
-        };
-        if let Some(slot) = order.get_mut(*next as usize) {
-            *slot = id_of(at);
-        }
+        let next = &mut ends[group_of(at)];
+        order[*next as usize] = id_of(at);
         *next += 1;
     }
     (order, ends)
@@ -343,25 +316,24 @@ fn grouped(count: usize, groups: usize, group_of: impl Fn(usize) -> u32) -> (Vec
 
 /// Preorder of the nodes, siblings by descending samples, and the new number of each node.
 fn in_order(
-    mut raw: Vec<Raw>,
-    functions: usize,
+    mut raw: IndexVec<ContextId, Raw>,
+    functions: &Functions,
     stop: &Stop,
-) -> Option<(Vec<Context>, Vec<NodeId>)> {
-    for at in (1..raw.len()).rev() {
-        let node = raw.get(at).copied()?;
-        if let Some(parent) = raw.get_mut(node.parent as usize) {
-            parent.total += node.total;
-        }
+) -> Option<(IndexVec<ContextId, Context>, IndexVec<ContextId, ContextId>)> {
+    for id in raw.ids().skip(1).rev() {
+        let Raw { parent, total, .. } = raw[id];
+        raw[parent].total += total;
     }
     // Excludes the root from its own children.
-    let parent = |at: usize| raw.get(at + 1).map_or(0, |node| node.parent);
-    let (mut children, ends) = grouped(raw.len().saturating_sub(1), raw.len(), parent);
-    let mut numbers = vec![NONE; raw.len()];
-    let mut nodes: Vec<Context> = Vec::with_capacity(raw.len());
+    let below_root = |at: usize| ContextId::of(at + 1);
+    let parent = |at: usize| raw[below_root(at)].parent.index();
+    let (mut children, ends) = grouped(raw.len() - 1, raw.len(), parent);
+    let mut numbers = raw.map(|id, _| id);
+    let mut nodes: IndexVec<ContextId, Context> = Vec::with_capacity(raw.len()).into();
     // Occurrences of each function among the ancestors.
-    let mut above = vec![0u32; functions];
+    let mut above = functions.all.with_each(0u32);
     // Nodes to begin and, by new number, nodes to end.
-    let mut next = vec![Next::Begin(CallTree::ROOT)];
+    let mut next = vec![Next::Begin(StackIndex::root())];
     let mut steps = 0usize;
     while let Some(one) = next.pop() {
         steps += 1;
@@ -371,58 +343,46 @@ fn in_order(
         let id = match one {
             Next::Begin(id) => id,
             Next::End(at) => {
-                let end = id_of(nodes.len());
-                let node = nodes.get_mut(at as usize)?;
-                node.end = end;
-                let (parent, function) = (node.parent, node.function);
-                let height = node.height.saturating_add(1);
-                if let Some(slot) = above.get_mut(function as usize) {
-                    *slot -= 1;
-                }
-                if let Some(parent) = nodes.get_mut(parent as usize).filter(|_| at > 0) {
-                    parent.height = parent.height.max(height);
+                nodes[at].end = ContextId::of(nodes.len());
+                let node = nodes[at];
+                if let Some(function) = node.function {
+                    above[function] -= 1;
+                    let parent = &mut nodes[node.parent];
+                    parent.height = parent.height.max(node.height.saturating_add(1));
                 }
                 continue;
             }
         };
-        let number = id_of(nodes.len());
         let Raw {
             parent, function, ..
-        } = *raw.get(id as usize)?;
-        if let Some(slot) = numbers.get_mut(id as usize) {
-            *slot = number;
-        }
-        let parent = numbers.get(parent as usize).copied()?;
-        let times = above.get_mut(function as usize);
-        nodes.push(Context {
-            parent,
+        } = raw[id];
+        let times = function.map(|function| &mut above[function]);
+        numbers[id] = nodes.push(Context {
+            parent: numbers[parent],
             function,
-            end: number,
+            end: numbers[parent],
             height: 0,
             outermost: times.as_ref().is_none_or(|times| **times == 0),
         });
         if let Some(times) = times {
             *times += 1;
         }
-        next.push(Next::End(number));
-        let begin = (id as usize)
-            .checked_sub(1)
-            .and_then(|before| ends.get(before));
-        let begin = begin.map_or(0, |&begin| begin as usize);
-        let end = ends.get(id as usize).map_or(begin, |&end| end as usize);
-        let group = children.get_mut(begin..end).unwrap_or_default();
-        let node = |child: u32| raw.get(child as usize + 1);
+        next.push(Next::End(numbers[id]));
+        let begin = id.index().checked_sub(1).map_or(0, |before| ends[before]);
+        let group = &mut children[begin as usize..ends[id.index()] as usize];
         // Popped from the back, so the last comes first.
         group.sort_unstable_by_key(|&child| {
-            node(child).map(|node| (node.total, Reverse(node.function)))
+            let node = &raw[below_root(child as usize)];
+            (node.total, Reverse(node.function))
         });
-        next.extend(group.iter().map(|child| Next::Begin(child + 1)));
+        let group = group.iter().map(|&child| below_root(child as usize));
+        next.extend(group.map(Next::Begin));
     }
     Some((nodes, numbers))
 }
 
 /// A step of the preorder traversal.
 enum Next {
-    Begin(NodeId),
-    End(NodeId),
+    Begin(ContextId),
+    End(ContextId),
 }

@@ -1,11 +1,9 @@
 //! Sums of a filter's samples over the stack index.
 
+use super::CallTree;
 use super::index::{Kind, StackIndex};
-use super::{CallTree, NodeId};
+use crate::ids::{ContextId, Id, IndexedThread};
 use std::ops::Range;
-
-/// Stands for all threads in place of an index in [`StackIndex::threads`].
-pub(super) const ALL: u32 = u32::MAX;
 
 /// Prefix sums of samples by stack.
 #[derive(Debug, Default)]
@@ -21,9 +19,7 @@ impl Sums {
     pub fn of(index: &StackIndex, counts: &[u32], by_thread: bool) -> Self {
         let mut by_node = vec![0; index.nodes.len() + 1];
         for (kind, &count) in index.kinds.iter().zip(counts) {
-            if let Some(slot) = by_node.get_mut(kind.node as usize) {
-                *slot += u64::from(count);
-            }
+            by_node[kind.node.index()] += u64::from(count);
         }
         let mut before = 0;
         for slot in &mut by_node {
@@ -55,56 +51,67 @@ impl Sums {
         difference(&self.by_kind, kind..kind + 1)
     }
 
-    /// Own and total samples of an index node, in one thread or [`ALL`].
-    pub fn of_node(&self, index: &StackIndex, thread: u32, node: NodeId) -> (u64, u64) {
-        let end = index.end(node);
-        let one = self.between(index, thread, node..(node + 1).min(end));
-        (one, self.between(index, thread, node..end))
+    /// Own and total samples of an index node, in one thread or all.
+    pub fn of_node(
+        &self,
+        index: &StackIndex,
+        thread: Option<IndexedThread>,
+        node: ContextId,
+    ) -> (u64, u64) {
+        let one = self.between(index, thread, node..node.next());
+        (
+            one,
+            self.between(index, thread, node..index.nodes[node].end),
+        )
     }
 
     /// Total samples of an index node over all threads.
-    pub fn total(&self, index: &StackIndex, node: NodeId) -> u64 {
-        difference(&self.by_node, node as usize..index.end(node) as usize)
+    pub fn total(&self, index: &StackIndex, node: ContextId) -> u64 {
+        self.between(index, None, node..index.nodes[node].end)
     }
 
-    fn between(&self, index: &StackIndex, thread: u32, nodes: Range<NodeId>) -> u64 {
-        if thread == ALL {
-            return difference(&self.by_node, nodes.start as usize..nodes.end as usize);
-        }
-        let Some(kinds) = index.threads.get(thread as usize).map(|one| &one.kinds) else {
-            return 0;
+    fn between(
+        &self,
+        index: &StackIndex,
+        thread: Option<IndexedThread>,
+        nodes: Range<ContextId>,
+    ) -> u64 {
+        let Some(thread) = thread else {
+            return difference(&self.by_node, nodes.start.index()..nodes.end.index());
         };
-        let all = index.kinds.get(kinds.clone()).unwrap_or_default();
-        let before = |node: NodeId| kinds.start + all.partition_point(|kind| kind.node < node);
+        let kinds = &index.threads[thread].kinds;
+        let all = &index.kinds[kinds.clone()];
+        let before = |node: ContextId| kinds.start + all.partition_point(|kind| kind.node < node);
         difference(&self.by_kind, before(nodes.start)..before(nodes.end))
     }
 
-    /// Visits the children of an index node that have samples in `thread` (or [`ALL`]), with their
+    /// Visits the children of an index node that have samples in `thread` (or any), with their
     /// samples.
     pub fn each_child(
         &self,
         index: &StackIndex,
-        thread: u32,
-        node: NodeId,
-        mut visit: impl FnMut(NodeId, (u64, u64)),
+        thread: Option<IndexedThread>,
+        node: ContextId,
+        mut visit: impl FnMut(ContextId, (u64, u64)),
     ) {
-        if thread == ALL {
+        let Some(thread) = thread else {
             for child in index.children(node) {
-                let samples = self.of_node(index, ALL, child);
+                let samples = self.of_node(index, None, child);
                 if samples.1 > 0 {
                     visit(child, samples);
                 }
             }
             return;
-        }
-        let Some(kinds) = index.threads.get(thread as usize).map(|one| &one.kinds) else {
-            return;
         };
-        let all = index.kinds.get(kinds.clone()).unwrap_or_default();
-        let before = |from: usize, node: NodeId| from + behind(all.get(from..), node);
-        let mut from = before(0, node + 1);
+        let kinds = &index.threads[thread].kinds;
+        let all = &index.kinds[kinds.clone()];
+        let before = |from: usize, node: ContextId| from + behind(&all[from..], node);
+        let mut from = before(0, node.next());
         for child in index.children(node) {
-            let (own, end) = (before(from, child + 1), before(from, index.end(child)));
+            let (own, end) = (
+                before(from, child.next()),
+                before(from, index.nodes[child].end),
+            );
             let samples =
                 |end: usize| difference(&self.by_kind, kinds.start + from..kinds.start + end);
             if samples(end) > 0 {
@@ -114,43 +121,43 @@ impl Sums {
         }
     }
 
-    /// The thread with most of the node's samples.
-    pub fn hottest_thread(&self, index: &StackIndex, node: NodeId) -> u32 {
-        let threads = (0u32..).take(if self.by_thread() {
+    /// The threads, if they form the first level.
+    pub fn threads(
+        &self,
+        index: &StackIndex,
+    ) -> impl Iterator<Item = IndexedThread> + Clone + use<> {
+        let count = if self.by_thread() {
             index.threads.len()
         } else {
             0
-        });
-        let samples = |&thread: &u32| self.of_node(index, thread, node).1;
-        threads.max_by_key(samples).unwrap_or(ALL)
+        };
+        (0..count).map(IndexedThread::of)
+    }
+
+    /// The thread with most of the node's samples, if threads form the first level.
+    pub fn hottest_thread(&self, index: &StackIndex, node: ContextId) -> Option<IndexedThread> {
+        let samples = |&thread: &IndexedThread| self.of_node(index, Some(thread), node).1;
+        self.threads(index).max_by_key(samples)
     }
 }
 
 impl CallTree {
-    /// Index positions of the threads, if they form the first level.
-    pub(super) fn threads(&self) -> impl Iterator<Item = u32> + Clone + use<> {
-        let count = if self.sums.by_thread() {
-            self.index.threads.len()
-        } else {
-            0
-        };
-        (0u32..).take(count)
+    /// The threads, if they form the first level.
+    pub(super) fn threads(&self) -> impl Iterator<Item = IndexedThread> + Clone + use<> {
+        self.sums.threads(&self.index)
     }
 }
 
 /// Number of kinds before a node. Searches exponentially: the node is usually near.
-fn behind(kinds: Option<&[Kind]>, node: NodeId) -> usize {
-    let kinds = kinds.unwrap_or_default();
+fn behind(kinds: &[Kind], node: ContextId) -> usize {
     let is_before = |kind: &Kind| kind.node < node;
     let mut near = 1;
     while kinds.get(near - 1).is_some_and(is_before) {
         near *= 2;
     }
-    let near = kinds.get(..near.min(kinds.len())).unwrap_or_default();
-    near.partition_point(is_before)
+    kinds[..near.min(kinds.len())].partition_point(is_before)
 }
 
 fn difference(sums: &[u64], range: Range<usize>) -> u64 {
-    let before = |at: usize| sums.get(at).copied().unwrap_or(0);
-    before(range.end).saturating_sub(before(range.start))
+    sums[range.end] - sums[range.start]
 }

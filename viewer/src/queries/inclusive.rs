@@ -28,12 +28,10 @@ impl Inclusive {
             *groups.entry(name).or_insert(next)
         });
         let of_entries: Vec<u32> = of_entries.collect();
-        let of_functions = tree.functions().iter().map(|function| {
+        let of_functions = tree.functions().map(|_, function| {
             let group = groups.get(&(&*function.name, &*function.tier));
-            let group = group.filter(|_| function.thread.is_none());
-            group.copied().unwrap_or(u32::MAX)
+            group.copied().filter(|_| function.thread.is_none())
         });
-        let of_functions: Vec<u32> = of_functions.collect();
         let sums = tree.samples_by_group(&of_functions, groups.len(), stop)?;
         let mut members = vec![0u32; groups.len()];
         for &group in &of_entries {

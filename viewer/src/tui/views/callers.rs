@@ -97,7 +97,7 @@ impl Callers {
         match self.form {
             Form::Flame => {
                 let node = self.tree()?.node(self.flame.selected)?;
-                (self.flame.selected != CallTree::ROOT).then_some(node.function)
+                node.function
             }
             Form::Tree => {
                 let row = self.table.selected()?;

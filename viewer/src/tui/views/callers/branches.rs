@@ -15,6 +15,7 @@ use std::cmp::Reverse;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use vmscope_symbolizer::calls::{CallTree, Function, FunctionId, NodeId, Through};
+use vmscope_symbolizer::{Id, IndexVec};
 
 /// Caller of a stack's outermost function.
 pub const NOBODY: &str = "(start of the stack)";
@@ -88,7 +89,7 @@ impl Branches {
             made: RefCell::default(),
         };
         branches.roots = if up {
-            let functions = (0..).zip(tree.functions()).map(|(function, _)| function);
+            let functions = tree.functions().ids();
             // Function ids follow names.
             let mut hot: Vec<(Reverse<u64>, FunctionId)> = functions
                 .map(|function| (Reverse(tree.counts_of(function).own), function))
@@ -148,7 +149,7 @@ impl Branches {
         let nodes = nodes.filter_map(|child| Some((child, self.tree.node(child)?)));
         let rows = nodes.map(|(child, node)| {
             let samples = (Some(node.total), node.own);
-            self.put(parent, Some(node.function), samples, Place::Down(child))
+            self.put(parent, node.function, samples, Place::Down(child))
         });
         rows.collect()
     }
@@ -272,7 +273,7 @@ impl Branches {
 pub struct Page<'a> {
     pub branches: &'a Branches,
     /// Search match by function; may be empty.
-    pub fits: &'a [bool],
+    pub fits: &'a IndexVec<FunctionId, bool>,
     /// Denominator of shares.
     pub all: u64,
 }
@@ -287,8 +288,8 @@ impl Page<'_> {
     }
 
     fn is_found(&self, branch: Branch) -> bool {
-        let function = branch.function.map(|id| id as usize);
-        function.is_some_and(|id| self.fits.get(id) == Some(&true))
+        let function = branch.function;
+        function.is_some_and(|function| self.fits.get(function) == Some(&true))
     }
 }
 
@@ -385,7 +386,9 @@ impl Rows for Page<'_> {
             TOTAL => branch.total.unwrap_or(branch.own),
             SELF => branch.own,
             // Function ids follow names; NOBODY is last.
-            _ => branch.function.map_or(u64::MAX, u64::from),
+            _ => branch
+                .function
+                .map_or(u64::MAX, |function| function.number().into()),
         })
     }
 

@@ -5,14 +5,15 @@ use crate::tui::jobs::{Fetched, Question, Stamp};
 use crate::tui::views::{Cx, Find};
 use crate::tui::widgets::search;
 use std::sync::Arc;
-use vmscope_symbolizer::calls::{CallTree, CallsOf, NodeId};
+use vmscope_symbolizer::IndexVec;
+use vmscope_symbolizer::calls::{CallTree, CallsOf, FunctionId, NodeId};
 
 #[derive(Clone, Debug, Default)]
 pub struct Search {
     /// Empty without a search.
     pub pattern: String,
     /// Match by function; empty without a search.
-    pub fits: Arc<Vec<bool>>,
+    pub fits: Arc<IndexVec<FunctionId, bool>>,
     nodes: search::Search<NodeId>,
     /// Samples of stacks with a match.
     pub found: Fetched<(String, CallsOf, Stamp), u64>,

@@ -17,7 +17,8 @@ use crate::tui::theme::{Role, Theme};
 use ratatui::Frame;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
-use vmscope_symbolizer::calls::{CallTree, NodeId};
+use vmscope_symbolizer::IndexVec;
+use vmscope_symbolizer::calls::{CallTree, FunctionId, NodeId};
 
 /// Shortest run that is folded, in frames.
 const RUN: usize = 4;
@@ -299,7 +300,7 @@ pub struct Look<'a> {
     /// Root at the bottom.
     pub turned: bool,
     /// Search match by function; may be empty.
-    pub fits: &'a [bool],
+    pub fits: &'a IndexVec<FunctionId, bool>,
 }
 
 impl Look<'_> {
@@ -351,8 +352,8 @@ impl Look<'_> {
         let is_selected = nodes_of(self.tree, cell).any(|node| node == self.place.selected);
         let function = self.tree.function_of(cell.node);
         let fits = |node: NodeId| {
-            let function = self.tree.node(node).map(|node| node.function);
-            function.is_some_and(|at| self.fits.get(at as usize) == Some(&true))
+            let function = self.tree.node(node).and_then(|node| node.function);
+            function.is_some_and(|function| self.fits.get(function) == Some(&true))
         };
         let is_match = !self.fits.is_empty() && nodes_of(self.tree, cell).any(fits);
         // Boxes wider than a column end with a line.

@@ -7,7 +7,8 @@ use crate::present::shorten::{Name, bare};
 use crate::present::text;
 use crate::tui::theme::Role;
 use crate::tui::widgets::search::Finder;
-use vmscope_symbolizer::calls::{CallNode, CallTree, Function};
+use vmscope_symbolizer::IndexVec;
+use vmscope_symbolizer::calls::{CallNode, CallTree, Function, FunctionId};
 
 const THREAD: char = 'T';
 
@@ -77,7 +78,7 @@ pub fn numbers(node: CallNode, caller: Option<CallNode>, all: u64) -> String {
 }
 
 /// Functions with `pattern` in their names, ignoring case.
-pub fn fitting(tree: &CallTree, pattern: &str) -> Vec<bool> {
+pub fn fitting(tree: &CallTree, pattern: &str) -> IndexVec<FunctionId, bool> {
     let mut text = Finder::new(pattern);
     let mut tier = String::new();
     let mut has = |function: &Function| {
@@ -88,10 +89,9 @@ pub fn fitting(tree: &CallTree, pattern: &str) -> Vec<bool> {
         tier.extend(["(", &function.tier, ")"]);
         text.is_in_words(&[&*function.name, &tier])
     };
-    let functions = (0..).zip(tree.functions());
     let is_there = |function| tree.counts_of(function).total > 0;
-    let fits = functions.map(|(id, function)| is_there(id) && has(function));
-    fits.collect()
+    let functions = tree.functions();
+    functions.map(|id, function| is_there(id) && has(function))
 }
 
 #[cfg(test)]
