@@ -25,7 +25,7 @@ use recordings::read;
 use recordings::shapes::{self, Churn, PERIOD, THREADS};
 use std::sync::LazyLock;
 use vmscope_records::TimeNs;
-use vmscope_symbolizer::{Filter, Profile, Summary, profile_of};
+use vmscope_symbolizer::{Filter, Id, Profile, Summary, ThreadId, profile_of};
 
 const SAMPLES: u64 = 1_000_000;
 
@@ -94,7 +94,7 @@ fn summary_of_a_part(bencher: Bencher, kind: &str) {
     let profile = profile(kind);
     let end = SAMPLES * PERIOD / THREADS;
     let filter = Filter {
-        threads: Some([0].into_iter().collect()),
+        threads: Some([ThreadId::of(0)].into_iter().collect()),
         from: Some(TimeNs(end / 4)),
         to: Some(TimeNs(end / 4 * 3)),
         ..Filter::default()

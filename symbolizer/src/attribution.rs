@@ -6,7 +6,7 @@
 //! method being compiled ([`crate::compilers`]).
 
 use crate::compilers::{For, Timelines};
-use crate::ids::IndexVec;
+use crate::ids::{IndexVec, ThreadId};
 use crate::methods::is_method;
 use crate::profile::{EntryId, Profile};
 use crate::summary::Filter;
@@ -57,7 +57,7 @@ pub struct Owned {
 pub fn owners(profile: &Profile, filter: &Filter, stop: &Stop) -> Option<Vec<Owned>> {
     let mut counter = Counter::new(profile);
     let kinds = counter.kinds_of_threads();
-    let kind_of = |thread: u32| kinds.get(thread as usize).copied().unwrap_or(thread);
+    let kind_of = |thread: ThreadId| kinds[thread];
     by_kind_of_thread(profile, filter, stop, kind_of, |one| {
         match counter.by_thread(one.thread, one.entry) {
             Some(owner) => counter.add(one.entry, owner, one.samples),
@@ -108,9 +108,8 @@ impl<'a> Counter<'a> {
         }
     }
 
-    fn role(&self, thread: u32) -> ThreadRole {
-        let thread = self.profile.trace.threads.get(thread as usize);
-        thread.map_or(ThreadRole::Other, |thread| thread.thread.role)
+    fn role(&self, thread: ThreadId) -> ThreadRole {
+        self.profile.trace.threads[thread].thread.role
     }
 
     fn add(&mut self, entry: EntryId, owner: Owner, samples: u64) {
@@ -125,7 +124,7 @@ impl<'a> Counter<'a> {
     }
 
     /// The owner, if the thread alone determines it.
-    fn by_thread(&self, thread: u32, entry: EntryId) -> Option<Owner> {
+    fn by_thread(&self, thread: ThreadId, entry: EntryId) -> Option<Owner> {
         if self.is_method[entry] {
             return Some(Owner::Method(entry));
         }
@@ -141,14 +140,12 @@ impl<'a> Counter<'a> {
     }
 
     /// For each thread, the first thread with equal [`Self::by_thread`] results.
-    fn kinds_of_threads(&self) -> Vec<u32> {
-        let mut first: FxHashMap<(bool, ThreadRole), u32> = FxHashMap::default();
-        let threads = (0..).take(self.profile.trace.threads.len());
-        let kind = |thread| {
-            let kind = (self.timelines.has(thread), self.role(thread));
-            *first.entry(kind).or_insert(thread)
-        };
-        threads.map(kind).collect()
+    fn kinds_of_threads(&self) -> IndexVec<ThreadId, ThreadId> {
+        let mut first: FxHashMap<(bool, ThreadRole), ThreadId> = FxHashMap::default();
+        self.profile.trace.threads.map(|id, thread| {
+            let kind = (self.timelines.has(id), thread.thread.role);
+            *first.entry(kind).or_insert(id)
+        })
     }
 
     /// Whether threads alone determine the owners of all samples.
@@ -217,7 +214,7 @@ pub fn owner_errors(
     filter: &Filter,
     (total, groups): (u64, usize),
     stop: &Stop,
-    mut put: impl FnMut(u32, EntryId, Owner, &mut dyn FnMut(u32)),
+    mut put: impl FnMut(ThreadId, EntryId, Owner, &mut dyn FnMut(u32)),
 ) -> Option<Vec<f64>> {
     let means = Means::new(total, groups).filter(|_| profile.time_buckets.dropped() == 0);
     let Some(mut means) = means else {
@@ -263,7 +260,7 @@ pub fn owner_errors(
 /// An individually kept sample.
 struct Single {
     time: TimeNs,
-    thread: u32,
+    thread: ThreadId,
     entry: EntryId,
     chain: Option<u32>,
 }

@@ -23,7 +23,7 @@ pub use around::{Around, Through, Way};
 pub use index::StackIndex;
 
 pub use crate::ids::FunctionId;
-use crate::ids::IndexVec;
+use crate::ids::{IndexVec, ThreadId};
 use crate::profile::{EntryId, Region};
 use nodes::Nodes;
 use std::sync::{Arc, RwLock};
@@ -43,8 +43,8 @@ pub struct Function {
     pub region: Option<Region>,
     /// Whether the function is inlined into its caller.
     pub inlined: bool,
-    /// The thread's index in the trace, if the function represents a thread.
-    pub thread: Option<u32>,
+    /// The thread, if the function represents a thread.
+    pub thread: Option<ThreadId>,
 }
 
 /// Shape of a tree.

@@ -3,6 +3,7 @@
 //! Polls of compiler threads observe compilations ([`Compilation`]). Samples between the first and
 //! last poll that saw a compilation belong to it; samples in the gaps around belong to none.
 
+use crate::ids::ThreadId;
 use crate::profile::Profile;
 use crate::summary::Filter;
 use crate::time_buckets::Stop;
@@ -66,8 +67,8 @@ pub struct CompiledOnce {
     pub id: u64,
     /// Entry bytecode of on-stack replacement, if any.
     pub osr_bci: Option<u32>,
-    /// Index in [`crate::Trace::threads`].
-    pub thread: u32,
+    /// The compiler thread.
+    pub thread: ThreadId,
     /// First poll that saw the compilation.
     pub first_seen: TimeNs,
     /// Last poll that saw the compilation.
@@ -154,22 +155,22 @@ impl<'a> Timeline<'a> {
 }
 
 /// The compilations of all compiler threads; empty if none were recorded.
-pub(crate) struct Timelines<'a>(FxHashMap<u32, Timeline<'a>>);
+pub(crate) struct Timelines<'a>(FxHashMap<ThreadId, Timeline<'a>>);
 
 impl<'a> Timelines<'a> {
     pub fn of(trace: &'a Trace) -> Self {
         if trace.compilations.is_empty() {
             return Timelines(FxHashMap::default());
         }
-        let mut by_thread: FxHashMap<u32, Vec<(usize, &Compilation)>> = FxHashMap::default();
+        let mut by_thread: FxHashMap<ThreadId, Vec<(usize, &Compilation)>> = FxHashMap::default();
         for (index, one) in trace.compilations.iter().enumerate() {
             if let Some(thread) = trace.number_of(one.thread) {
                 by_thread.entry(thread).or_default().push((index, one));
             }
         }
-        let roles = trace.threads.iter().zip(0u32..);
-        for (_, thread) in roles.filter(|(t, _)| t.thread.role == ThreadRole::Compiler) {
-            by_thread.entry(thread).or_default();
+        let roles = trace.threads.enumerated();
+        for (id, _) in roles.filter(|(_, one)| one.thread.role == ThreadRole::Compiler) {
+            by_thread.entry(id).or_default();
         }
         let lines = (by_thread.into_iter()).map(|(thread, all)| (thread, Timeline::of(all)));
         Timelines(lines.collect())
@@ -179,12 +180,12 @@ impl<'a> Timelines<'a> {
         self.0.is_empty()
     }
 
-    pub fn has(&self, thread: u32) -> bool {
+    pub fn has(&self, thread: ThreadId) -> bool {
         self.0.contains_key(&thread)
     }
 
     /// The purpose of a thread's sample; `None` unless the thread compiles.
-    pub fn at(&self, thread: u32, time: TimeNs) -> Option<For> {
+    pub fn at(&self, thread: ThreadId, time: TimeNs) -> Option<For> {
         self.0.get(&thread).map(|line| line.at(time))
     }
 }
@@ -227,9 +228,7 @@ impl Compilers {
             match lines.at(thread, time) {
                 Some(For::One(index)) => {
                     compilers.told += 1;
-                    if let Some(slot) = counts.get_mut(index) {
-                        *slot += 1;
-                    }
+                    counts[index] += 1;
                 }
                 Some(For::Between) => compilers.between += 1,
                 Some(For::Doubtful) => compilers.doubtful += 1,

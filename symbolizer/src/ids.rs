@@ -73,6 +73,8 @@ ids! {
     MethodId
     /// Index of [`Trace::places`](crate::Trace::places).
     PlaceId
+    /// Index of [`Trace::threads`](crate::Trace::threads).
+    ThreadId
     /// Index of [`CallTree::functions`](crate::calls::CallTree::functions).
     FunctionId
     /// Index of the stacks of [`StackIndex`](crate::calls::StackIndex).

@@ -46,7 +46,7 @@ pub mod zone;
 
 pub use bounds::{Bounds, Omitted};
 pub use build::{Making, profile_of, profile_of_telling};
-pub use ids::{EntryId, Id, IndexVec, PlaceId, SiteId};
+pub use ids::{EntryId, Id, IndexVec, PlaceId, SiteId, ThreadId};
 pub use live::Live;
 pub use profile::{Entry, Profile, Region, Site};
 pub use summary::{Filter, Only, Summary};

@@ -8,7 +8,7 @@ mod cells;
 pub use cells::{Cell, Cells};
 
 use crate::attribution::{Owner, owner_errors, owners};
-use crate::ids::IndexVec;
+use crate::ids::{IndexVec, ThreadId};
 use crate::methods::{MethodId, Methods};
 use crate::profile::{EntryId, Profile};
 use crate::summary::Filter;
@@ -37,8 +37,8 @@ pub enum Row {
     Method(MethodId),
     /// The name of a compiled method without profile entries.
     Compiled(Arc<str>),
-    /// Index in [`crate::Trace::threads`].
-    Thread(u32),
+    /// A thread.
+    Thread(ThreadId),
     /// Samples without a known method; the owner says why.
     Nobody(Owner),
 }
@@ -181,7 +181,7 @@ impl Matrix {
         let groups = rows + columns + self.cells.all().len();
         let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         let mut row_of_owner: FxHashMap<Owner, Option<u32>> = FxHashMap::default();
-        let mut groups_of = |thread: u32, entry: EntryId, owner: Owner| {
+        let mut groups_of = |thread: ThreadId, entry: EntryId, owner: Owner| {
             let row = match (self.axis, owner) {
                 (Axis::Threads, _) => index.get(&Row::Thread(thread)),
                 (Axis::Methods, Owner::Method(_)) => index.get(&resolver.row(owner)),
@@ -200,7 +200,7 @@ impl Matrix {
         };
         // Most samples fell inside methods themselves.
         let mut own: IndexVec<EntryId, Option<[u32; 3]>> = profile.entries.with_each(None);
-        let put = |thread: u32, entry: EntryId, owner: Owner, hand_on: &mut dyn FnMut(u32)| {
+        let put = |thread: ThreadId, entry: EntryId, owner: Owner, hand_on: &mut dyn FnMut(u32)| {
             let is_own = self.axis == Axis::Methods && owner == Owner::Method(entry);
             let groups = if is_own {
                 let known = &mut own[entry];

@@ -2,7 +2,7 @@
 
 use crate::bounds::Omitted;
 pub use crate::ids::{EntryId, SiteId};
-use crate::ids::{IndexVec, PlaceId, SpotId};
+use crate::ids::{IndexVec, PlaceId, SpotId, ThreadId};
 use crate::time_buckets::TimeBuckets;
 use crate::trace::Trace;
 use std::hash::{Hash, Hasher};
@@ -207,7 +207,7 @@ impl Profile {
     }
 
     /// Hands thread and spot of some kept samples to `visit`.
-    pub(crate) fn each_spot(&self, range: Range<usize>, mut visit: impl FnMut(u32, SpotId)) {
+    pub(crate) fn each_spot(&self, range: Range<usize>, mut visit: impl FnMut(ThreadId, SpotId)) {
         let samples = &self.trace.samples;
         let threads = samples.threads.get(range.clone()).unwrap_or_default();
         let places = samples.places.get(range).unwrap_or_default();

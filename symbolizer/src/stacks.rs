@@ -7,7 +7,7 @@ mod frames;
 
 pub use frames::{StackFrame, frames_of};
 
-use crate::ids::PlaceId;
+use crate::ids::{PlaceId, ThreadId};
 use crate::profile::{Profile, SiteId};
 use crate::summary::Filter;
 use crate::time_buckets::Stop;
@@ -39,8 +39,8 @@ pub struct StackTree {
 pub struct StackSample {
     /// Time of the sample.
     pub time: TimeNs,
-    /// Index in [`Trace::threads`].
-    pub thread: u32,
+    /// The thread.
+    pub thread: ThreadId,
     /// Node in the tree.
     pub node: u32,
 }
@@ -48,8 +48,8 @@ pub struct StackSample {
 /// Samples of a thread with the same stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StackCount {
-    /// Index in [`Trace::threads`].
-    pub thread: u32,
+    /// The thread.
+    pub thread: ThreadId,
     /// Node in the tree.
     pub node: u32,
     /// At least 1.
@@ -117,7 +117,7 @@ pub fn count_stacks(
 ) -> Option<(StackTree, Vec<StackCount>)> {
     // Group by address first: one hash lookup per sample, further work only per distinct stack.
     let mut raw: Vec<(Taken, u64)> = Vec::new();
-    let mut index: FxHashMap<(u32, u32, PlaceId), u32> = FxHashMap::default();
+    let mut index: FxHashMap<(ThreadId, u32, PlaceId), u32> = FxHashMap::default();
     each_taken(profile, filter, stop, |taken| {
         let key = (taken.thread, taken.chain, taken.place);
         let slot = *index.entry(key).or_insert_with(|| {
@@ -131,7 +131,7 @@ pub fn count_stacks(
     drop(index);
     let mut counts: Vec<StackCount> = Vec::new();
     let mut walker = Walker::new(profile);
-    let mut index: FxHashMap<(u32, u32), usize> = FxHashMap::default();
+    let mut index: FxHashMap<(ThreadId, u32), usize> = FxHashMap::default();
     for (at, (taken, samples)) in raw.into_iter().enumerate() {
         if at.is_multiple_of(LOOK_EVERY) && stop.is_stopped() {
             return None;
@@ -156,7 +156,7 @@ pub fn count_stacks(
 #[derive(Clone, Copy)]
 struct Taken {
     time: TimeNs,
-    thread: u32,
+    thread: ThreadId,
     place: PlaceId,
     chain: u32,
 }

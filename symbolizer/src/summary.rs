@@ -10,7 +10,7 @@ pub use cpu::{Account, accounts, promised_by_column};
 pub use filter::{EntryMask, Filter, Only};
 pub use quality::{Inferred, Quality};
 
-use crate::ids::{Id, IndexVec};
+use crate::ids::{Id, IndexVec, ThreadId};
 use crate::profile::{EntryId, Profile, Region, SiteId};
 use crate::time_buckets::{Counts, Selection, Spot, Stop};
 use cpu::CpuLine;
@@ -29,8 +29,8 @@ const WORTHS: [Exactness; 3] = [
 /// One thread's figures.
 #[derive(Clone, Debug)]
 pub struct ThreadSummary {
-    /// Index in the trace's threads.
-    pub thread: u32,
+    /// The thread.
+    pub thread: ThreadId,
     /// The thread's samples.
     pub samples: u64,
     /// CPU time used in the window, if known.
@@ -230,8 +230,8 @@ impl Summary {
         &mut self,
         profile: &Profile,
         filter: &Filter,
-        by_thread: &[u64],
-        late_by_thread: &[u64],
+        by_thread: &IndexVec<ThreadId, u64>,
+        late_by_thread: &IndexVec<ThreadId, u64>,
     ) {
         let session = profile.trace.session.as_ref();
         let period = session.map_or(0.0, |session| session.period.0 as f64);
@@ -240,8 +240,8 @@ impl Summary {
         let mut promised = 0.0;
         let mut known = false;
         let counted = by_thread.iter().zip(late_by_thread);
-        let threads = profile.trace.threads.iter().zip(counted).zip(0u32..);
-        for ((thread, (&samples, &late)), index) in threads {
+        let threads = profile.trace.threads.enumerated().zip(counted);
+        for ((index, thread), (&samples, &late)) in threads {
             if !filter.takes_thread(index) {
                 continue;
             }

@@ -36,7 +36,7 @@ pub(crate) use selection::{Few, Selection};
 pub(crate) use single::{by_place, each_place};
 pub(crate) use walk::Piece;
 
-use crate::ids::{IndexVec, PlaceId, SpotId};
+use crate::ids::{IndexVec, PlaceId, SpotId, ThreadId};
 use crate::profile::{Entry, EntryId, Region, Site, SiteId};
 use crate::trace::{Place, Samples, Trace};
 use std::ops::Range;
@@ -89,7 +89,7 @@ pub(crate) struct InRegion {
 /// The cells of one thread in a time bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Run {
-    pub thread: u32,
+    pub thread: ThreadId,
     /// The end of its cells; they begin at the end of the previous run.
     pub end: u32,
     /// The end of its regions, likewise.
@@ -100,7 +100,7 @@ pub(crate) struct Run {
 /// A thread's samples in a time bucket.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OfThread<'a> {
-    pub thread: u32,
+    pub thread: ThreadId,
     pub samples: u32,
     /// By spot, ascending.
     pub cells: &'a [Cell],
@@ -154,7 +154,7 @@ impl TimeBucket {
     }
 
     /// A thread's cells.
-    pub fn of_thread(&self, thread: u32) -> &[Cell] {
+    pub fn of_thread(&self, thread: ThreadId) -> &[Cell] {
         let found = self.runs.binary_search_by_key(&thread, |run| run.thread);
         let cells = found.ok().and_then(|at| {
             let before = at.checked_sub(1).and_then(|before| self.runs.get(before));
@@ -180,7 +180,7 @@ pub struct TimeBuckets {
     /// The number of dropped samples.
     dropped: u64,
     /// The time of each thread's last sample within time buckets.
-    last_of_thread: Vec<TimeNs>,
+    last_of_thread: IndexVec<ThreadId, TimeNs>,
 }
 
 impl TimeBuckets {
@@ -261,7 +261,7 @@ impl TimeBuckets {
     }
 
     /// The time of each thread's last sample; threads without any may be missing.
-    pub(crate) fn last_samples(&self, samples: &Samples) -> Vec<TimeNs> {
+    pub(crate) fn last_samples(&self, samples: &Samples) -> IndexVec<ThreadId, TimeNs> {
         let mut last = self.last_of_thread.clone();
         let open = self.index(build::covered(&self.levels, 0))..;
         let times = samples.times.get(open.clone()).unwrap_or_default();
@@ -275,7 +275,7 @@ impl TimeBuckets {
     pub(crate) fn ranges_of(
         &self,
         count: usize,
-        is_wanted: impl Fn(u32) -> bool,
+        is_wanted: impl Fn(ThreadId) -> bool,
     ) -> Vec<Range<usize>> {
         let time_buckets = self.levels.first().map_or(&[][..], Vec::as_slice);
         let wanted = time_buckets.iter().filter(|bucket| {
@@ -319,15 +319,9 @@ impl TimeBuckets {
 }
 
 /// Notes the time of each thread's last sample; the samples are in order.
-fn note_last(last: &mut Vec<TimeNs>, times: &[TimeNs], threads: &[u32]) {
+fn note_last(last: &mut IndexVec<ThreadId, TimeNs>, times: &[TimeNs], threads: &[ThreadId]) {
     for (&time, &thread) in times.iter().zip(threads) {
-        let thread = thread as usize;
-        if thread >= last.len() {
-            last.resize(thread + 1, TimeNs(0));
-        }
-        if let Some(slot) = last.get_mut(thread) {
-            *slot = time;
-        }
+        *last.slot(thread, TimeNs(0)) = time;
     }
 }
 

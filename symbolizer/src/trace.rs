@@ -26,7 +26,7 @@ pub use code_events::{CodeEvent, CodeEvents, CodeStep};
 pub use extents::{Extent, Extents};
 pub use memory::{Unread, memory_for};
 
-use crate::ids::{IndexVec, PlaceId};
+use crate::ids::{IndexVec, PlaceId, ThreadId};
 use crate::zone::{Code, CodeIndex};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -169,9 +169,9 @@ pub(crate) const NOBODY: ThreadKey = ThreadKey(u32::MAX);
 pub struct Samples {
     /// Times, ascending as far as in the recording.
     pub times: Vec<TimeNs>,
-    /// Index in [`Trace::threads`].
-    pub threads: Vec<u32>,
-    /// Index in [`Trace::places`].
+    /// The threads.
+    pub threads: Vec<ThreadId>,
+    /// The places.
     pub places: Vec<PlaceId>,
     /// Callers as nodes of [`Trace::chains`]; empty without any callers.
     pub chains: Vec<u32>,
@@ -255,7 +255,7 @@ pub struct Trace {
     /// Ends of processes, with their CPU time.
     pub process_ends: Vec<ProcessEnd>,
     /// Threads, in order of appearance.
-    pub threads: Vec<TraceThread>,
+    pub threads: IndexVec<ThreadId, TraceThread>,
     /// Files with mapped code.
     pub modules: FxHashMap<ModuleKey, Module>,
     /// All executable mappings, whenever they were.
@@ -303,9 +303,9 @@ pub struct Trace {
     /// The samples' callers.
     pub chains: ChainTree,
     pub(crate) code: Code,
-    pub(crate) thread_index: FxHashMap<ThreadKey, u32>,
+    pub(crate) thread_index: FxHashMap<ThreadKey, ThreadId>,
     /// Free indices of [`Trace::threads`].
-    pub(crate) free_threads: Vec<u32>,
+    pub(crate) free_threads: Vec<ThreadId>,
     /// Whether to keep samples; otherwise places only.
     pub(crate) keep_samples: bool,
     /// Approximate memory of all records other than samples, in bytes.
@@ -377,12 +377,10 @@ impl Trace {
         Ok(trace)
     }
 
-    /// The first process of a thread of [`Trace::threads`].
+    /// The first process of a thread.
     #[must_use]
-    pub fn process_of(&self, thread: u32) -> Option<ProcessKey> {
-        self.threads
-            .get(thread as usize)
-            .map(|thread| thread.thread.process)
+    pub fn process_of(&self, thread: ThreadId) -> ProcessKey {
+        self.threads[thread].thread.process
     }
 
     /// The newest record of a constituent.
@@ -393,7 +391,7 @@ impl Trace {
 
     /// The index of a thread in [`Trace::threads`].
     #[must_use]
-    pub fn number_of(&self, thread: ThreadKey) -> Option<u32> {
+    pub fn number_of(&self, thread: ThreadKey) -> Option<ThreadId> {
         self.thread_index.get(&thread).copied()
     }
 }

@@ -15,7 +15,7 @@ use vmscope_records::{
 };
 use vmscope_symbolizer::addresses::{Addresses, Layout, Owner};
 use vmscope_symbolizer::zone::{Presence, Residencies};
-use vmscope_symbolizer::{Filter, Only, Profile, Stop};
+use vmscope_symbolizer::{Filter, Id, Only, Profile, Stop, ThreadId};
 
 const ZONE: u64 = 0x7f00_0000_0000;
 
@@ -84,7 +84,7 @@ fn a_filter_counts_here_too() {
     };
     assert_eq!(addresses(&profile, &window).total, 3);
     let nobody = Filter {
-        threads: Some([7].into_iter().collect()),
+        threads: Some([ThreadId::of(7)].into_iter().collect()),
         ..Filter::default()
     };
     assert_eq!(addresses(&profile, &nobody), Addresses::default());
@@ -136,7 +136,7 @@ fn every_sample_is_where_it_was_taken() {
         let (from, to) = (bound(), bound());
         let only_program = draw.below(3) == 0;
         let filter = Filter {
-            threads: (draw.below(2) == 0).then(|| [1].into_iter().collect()),
+            threads: (draw.below(2) == 0).then(|| [ThreadId::of(1)].into_iter().collect()),
             from,
             to,
             only: Only {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use vmscope_records::{ThreadKey, ThreadRole};
 use vmscope_symbolizer::calls::{CallTree, CallsOf, Function, FunctionId, NodeId, StackIndex};
 use vmscope_symbolizer::stacks::{each_stack, frames_of};
-use vmscope_symbolizer::{Filter, Profile, Stop, Trace, profile_of};
+use vmscope_symbolizer::{Filter, Id, Profile, Stop, ThreadId, Trace, profile_of};
 
 const OTHER: ThreadKey = ThreadKey(2);
 const NAMES: [&str; 4] = ["a", "b", "c", "d"];
@@ -161,7 +161,7 @@ fn stacks_are_chosen_by_what_is_in_them_and_divided_by_thread() {
     ];
     assert_eq!(text(&tree), wanted);
     let main = tree.function_of(1).unwrap().clone();
-    assert_eq!((main.thread, main.region), (Some(0), None));
+    assert_eq!((main.thread, main.region), (Some(ThreadId::of(0)), None));
     assert_eq!(tree.find(&main), tree.node(1).unwrap().function);
     let of_main = CallsOf {
         by_thread: true,

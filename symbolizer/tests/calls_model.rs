@@ -14,7 +14,7 @@ use vmscope_symbolizer::calls::{
     Around, CallTree, CallsOf, Function, FunctionId, NodeId, StackIndex, Through,
 };
 use vmscope_symbolizer::stacks::{each_stack, frames_of};
-use vmscope_symbolizer::{Filter, Id, Only, Profile, Stop};
+use vmscope_symbolizer::{Filter, Id, Only, Profile, Stop, ThreadId};
 
 /// Some names are substrings of others.
 const NAMES: [&str; 5] = ["a", "b", "c", "ab", "bc"];
@@ -56,8 +56,17 @@ fn profile(stacks: &[Stack]) -> Profile {
 
 fn filter(asked: &Asked) -> Filter {
     Filter {
-        threads: (asked.threads.as_ref()).map(|threads| threads.iter().copied().collect()),
-        without: asked.without.into_iter().collect(),
+        threads: (asked.threads.as_ref()).map(|threads| {
+            threads
+                .iter()
+                .map(|&thread| ThreadId::of(thread as usize))
+                .collect()
+        }),
+        without: asked
+            .without
+            .into_iter()
+            .map(|thread| ThreadId::of(thread as usize))
+            .collect(),
         from: asked.window.0.map(TimeNs),
         to: asked.window.1.map(TimeNs),
         only: Only {
@@ -73,8 +82,8 @@ fn stacks_of(profile: &Profile, filter: &Filter, by_thread: bool) -> Vec<Vec<Fun
     let tree = each_stack(profile, filter, |sample| {
         taken.push((sample.thread, sample.node));
     });
-    let functions = |(thread, node): (u32, u32)| {
-        let told = &profile.trace.threads[thread as usize].thread;
+    let functions = |(thread, node): (ThreadId, u32)| {
+        let told = &profile.trace.threads[thread].thread;
         let of_thread = Function {
             name: format!("{} ({})", told.name, told.tid).into(),
             tier: "".into(),

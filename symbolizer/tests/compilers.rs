@@ -11,7 +11,7 @@ mod recordings;
 use recordings::{Draw, PROCESS, PROGRAM_AT, Recording, THREAD};
 use vmscope_records::{Compilation, Record, ThreadKey, ThreadRole, TimeNs};
 use vmscope_symbolizer::compilers::{Compilers, MAX_METHODS};
-use vmscope_symbolizer::{Filter, Stop};
+use vmscope_symbolizer::{Filter, Id, Stop, ThreadId};
 
 const C2: ThreadKey = ThreadKey(2);
 const C1: ThreadKey = ThreadKey(3);
@@ -111,7 +111,7 @@ fn a_filter_narrows_them() {
     let compilers = counted(&recording, &late);
     assert_eq!((compilers.told, compilers.compilations), (10, 1));
     let one = Filter {
-        threads: Some([1].into_iter().collect()),
+        threads: Some([ThreadId::of(1)].into_iter().collect()),
         ..Filter::default()
     };
     let compilers = counted(&recording, &one);

@@ -18,7 +18,7 @@ use vmscope_records::{
 use vmscope_symbolizer::annotate::{ByMethod, Located, Taken, annotate, candidates, versions};
 use vmscope_symbolizer::time_buckets::{BUCKET, Counts, Sites, Stop, TimeBuckets};
 use vmscope_symbolizer::zone::{Residencies, Residency};
-use vmscope_symbolizer::{Bounds, Filter, Live, Profile, Summary};
+use vmscope_symbolizer::{Bounds, Filter, Id, Live, Profile, Summary, ThreadId};
 
 #[test]
 fn it_is_the_same_in_any_number_of_steps() {
@@ -366,7 +366,8 @@ fn slices_that_grow_are_those_of_all_samples() {
                     let filter = Filter {
                         from: Some(from),
                         to,
-                        threads: (draw.below(2) == 0).then(|| [0, 2].into_iter().collect()),
+                        threads: (draw.below(2) == 0)
+                            .then(|| [0, 2].map(ThreadId::of).into_iter().collect()),
                         ..Filter::default()
                     };
                     let [own, fresh] = counts(profile, &filter);

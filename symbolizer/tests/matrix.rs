@@ -16,7 +16,9 @@ use vmscope_symbolizer::attribution::{Owner, owner_errors, owners};
 use vmscope_symbolizer::matrix::{Axis, Matrix, Row};
 use vmscope_symbolizer::methods::Methods;
 use vmscope_symbolizer::time_buckets::by_thread;
-use vmscope_symbolizer::{EntryId, Filter, IndexVec, Profile, Region, Stop, Summary, profile_of};
+use vmscope_symbolizer::{
+    EntryId, Filter, Id, IndexVec, Profile, Region, Stop, Summary, ThreadId, profile_of,
+};
 
 fn java() -> Profile {
     profile_of(read(&screens::java()).unwrap(), Vec::new(), true)
@@ -31,7 +33,7 @@ fn filters() -> [Filter; 3] {
             ..Filter::default()
         },
         Filter {
-            threads: Some([0, 5, 6].into_iter().collect()),
+            threads: Some([0, 5, 6].map(ThreadId::of).into_iter().collect()),
             ..Filter::default()
         },
     ]
@@ -146,7 +148,7 @@ fn errors_are_those_of_rows_columns_and_cells() {
             matrix.rows.iter().position(|row| *row == wanted).unwrap()
         };
         // A separate estimate for rows, columns and cells.
-        type Group<'a> = &'a dyn Fn(u32, EntryId, Owner) -> usize;
+        type Group<'a> = &'a dyn Fn(ThreadId, EntryId, Owner) -> usize;
         let groups: [(&[f64], Group<'_>); 3] = [
             (&errors.rows, &|thread, _, owner| row(thread, owner)),
             (&errors.columns, &|_, entry, _| regions[entry] as usize),

@@ -13,7 +13,7 @@ use vmscope_records::{DurationNs, Record, ThreadCpu, ThreadEnd, ThreadKey, Threa
 use vmscope_symbolizer::summary::{accounts, promised_by_column};
 use vmscope_symbolizer::time_buckets::{By, Columns, ColumnsOf};
 use vmscope_symbolizer::trace::CodeStep;
-use vmscope_symbolizer::{Filter, Profile, Region, Stop, Summary, profile_of};
+use vmscope_symbolizer::{Filter, Id, Profile, Region, Stop, Summary, ThreadId, profile_of};
 
 fn java() -> Profile {
     let trace = recordings::read(&screens::java()).unwrap();
@@ -26,13 +26,11 @@ fn rows_of_threads_add_up() {
     let (from, to) = (screens::ms(0), screens::ms(20_001));
     let groups = Region::ALL.len();
     // The first three threads form a row, the fourth has none, the others share another.
-    let rows: Vec<u32> = (0..profile.trace.threads.len())
-        .map(|thread| match thread {
-            0..3 => 0,
-            3 => u32::MAX,
-            _ => 1,
-        })
-        .collect();
+    let rows = profile.trace.threads.map(|thread, _| match thread.index() {
+        0..3 => 0,
+        3 => u32::MAX,
+        _ => 1,
+    });
     let what = ColumnsOf {
         window: (TimeNs(from), TimeNs(to)),
         columns: 37,
@@ -46,7 +44,7 @@ fn rows_of_threads_add_up() {
     assert_eq!(columns.groups, 2 * groups);
     for (row, threads) in [(0, vec![0, 1, 2]), (1, vec![4, 5, 6, 7, 8])] {
         let filter = Filter {
-            threads: Some(threads.into_iter().collect()),
+            threads: Some(threads.into_iter().map(ThreadId::of).collect()),
             ..Filter::default()
         };
         let expected = Summary::with_errors(&profile, &filter);

@@ -19,7 +19,9 @@ use vmscope_symbolizer::attribution::{Owned, Owner, owner_errors, owners};
 use vmscope_symbolizer::compilers::Compilers;
 use vmscope_symbolizer::methods::{Methods, code_sizes, is_method};
 use vmscope_symbolizer::time_buckets::{Counts, by_thread};
-use vmscope_symbolizer::{EntryId, Filter, Id, Only, Profile, Region, Stop, Summary, profile_of};
+use vmscope_symbolizer::{
+    EntryId, Filter, Id, Only, Profile, Region, Stop, Summary, ThreadId, profile_of,
+};
 
 fn java() -> Profile {
     profile_of(read(&screens::java()).unwrap(), Vec::new(), true)
@@ -34,7 +36,7 @@ fn filters() -> Vec<Filter> {
             ..Filter::default()
         },
         Filter {
-            threads: Some([0, 5, 6].into_iter().collect()),
+            threads: Some([0, 5, 6].map(ThreadId::of).into_iter().collect()),
             ..Filter::default()
         },
         Filter {
@@ -139,7 +141,7 @@ fn callers_own_what_they_called() {
     // All samples of collector threads, in any code.
     let by_thread = by_thread(&profile, &Filter::default(), &Stop::new()).unwrap();
     let collectors = by_thread.iter().filter(|one| {
-        let thread = &profile.trace.threads[one.thread as usize].thread;
+        let thread = &profile.trace.threads[one.thread].thread;
         thread.role == vmscope_records::ThreadRole::Collector
     });
     let collectors: u64 = collectors.map(|one| one.samples).sum();
@@ -155,11 +157,11 @@ fn threads_and_entries_are_counted_at_once() {
         for (site, samples) in profile.sites.iter().zip(&counts.sites) {
             expected[site.entry] += samples;
         }
-        let (mut entries, mut threads) = (expected.with_each(0), vec![0; counts.threads.len()]);
+        let (mut entries, mut threads) = (expected.with_each(0), counts.threads.with_each(0));
         for one in by_thread(&profile, &filter, &Stop::new()).unwrap() {
             assert!(one.samples > 0);
             entries[one.entry] += one.samples;
-            threads[one.thread as usize] += one.samples;
+            threads[one.thread] += one.samples;
         }
         assert_eq!((entries, threads), (expected, counts.threads), "{filter:?}");
     }

@@ -137,10 +137,9 @@ fn javas_activity_changes_with_time() {
     let third = profile
         .trace
         .threads
-        .iter()
-        .zip(0..)
-        .find(|(t, _)| t.thread.name == "worker-2");
-    let third = third.unwrap().1;
+        .enumerated()
+        .find(|(_, one)| one.thread.name == "worker-2");
+    let third = third.unwrap().0;
     let samples = &profile.trace.samples;
     let times = samples.times.iter().zip(&samples.threads);
     let mut times = times
@@ -164,7 +163,7 @@ fn javas_mutators_stand_still_in_pauses() {
             assert!(begin < end);
             let rows = trace.samples.times.iter().zip(&trace.samples.threads);
             for (_, &thread) in rows.filter(|(time, _)| (begin..end).contains(time)) {
-                let role = trace.threads[thread as usize].thread.role;
+                let role = trace.threads[thread].thread.role;
                 assert_ne!(role, ThreadRole::Mutator, "{} {}", one.kind, one.number);
                 let is_new = whole == Some((begin, end)) && role == ThreadRole::Collector;
                 of_pauses += usize::from(is_new);
@@ -196,7 +195,7 @@ fn javas_mutators_have_callers_and_its_compilers_work() {
     let trace = &profile.trace;
     let depths = depths(&profile);
     for &(thread, depth) in &depths {
-        let is_mutator = trace.threads[thread as usize].thread.role == ThreadRole::Mutator;
+        let is_mutator = trace.threads[thread].thread.role == ThreadRole::Mutator;
         assert_eq!(is_mutator, (3..=12).contains(&depth), "{depth}");
     }
     let deep = depths.iter().filter(|(_, depth)| *depth > 0).count();

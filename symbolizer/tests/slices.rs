@@ -13,7 +13,7 @@ use recordings::{Draw, PROCESS, PROGRAM, PROGRAM_AT, Recording};
 use vmscope_records::{ThreadKey, ThreadRole, TimeNs};
 use vmscope_symbolizer::time_buckets::{BUCKET, By, Columns, ColumnsOf, Counts, Sites};
 use vmscope_symbolizer::{
-    EntryId, Filter, Id, Only, PlaceId, Profile, Region, SiteId, Stop, Summary,
+    EntryId, Filter, Id, Only, PlaceId, Profile, Region, SiteId, Stop, Summary, ThreadId,
 };
 
 const END: u64 = 1_000_000;
@@ -55,7 +55,10 @@ fn filters(profile: &Profile) -> Vec<Filter> {
     for _ in 0..60 {
         let mut bound = || (draw.below(3) != 0).then(|| TimeNs(draw.below(END)));
         let (from, to) = (bound(), bound());
-        let threads = (draw.below(2) != 0).then(|| (0..5).filter(|_| draw.below(2) == 0).collect());
+        let threads = (draw.below(2) != 0).then(|| {
+            let all = (0..5).map(ThreadId::of);
+            all.filter(|_| draw.below(2) == 0).collect()
+        });
         let names = match draw.below(3) {
             0 => vec!["function1".into()],
             1 => vec!["N3".into(), "N7".into()],
@@ -80,7 +83,7 @@ fn filters(profile: &Profile) -> Vec<Filter> {
             regions,
             ..Only::default()
         };
-        let without = (0..draw.below(3) as u32).collect();
+        let without = (0..draw.below(3) as usize).map(ThreadId::of).collect();
         all.push(Filter {
             threads,
             without,
@@ -96,7 +99,7 @@ fn filters(profile: &Profile) -> Vec<Filter> {
 fn taken<'a>(
     profile: &'a Profile,
     filter: &'a Filter,
-) -> impl Iterator<Item = (TimeNs, u32, SiteId)> + 'a {
+) -> impl Iterator<Item = (TimeNs, ThreadId, SiteId)> + 'a {
     let mask = filter.entry_mask(profile);
     let samples = &profile.trace.samples;
     let rows = samples
@@ -119,10 +122,10 @@ fn counts_are_those_of_all_samples() {
     for filter in filters(&profile) {
         let counts = Counts::of(&profile, &filter, &Stop::new()).unwrap();
         let mut sites = profile.sites.with_each(0);
-        let mut threads = vec![0; profile.trace.threads.len()];
+        let mut threads = profile.trace.threads.with_each(0);
         for (_, thread, site) in taken(&profile, &filter) {
             sites[site] += 1;
-            threads[thread as usize] += 1;
+            threads[thread] += 1;
         }
         assert_eq!(counts.sites, sites, "{filter:?}");
         assert_eq!(counts.threads, threads, "{filter:?}");
@@ -173,7 +176,7 @@ fn columns_are_those_of_all_samples() {
     let regions = Region::ALL.len();
     let rows = By::Rows {
         // The third thread has no row.
-        of_thread: &[1, 0, u32::MAX, 1, 2],
+        of_thread: &vec![1, 0, u32::MAX, 1, 2].into(),
         rows: 2,
     };
     let kinds = [
@@ -191,9 +194,9 @@ fn columns_are_those_of_all_samples() {
                 let entry = profile.sites[site].entry;
                 let region = profile.entries[entry].region as usize;
                 let group = match by {
-                    By::Threads => thread as usize,
+                    By::Threads => thread.index(),
                     By::Regions => region,
-                    By::Rows { of_thread, rows } => match of_thread[thread as usize] {
+                    By::Rows { of_thread, rows } => match of_thread[thread] {
                         row if row < rows => row as usize * regions + region,
                         _ => continue,
                     },
@@ -289,7 +292,7 @@ fn totals_stay_and_filters_by_time_reach_the_window() {
     };
     for index in 0..BUCKET as u64 * 20 {
         trace.samples.times.push(TimeNs(END + index));
-        trace.samples.threads.push(1);
+        trace.samples.threads.push(ThreadId::of(1));
         trace.samples.places.push(PlaceId::of(0));
         if index % 1000 == 0 {
             time_buckets.append(trace, sites);
@@ -297,7 +300,11 @@ fn totals_stay_and_filters_by_time_reach_the_window() {
     }
     let grown = Counts::of(&profile, &Filter::default(), &Stop::new()).unwrap();
     assert_eq!(grown.total, all.total + BUCKET as u64 * 20);
-    assert_eq!(grown.threads[1], all.threads[1] + BUCKET as u64 * 20);
+    let thread = ThreadId::of(1);
+    assert_eq!(
+        grown.threads[thread],
+        all.threads[thread] + BUCKET as u64 * 20
+    );
 }
 
 #[test]

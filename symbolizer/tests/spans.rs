@@ -74,8 +74,7 @@ fn a_span_honours_the_filter_and_its_thread() {
         thread: Some(thread),
         ..span(11_640, 11_827)
     };
-    let threads = 0u32..profile.trace.threads.len().try_into().unwrap();
-    let mut spans: Vec<Span> = threads.map(of_thread).collect();
+    let mut spans: Vec<Span> = profile.trace.threads.ids().map(of_thread).collect();
     spans.push(span(11_640, 11_827));
     spans.push(span(11_640, 11_700));
     let counts = counted(&profile, &filter, &spans);

@@ -9,7 +9,7 @@ use vmscope_records::{
     Avma, CallChain, CpuMode, Record, Sample, SampleDetail, ThreadKey, ThreadRole, TimeNs,
 };
 use vmscope_symbolizer::stacks::{StackTree, count_stacks, each_stack};
-use vmscope_symbolizer::{Filter, Profile, SiteId, Stop};
+use vmscope_symbolizer::{Filter, Id, Profile, SiteId, Stop};
 
 const ZONE: u64 = 0x1000_0000;
 const OTHER: ThreadKey = ThreadKey(2);
@@ -64,11 +64,11 @@ fn names(profile: &Profile, tree: &StackTree, node: u32) -> Vec<String> {
 fn equal_stacks_are_counted_together() {
     let profile = profile();
     let (tree, counts) = count_stacks(&profile, &Filter::default(), &Stop::new()).unwrap();
-    let read: Vec<(u32, Vec<String>, u64)> = counts
+    let read: Vec<(usize, Vec<String>, u64)> = counts
         .iter()
         .map(|count| {
             let names = names(&profile, &tree, count.node);
-            (count.thread, names, count.samples)
+            (count.thread.index(), names, count.samples)
         })
         .collect();
     let stack = |names: &[&str]| {

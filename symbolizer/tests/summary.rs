@@ -14,7 +14,7 @@ use vmscope_records::{
     DurationNs, Limit, LimitKind, LossReason, Lost, ProcessEnd, Record, Session, Stream, ThreadCpu,
     ThreadEnd, ThreadKey, ThreadRole, TimeNs,
 };
-use vmscope_symbolizer::{Filter, Profile, Summary};
+use vmscope_symbolizer::{Filter, Id, Profile, Summary, ThreadId};
 
 const OTHER: ThreadKey = ThreadKey(2);
 
@@ -56,9 +56,9 @@ fn window(from: u64, to: u64) -> Filter {
     }
 }
 
-fn only(thread: u32) -> Filter {
+fn only(thread: usize) -> Filter {
     Filter {
-        threads: Some([thread].into_iter().collect()),
+        threads: Some([ThreadId::of(thread)].into_iter().collect()),
         ..Filter::default()
     }
 }
@@ -264,7 +264,10 @@ fn filters_agree_with_counting_by_hand() {
     for _ in 0..200 {
         let mut bound = || (draw.below(3) != 0).then(|| TimeNs(draw.below(11_000)));
         let (from, to) = (bound(), bound());
-        let threads = (draw.below(3) != 0).then(|| (0..5).filter(|_| draw.below(2) == 0).collect());
+        let threads = (draw.below(3) != 0).then(|| {
+            let all = (0..5).map(ThreadId::of);
+            all.filter(|_| draw.below(2) == 0).collect()
+        });
         let filter = Filter {
             threads,
             from,
@@ -278,7 +281,7 @@ fn filters_agree_with_counting_by_hand() {
                 filter
                     .threads
                     .as_ref()
-                    .is_none_or(|set| set.contains(&(thread - 1)))
+                    .is_none_or(|set| set.contains(&ThreadId::of(*thread as usize - 1)))
                     && from.is_none_or(|from| *time >= from.0)
                     && to.is_none_or(|to| *time < to.0)
             })

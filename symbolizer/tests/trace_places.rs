@@ -17,7 +17,9 @@ use vmscope_records::{
 };
 use vmscope_symbolizer::symbols::Hits;
 use vmscope_symbolizer::trace::Place;
-use vmscope_symbolizer::{Filter, Id, Profile, Region, SiteId, Summary, Trace, TraceError};
+use vmscope_symbolizer::{
+    Filter, Id, Profile, Region, SiteId, Summary, ThreadId, Trace, TraceError,
+};
 
 fn regions(profile: &Profile) -> Vec<(Region, u64)> {
     let summary = Summary::with_errors(profile, &Filter::default());
@@ -375,8 +377,11 @@ fn the_newest_name_of_a_thread_is_shown_in_whatever_order_it_was_told() {
         .put(update(100, "older"))
         .thread(THREAD, PROCESS, 0, "oldest", ThreadRole::Mutator);
     let trace = recording.read().unwrap();
-    assert_eq!(trace.threads[0].thread.name, "newest");
-    assert_eq!(trace.threads[0].thread.role, ThreadRole::Mutator);
+    assert_eq!(trace.threads[ThreadId::of(0)].thread.name, "newest");
+    assert_eq!(
+        trace.threads[ThreadId::of(0)].thread.role,
+        ThreadRole::Mutator
+    );
 }
 
 #[test]

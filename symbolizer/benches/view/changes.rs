@@ -1,7 +1,7 @@
 //! What a key changes: filters to count by.
 
 use vmscope_records::TimeNs;
-use vmscope_symbolizer::{Filter, Only, Region};
+use vmscope_symbolizer::{Filter, Id, Only, Region, ThreadId};
 
 pub const CHANGES: [&str; 7] = ["all", "half", "most", "tenth", "threads", "region", "name"];
 
@@ -18,7 +18,7 @@ pub fn filter(change: &str, end: u64) -> Filter {
         "most" => window(13, 987),
         "tenth" => window(711, 812),
         "threads" => Filter {
-            threads: Some([1, 4, 5].into_iter().collect()),
+            threads: Some([1, 4, 5].map(ThreadId::of).into_iter().collect()),
             ..window(50, 949)
         },
         "region" => Filter {

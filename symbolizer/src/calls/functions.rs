@@ -1,7 +1,7 @@
 //! Distinct functions of stacks.
 
 use super::{Function, FunctionId};
-use crate::ids::{Id, IndexVec};
+use crate::ids::{Id, IndexVec, ThreadId};
 use crate::profile::{EntryId, Profile, SiteId};
 use crate::stacks::frames_of;
 use rustc_hash::FxHashMap;
@@ -89,17 +89,14 @@ impl<'a> Met<'a> {
     }
 
     /// The function representing a thread.
-    pub fn thread(&mut self, thread: u32) -> FunctionId {
-        let told = self.profile.trace.threads.get(thread as usize);
-        let name = told.map_or_else(String::new, |told| {
-            format!("{} ({})", told.thread.name, told.thread.tid)
-        });
+    pub fn thread(&mut self, id: ThreadId) -> FunctionId {
+        let thread = &self.profile.trace.threads[id].thread;
         self.id(Function {
-            name: name.into(),
+            name: format!("{} ({})", thread.name, thread.tid).into(),
             tier: "".into(),
             region: None,
             inlined: false,
-            thread: Some(thread),
+            thread: Some(id),
         })
     }
 

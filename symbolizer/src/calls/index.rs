@@ -7,7 +7,7 @@
 
 use super::functions::Functions;
 use super::{Function, FunctionId};
-use crate::ids::{ContextId, Id, IndexVec, IndexedThread};
+use crate::ids::{ContextId, Id, IndexVec, IndexedThread, ThreadId};
 use crate::profile::{EntryId, Profile};
 use crate::summary::Filter;
 use crate::time_buckets::Stop;
@@ -66,8 +66,7 @@ pub(super) struct Kind {
 /// The kinds of one thread.
 #[derive(Clone, Debug)]
 pub(super) struct OfThread {
-    /// Index in [`Trace::threads`](crate::Trace::threads).
-    pub thread: u32,
+    pub thread: ThreadId,
     /// The function representing the thread.
     pub function: FunctionId,
     pub kinds: Range<usize>,

@@ -6,7 +6,7 @@
 use super::functions::{Functions, Met};
 use super::index::{Context, Kind, LOOK_EVERY, OfThread, StackIndex, range};
 use super::{FunctionId, id_of};
-use crate::ids::{ContextId, Id, IndexVec, IndexedThread, PlaceId};
+use crate::ids::{ContextId, Id, IndexVec, IndexedThread, PlaceId, ThreadId};
 use crate::profile::{EntryId, Profile, SiteId};
 use crate::time_buckets::Stop;
 use rustc_hash::FxHashMap;
@@ -248,13 +248,13 @@ type Kinds = (Vec<Kind>, Vec<u32>, IndexVec<IndexedThread, OfThread>);
 
 /// Divides each thread's samples by stack. Replaces the stacks in `kind_of` by kinds.
 fn kinds(
-    (thread_of, met): (&[u32], &mut Met<'_>),
+    (thread_of, met): (&[ThreadId], &mut Met<'_>),
     stacks: &[Kind],
     kind_of: &mut [u32],
     tell: &dyn Fn(usize, usize) -> Option<()>,
 ) -> Option<Kinds> {
-    let most = thread_of.iter().max().map_or(0, |&most| most as usize + 1);
-    let thread = |at: usize| thread_of[at] as usize;
+    let most = thread_of.iter().max().map_or(0, |most| most.index() + 1);
+    let thread = |at: usize| thread_of[at].index();
     tell(2, 0)?;
     let (order, ends) = grouped(thread_of.len(), most, thread);
     let mut kinds: Vec<Kind> = Vec::new();
@@ -263,7 +263,7 @@ fn kinds(
     // Per stack: its kind in the most recent thread.
     let mut known = vec![NONE; stacks.len()];
     let mut from = 0;
-    for (thread, &end) in (0u32..).zip(&ends) {
+    for (thread, &end) in (0..).map(ThreadId::of).zip(&ends) {
         let first = kinds.len();
         let end = end as usize;
         for (at, &sample) in (from..).zip(&order[from..end]) {

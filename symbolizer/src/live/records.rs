@@ -99,11 +99,7 @@ impl Live {
             self.changes_taken += 1;
             self.changes.insert((time, self.changes_taken), change);
         }
-        let threads = &trace.threads;
-        self.placing.world.know_threads(threads.len(), |index| {
-            let thread = threads.get(index).map(|thread| thread.thread.process);
-            thread.unwrap_or(vmscope_records::ProcessKey(u32::MAX))
-        });
+        self.placing.world.know_threads(&trace.threads);
         if interpreters_changed {
             self.placing
                 .world

@@ -353,7 +353,7 @@ fn all_is_still_counted(live: &Live, steps: u64) {
     assert_eq!(summary.total, steps * 13);
     let of_role = |role| {
         let threads = summary.threads.iter().filter(move |one| {
-            let thread = &profile.trace.threads[one.thread as usize].thread;
+            let thread = &profile.trace.threads[one.thread].thread;
             thread.role == role
         });
         threads.fold((0, 0), |(samples, cpu), one| {

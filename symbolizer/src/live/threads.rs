@@ -1,6 +1,7 @@
 //! Ended threads: beyond a bound, the oldest are summed up by role.
 
 use super::Live;
+use crate::ids::ThreadId;
 use crate::profile::Profile;
 use crate::trace::{NOBODY, Trace, TraceThread};
 use rustc_hash::FxHashMap;
@@ -12,14 +13,14 @@ pub(super) struct Folded {
     by_role: FxHashMap<ThreadRole, Sum>,
     /// Free indices of the threads that were summed up last. Views may still refer to them, so
     /// new threads get them only after the next time.
-    left: Vec<u32>,
+    left: Vec<ThreadId>,
 }
 
 /// A sum of ended threads.
 #[derive(Clone, Copy, Debug)]
 struct Sum {
-    /// The sum's index in the trace.
-    at: u32,
+    /// The sum in the trace.
+    id: ThreadId,
     threads: u64,
     cpu: u64,
     /// `None` unless it is known of all threads.
@@ -40,18 +41,18 @@ impl Live {
             return;
         }
         let settled = self.settled;
-        let over = trace.threads.iter().zip(0u32..).filter_map(|(one, at)| {
+        let over = trace.threads.enumerated().filter_map(|(id, one)| {
             let end = one.end.as_ref().filter(|end| end.time < settled)?;
-            Some((end.time, at))
+            Some((end.time, id))
         });
-        let mut over: Vec<(TimeNs, u32)> = over.collect();
+        let mut over: Vec<(TimeNs, ThreadId)> = over.collect();
         if over.len() <= most + most / 4 {
             return;
         }
         over.sort_unstable();
         over.truncate(over.len() - most);
         trace.free_threads.append(&mut self.folded.left);
-        let mut into: FxHashMap<u32, u32> = FxHashMap::default();
+        let mut into: FxHashMap<ThreadId, ThreadId> = FxHashMap::default();
         for (time, at) in over {
             if let Some(sum) = self.folded.take(trace, at, time) {
                 into.insert(at, sum);
@@ -68,9 +69,8 @@ impl Live {
 impl Folded {
     /// Moves a thread of `trace`, which ended at `time`, into the sum of its role. Returns the
     /// index of the sum.
-    fn take(&mut self, trace: &mut Trace, at: u32, time: TimeNs) -> Option<u32> {
-        let slot = trace.threads.get_mut(at as usize)?;
-        let thread = std::mem::replace(slot, TraceThread::unknown(NOBODY));
+    fn take(&mut self, trace: &mut Trace, id: ThreadId, time: TimeNs) -> Option<ThreadId> {
+        let thread = std::mem::replace(&mut trace.threads[id], TraceThread::unknown(NOBODY));
         trace.thread_index.remove(&thread.thread.key);
         let end = thread.end?;
         let sum = self.by_role.entry(thread.thread.role).or_insert_with(|| {
@@ -78,9 +78,8 @@ impl Folded {
             all.thread.role = thread.thread.role;
             all.thread.time = thread.thread.time;
             all.thread.process = thread.thread.process;
-            trace.threads.push(all);
             Sum {
-                at: u32::try_from(trace.threads.len() - 1).unwrap_or(u32::MAX),
+                id: trace.threads.push(all),
                 threads: 0,
                 cpu: 0,
                 cpu_user: Some(0),
@@ -89,7 +88,7 @@ impl Folded {
         sum.threads += 1;
         sum.cpu = sum.cpu.saturating_add(end.cpu.0);
         sum.cpu_user = sum.cpu_user.zip(end.cpu_user).map(|(all, one)| all + one.0);
-        let all = trace.threads.get_mut(sum.at as usize)?;
+        let all = &mut trace.threads[sum.id];
         all.thread.time = all.thread.time.min(thread.thread.time);
         all.thread.name = match sum.threads {
             1 => "(1 ended thread)".to_owned(),
@@ -114,6 +113,6 @@ impl Folded {
             }
             _ => all.cpu.push(cpu),
         }
-        Some(sum.at)
+        Some(sum.id)
     }
 }

@@ -1,6 +1,7 @@
 //! CPU time of threads over time, and the expected samples (docs/truth.md §2).
 
 use super::{Filter, late, window};
+use crate::ids::{IndexVec, ThreadId};
 use crate::profile::Profile;
 use crate::time_buckets::{Selection, Stop};
 use crate::trace::TraceThread;
@@ -82,20 +83,23 @@ fn terms(profile: &Profile) -> (f64, bool, TimeNs) {
     (period.max(1.0), kernel, begin)
 }
 
-/// Each thread's account in the filter's window, in the order of [`crate::Trace::threads`]; empty
-/// for other threads. `None` if `stop` was requested first.
+/// Each thread's account in the filter's window; empty for other threads. `None` if `stop` was
+/// requested first.
 #[must_use]
 #[expect(
     clippy::cast_precision_loss,
     reason = "nanoseconds of a recording are below 2^52"
 )]
-pub fn accounts(profile: &Profile, filter: &Filter, stop: &Stop) -> Option<Vec<Account>> {
+pub fn accounts(
+    profile: &Profile,
+    filter: &Filter,
+    stop: &Stop,
+) -> Option<IndexVec<ThreadId, Account>> {
     let (period, kernel, begin) = terms(profile);
     let window = window(profile, filter);
     let late = late::by_thread(profile, &Selection::new(profile, filter));
     let is_whole = filter.only.is_everything();
-    let threads = profile.trace.threads.iter().zip(0u32..);
-    let accounts = threads.map(|(thread, index)| {
+    let accounts = profile.trace.threads.enumerated().map(|(index, thread)| {
         if stop.is_stopped() {
             return None;
         }
@@ -105,8 +109,7 @@ pub fn accounts(profile: &Profile, filter: &Filter, stop: &Stop) -> Option<Vec<A
         let used = |user| Some(CpuLine::of(thread, begin, user)?.used(window));
         let cpu = used(false);
         let sampled = if kernel { cpu } else { used(true) };
-        let late = late.get(index as usize).copied().unwrap_or(0);
-        let promised = sampled.map(|cpu| cpu.0 as f64 / period + late as f64);
+        let promised = sampled.map(|cpu| cpu.0 as f64 / period + late[index] as f64);
         Some(Account {
             cpu,
             promised: promised.filter(|_| is_whole),
@@ -135,8 +138,8 @@ pub fn promised_by_column(
     let (period, kernel, begin) = terms(profile);
     let mut promised = vec![0.0; edges.len().saturating_sub(1)];
     let mut known = false;
-    let threads = profile.trace.threads.iter().zip(0u32..);
-    for (thread, _) in threads.filter(|(_, index)| filter.takes_thread(*index)) {
+    let threads = profile.trace.threads.enumerated();
+    for (_, thread) in threads.filter(|(index, _)| filter.takes_thread(*index)) {
         if stop.is_stopped() {
             return None;
         }

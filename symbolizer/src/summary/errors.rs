@@ -1,6 +1,6 @@
 //! Errors of shares by batch means (docs/truth.md §4).
 
-use crate::ids::SpotId;
+use crate::ids::{SpotId, ThreadId};
 use crate::profile::Profile;
 use crate::time_buckets::{Cell, Few, Piece, Selection, Spot, Stop, TimeBucket};
 
@@ -40,7 +40,7 @@ pub(crate) fn batch_errors(
         selection,
         few: Few::of(&groups, Option::is_some),
         counts: |spot: SpotId| groups[spot].is_some(),
-        put: |means: &mut Means, _: u32, cell: Cell| {
+        put: |means: &mut Means, _: ThreadId, cell: Cell| {
             if let Some(group) = groups[cell.spot] {
                 means.put(group, cell.count);
             }
@@ -62,7 +62,7 @@ pub(crate) struct Batches<'a, C, P> {
     /// Adds a thread's samples at a spot to their groups.
     pub put: P,
     /// Selected cells of a time bucket, by thread.
-    pub selected: Vec<(u32, Cell)>,
+    pub selected: Vec<(ThreadId, Cell)>,
     pub means: Means,
 }
 
@@ -143,7 +143,7 @@ impl Means {
     }
 }
 
-impl<C: Fn(SpotId) -> bool, P: FnMut(&mut Means, u32, Cell)> Batches<'_, C, P> {
+impl<C: Fn(SpotId) -> bool, P: FnMut(&mut Means, ThreadId, Cell)> Batches<'_, C, P> {
     /// The half-width of each group's share; `None` if `stop` was requested first.
     pub fn errors(mut self, stop: &Stop) -> Option<Vec<f64>> {
         let levels = self.profile.time_buckets.levels();

@@ -1,6 +1,6 @@
 //! Filter of samples.
 
-use crate::ids::{IndexVec, PlaceId};
+use crate::ids::{IndexVec, PlaceId, ThreadId};
 use crate::profile::{Entry, EntryId, Profile, Region, SiteId};
 use rustc_hash::FxHashSet;
 use vmscope_records::TimeNs;
@@ -8,10 +8,10 @@ use vmscope_records::TimeNs;
 /// Selects samples that meet every condition.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// Indices in the trace; `None` for all threads.
-    pub threads: Option<FxHashSet<u32>>,
-    /// Excluded threads by index in the trace; threads starting later remain included.
-    pub without: FxHashSet<u32>,
+    /// `None` for all threads.
+    pub threads: Option<FxHashSet<ThreadId>>,
+    /// Excluded threads; threads starting later remain included.
+    pub without: FxHashSet<ThreadId>,
     /// Earliest time, inclusive.
     pub from: Option<TimeNs>,
     /// End of the window, exclusive.
@@ -54,16 +54,15 @@ impl EntryMask {
 }
 
 impl Filter {
-    /// Whether the filter includes this thread (index in the trace) and time;
-    /// [`Filter::entry_mask`] tests the entry.
+    /// Whether the filter includes this thread and time; [`Filter::entry_mask`] tests the entry.
     #[must_use]
-    pub fn takes(&self, thread: u32, time: TimeNs) -> bool {
+    pub fn takes(&self, thread: ThreadId, time: TimeNs) -> bool {
         self.takes_thread(thread) && self.takes_time(time)
     }
 
-    /// Whether the filter includes a thread (index in the trace).
+    /// Whether the filter includes a thread.
     #[must_use]
-    pub fn takes_thread(&self, thread: u32) -> bool {
+    pub fn takes_thread(&self, thread: ThreadId) -> bool {
         let threads = self.threads.as_ref();
         threads.is_none_or(|threads| threads.contains(&thread)) && !self.without.contains(&thread)
     }

@@ -1,7 +1,7 @@
 //! Counts by equal columns of time, for charts.
 
 use super::{OfThread, Piece, Selection, Stop, TimeBucket};
-use crate::ids::{IndexVec, SpotId};
+use crate::ids::{Id, IndexVec, SpotId, ThreadId};
 use crate::profile::{Profile, Region};
 use crate::summary::Filter;
 use std::ops::Range;
@@ -17,9 +17,8 @@ pub enum By<'a> {
     /// Rows of threads, each by region. The group is the row times the number of regions, plus
     /// the region's index.
     Rows {
-        /// Rows by thread of [`crate::Trace::threads`]; other values than `0..rows` exclude the
-        /// thread.
-        of_thread: &'a [u32],
+        /// Rows; other values than `0..rows` exclude the thread.
+        of_thread: &'a IndexVec<ThreadId, u32>,
         /// The number of rows.
         rows: u32,
     },
@@ -130,7 +129,7 @@ const _: () = assert!(Region::ALL.len() < Grouping::ROOM);
 struct Grouping<'a> {
     selection: &'a Selection,
     /// The first group of each thread; [`Self::NOWHERE`] for threads without a group.
-    of_thread: Vec<u32>,
+    of_thread: IndexVec<ThreadId, u32>,
     /// The number of groups of a thread.
     width: usize,
     /// Groups by spot within a thread; [`Self::NONE`] for spots without a group.
@@ -146,19 +145,20 @@ impl<'a> Grouping<'a> {
     const ROOM: usize = 16;
 
     fn new(profile: &Profile, selection: &'a Selection, by: By) -> Self {
-        let threads = u32::try_from(profile.trace.threads.len()).unwrap_or(u32::MAX);
+        let threads = &profile.trace.threads;
         let regions = Region::ALL.len();
         let (width, rows) = match by {
-            By::Threads => (1, threads),
+            By::Threads => (1, u32::try_from(threads.len()).unwrap_or(u32::MAX)),
             By::Regions => (regions, 1),
             By::Rows { rows, .. } => (regions, rows),
         };
-        let row_of = |thread: u32| match by {
-            By::Threads => Some(thread),
+        let row_of = |thread: ThreadId| match by {
+            By::Threads => Some(thread.number()),
             By::Regions => Some(0),
-            By::Rows { of_thread, .. } => of_thread.get(thread as usize).copied(),
+            // The profile may have grown.
+            By::Rows { of_thread, .. } => of_thread.get(thread).copied(),
         };
-        let first_of = |thread: u32| {
+        let first_of = |thread: ThreadId| {
             let row = row_of(thread).filter(|_| selection.takes_thread(thread));
             let first = row.filter(|row| *row < rows)?.checked_mul(width as u32);
             first.filter(|first| *first < Self::NOWHERE)
@@ -168,10 +168,9 @@ impl<'a> Grouping<'a> {
             true if width == 1 => 0,
             true => region as u8,
         };
-        let of_thread = (0..threads).map(|thread| first_of(thread).unwrap_or(Self::NOWHERE));
         Grouping {
             selection,
-            of_thread: of_thread.collect(),
+            of_thread: threads.map(|thread, _| first_of(thread).unwrap_or(Self::NOWHERE)),
             width,
             of_spot: profile
                 .time_buckets
@@ -196,13 +195,13 @@ impl<'a> Grouping<'a> {
     }
 
     /// A thread's groups; `None` without any.
-    fn of<'b>(&self, thread: u32, counts: &'b mut [u64]) -> Option<&'b mut [u64]> {
-        let first = *self.of_thread.get(thread as usize)? as usize;
+    fn of<'b>(&self, thread: ThreadId, counts: &'b mut [u64]) -> Option<&'b mut [u64]> {
+        let first = self.of_thread[thread] as usize;
         counts.get_mut(first..first.checked_add(self.width)?)
     }
 
     /// Counts a sample of a thread at a spot.
-    fn put(&self, thread: u32, spot: SpotId, counts: &mut [u64]) {
+    fn put(&self, thread: ThreadId, spot: SpotId, counts: &mut [u64]) {
         if let Some(counts) = self.of(thread, counts)
             && let Some(slot) = counts.get_mut(usize::from(self.of_spot[spot]))
         {

@@ -1,7 +1,7 @@
 //! Counts of a window by site and thread.
 
 use super::{Piece, Selection, Shown, Stop, TimeBuckets};
-use crate::ids::{IndexVec, SpotId};
+use crate::ids::{IndexVec, SpotId, ThreadId};
 use crate::profile::{EntryId, Profile, SiteId};
 use crate::summary::{Filter, Inferred};
 use rustc_hash::FxHashMap;
@@ -17,7 +17,7 @@ pub struct Counts {
     /// By [`Profile::sites`].
     pub sites: IndexVec<SiteId, u64>,
     /// By [`crate::Trace::threads`].
-    pub threads: Vec<u64>,
+    pub threads: IndexVec<ThreadId, u64>,
     /// Samples in interpreters with a shown method.
     pub interpreted: u64,
     /// Samples in interpreters with rules, but without a known method, by [`Profile::sites`]. They
@@ -44,7 +44,7 @@ impl Counts {
         let time_buckets = &profile.time_buckets;
         let mut sums = Sums {
             by_spot: time_buckets.spots.with_each(0),
-            by_thread: vec![0; profile.trace.threads.len()],
+            by_thread: profile.trace.threads.with_each(0),
         };
         time_buckets.pieces(selection.range.clone(), &mut |piece| {
             sums.take(profile, selection, piece);
@@ -56,7 +56,7 @@ impl Counts {
 
 struct Sums {
     by_spot: IndexVec<SpotId, u64>,
-    by_thread: Vec<u64>,
+    by_thread: IndexVec<ThreadId, u64>,
 }
 
 impl Sums {
@@ -72,13 +72,13 @@ impl Sums {
                         samples += u64::from(cell.count);
                         self.by_spot[cell.spot] += u64::from(cell.count);
                     });
-                    add(&mut self.by_thread, run.thread, samples);
+                    self.by_thread[run.thread] += samples;
                 }
             }
             Piece::Samples(range) => {
                 profile.each_spot(range, |thread, spot| {
                     if selection.takes_thread(thread) && selection.takes_spot(spot) {
-                        add(&mut self.by_thread, thread, 1);
+                        self.by_thread[thread] += 1;
                         self.by_spot[spot] += 1;
                     }
                 });
@@ -118,11 +118,5 @@ impl Sums {
             }
         }
         counts
-    }
-}
-
-pub(super) fn add(counts: &mut [u64], index: u32, count: u64) {
-    if let Some(slot) = counts.get_mut(index as usize) {
-        *slot += count;
     }
 }

@@ -1,15 +1,15 @@
 //! Counts by thread and entry.
 
 use super::{Piece, Selection, Stop};
-use crate::ids::SpotId;
+use crate::ids::{SpotId, ThreadId};
 use crate::profile::{EntryId, Profile};
 use crate::summary::Filter;
 
 /// A thread's samples in an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ThreadEntry {
-    /// Index in [`crate::Trace::threads`].
-    pub thread: u32,
+    /// The thread.
+    pub thread: ThreadId,
     /// The entry.
     pub entry: EntryId,
     /// The number of samples, never 0.
@@ -31,7 +31,7 @@ pub(crate) fn by_kind_of_thread(
     profile: &Profile,
     filter: &Filter,
     stop: &Stop,
-    kind_of: impl Fn(u32) -> u32,
+    kind_of: impl Fn(ThreadId) -> ThreadId,
     mut visit: impl FnMut(ThreadEntry),
 ) -> Option<()> {
     let time_buckets = &profile.time_buckets;
@@ -52,15 +52,16 @@ pub(crate) fn by_kind_of_thread(
     })?;
     single.sort_unstable();
     let mut single = single.into_iter().peekable();
-    let threads = 0..u32::try_from(profile.trace.threads.len()).unwrap_or(u32::MAX);
+    let threads = profile.trace.threads.ids();
     let threads = threads.filter(|thread| selection.takes_thread(*thread));
-    let mut threads: Vec<(u32, u32)> = threads.map(|thread| (kind_of(thread), thread)).collect();
+    let mut threads: Vec<(ThreadId, ThreadId)> =
+        threads.map(|thread| (kind_of(thread), thread)).collect();
     threads.sort_unstable();
     // Kind by kind, so that memory grows with entries alone.
     let mut counts = profile.entries.with_each(0u64);
     let mut counted: Vec<EntryId> = Vec::new();
     for of_kind in threads.chunk_by(|(a, _), (b, _)| a == b) {
-        let kind = of_kind.first().map_or(0, |(kind, _)| *kind);
+        let (kind, _) = of_kind[0];
         if stop.is_stopped() {
             return None;
         }

@@ -1,7 +1,7 @@
 //! A filter applied to a profile: its samples, threads and spots.
 
 use super::{Cell, OfThread, Piece, Spot, Stop, TimeBuckets};
-use crate::ids::{IndexVec, PlaceId, SpotId};
+use crate::ids::{IndexVec, PlaceId, SpotId, ThreadId};
 use crate::profile::{Profile, Region};
 use crate::summary::{Filter, Only};
 use std::ops::Range;
@@ -12,7 +12,7 @@ pub(crate) struct Selection {
     /// The sample numbers of its window.
     pub range: Range<u64>,
     /// By thread; `None` for all.
-    pub threads: Option<Vec<bool>>,
+    pub threads: Option<IndexVec<ThreadId, bool>>,
     /// By spot; `None` for all.
     pub spots: Option<IndexVec<SpotId, bool>>,
     /// By region, if it selects whole regions.
@@ -71,11 +71,9 @@ impl Selection {
     pub fn new(profile: &Profile, filter: &Filter) -> Self {
         let time_buckets = &profile.time_buckets;
         let range = time_buckets.range_of(&profile.trace.samples, filter.from, filter.to);
-        let count = profile.trace.threads.len();
-        let threads = (!filter.takes_all_threads()).then(|| {
-            let all = 0..u32::try_from(count).unwrap_or(u32::MAX);
-            all.map(|thread| filter.takes_thread(thread)).collect()
-        });
+        let takes = |thread: ThreadId| filter.takes_thread(thread);
+        let threads = (!filter.takes_all_threads())
+            .then(|| profile.trace.threads.map(|thread, _| takes(thread)));
         let mask = filter.entry_mask(profile);
         let spots = mask.map(|mask| time_buckets.by_spot(|_, spot| mask.takes(spot.entry)));
         Selection {
@@ -181,9 +179,8 @@ impl Selection {
         Some(total)
     }
 
-    pub fn takes_thread(&self, thread: u32) -> bool {
-        let threads = self.threads.as_ref();
-        threads.is_none_or(|threads| threads.get(thread as usize).copied().unwrap_or(false))
+    pub fn takes_thread(&self, thread: ThreadId) -> bool {
+        self.threads.as_ref().is_none_or(|threads| threads[thread])
     }
 
     pub fn takes_spot(&self, spot: SpotId) -> bool {

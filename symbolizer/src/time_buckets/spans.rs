@@ -1,6 +1,7 @@
 //! Counts by arbitrary spans of time: collections and their phases.
 
 use super::{Piece, Selection, Stop};
+use crate::ids::ThreadId;
 use crate::profile::{Profile, Region};
 use crate::summary::Filter;
 use vmscope_records::TimeNs;
@@ -12,8 +13,8 @@ pub struct Span {
     pub from: TimeNs,
     /// End, exclusive.
     pub to: TimeNs,
-    /// A thread by its index in [`crate::Trace::threads`]; `None` for all threads.
-    pub thread: Option<u32>,
+    /// `None` for all threads.
+    pub thread: Option<ThreadId>,
 }
 
 /// The samples of a span.
@@ -62,7 +63,7 @@ impl InSpan {
             let range = range.start.clamp(within.start, within.end)
                 ..range.end.clamp(within.start, within.end);
             let mut sum = InSpan::default();
-            let takes = |thread: u32| {
+            let takes = |thread: ThreadId| {
                 selection.takes_thread(thread) && span.thread.is_none_or(|one| one == thread)
             };
             let mut add = |region: Region, count: u32| {

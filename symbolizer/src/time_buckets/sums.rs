@@ -1,7 +1,7 @@
 //! Summing samples up into cells, and cells into those of the next level.
 
 use super::{BUCKET, Cell, InRegion, OfThread, Run, TimeBucket};
-use crate::ids::{Id, IndexVec, SpotId};
+use crate::ids::{Id, IndexVec, SpotId, ThreadId};
 use crate::profile::Region;
 use std::ops::Range;
 use vmscope_records::TimeNs;
@@ -58,7 +58,7 @@ impl Sums {
     /// Sums samples (thread, spot) up; `regions` has the region of each spot.
     pub fn of_samples(
         &mut self,
-        samples: impl Iterator<Item = (u32, SpotId)>,
+        samples: impl Iterator<Item = (ThreadId, SpotId)>,
         regions: &IndexVec<SpotId, Region>,
     ) -> Summed {
         let bits = usize::BITS - regions.len().leading_zeros();
@@ -66,7 +66,9 @@ impl Sums {
         keys.clear();
         keys.reserve(BUCKET);
         keys.extend(
-            samples.map(|(thread, spot)| u64::from(thread) << bits | u64::from(spot.number())),
+            samples.map(|(thread, spot)| {
+                u64::from(thread.number()) << bits | u64::from(spot.number())
+            }),
         );
         sort(&mut keys, &mut self.other_keys);
         for of_thread in keys.chunk_by(|a, b| a >> bits == b >> bits) {
@@ -80,7 +82,7 @@ impl Sums {
                 last = Some(spot);
                 self.in_regions[regions[spot] as usize] += 1;
             }
-            let thread = of_thread.first().map_or(0, |key| low(key >> bits));
+            let thread = ThreadId::of(low(of_thread[0] >> bits) as usize);
             // A time bucket has fewer than 2^32 samples.
             let samples = u32::try_from(of_thread.len()).unwrap_or(u32::MAX);
             self.end_run(thread, samples);
@@ -113,8 +115,10 @@ impl Sums {
             for one in of_thread.iter().flat_map(|run| run.regions) {
                 self.in_regions[one.region as usize] += one.count;
             }
-            let thread = of_thread.first().map_or(0, |run| run.thread);
-            self.end_run(thread, of_thread.iter().map(|run| run.samples).sum());
+            self.end_run(
+                of_thread[0].thread,
+                of_thread.iter().map(|run| run.samples).sum(),
+            );
         }
         self.take()
     }
@@ -134,7 +138,7 @@ impl Sums {
     }
 
     /// Ends the cells of a thread with `samples` samples.
-    fn end_run(&mut self, thread: u32, samples: u32) {
+    fn end_run(&mut self, thread: ThreadId, samples: u32) {
         for (region, count) in Region::ALL.into_iter().zip(&mut self.in_regions) {
             let count = std::mem::take(count);
             if count > 0 {

@@ -8,6 +8,7 @@ use super::interpreted::Interpreters;
 use super::state::{Change, Changes, MAX_MAPPINGS};
 use super::world::World;
 use super::{ChainTree, Place, Trace, TraceError, Watch};
+use crate::ids::ThreadId;
 use crate::zone::ZoneEvent;
 use std::io::{Read, Seek};
 use std::iter::Peekable;
@@ -122,15 +123,18 @@ impl Trace {
     }
 
     fn place_sample(&mut self, sample: &Sample, now: &mut World, last: &mut LastThread) {
-        if last.key != Some(sample.thread) {
-            last.key = Some(sample.thread);
-            last.index = self.thread_number(sample.thread);
-            last.role = match self.threads.get(last.index as usize) {
-                Some(thread) if self.asks_for_roles => thread.thread.role,
-                _ => ThreadRole::Other,
-            };
-        }
-        let thread = last.index;
+        let thread = match last.thread {
+            Some((key, id)) if key == sample.thread => id,
+            _ => {
+                let id = self.thread_number(sample.thread);
+                last.thread = Some((sample.thread, id));
+                last.role = match self.asks_for_roles {
+                    true => self.threads[id].thread.role,
+                    false => ThreadRole::Other,
+                };
+                id
+            }
+        };
         let process = now.process_of(thread);
         last.process = process;
         let place = now.place(process, sample.pc, sample.mode);
@@ -259,7 +263,7 @@ impl Placing {
         events: &mut impl Upcoming<ZoneEvent>,
     ) -> ControlFlow<()> {
         // Its role may be new.
-        self.last.key = None;
+        self.last.thread = None;
         for part in samples.chunks(WARM) {
             let addresses = part.iter().map(|sample| sample.pc);
             self.world.warm(self.last.process, addresses);
@@ -320,8 +324,7 @@ impl Placing {
 /// The thread of the last sample: mostly the next one's, too.
 #[derive(Debug, Default)]
 struct LastThread {
-    key: Option<ThreadKey>,
-    index: u32,
+    thread: Option<(ThreadKey, ThreadId)>,
     process: ProcessKey,
     /// Its role, if region rules ask for roles.
     role: ThreadRole,

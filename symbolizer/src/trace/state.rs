@@ -2,6 +2,7 @@
 
 use super::ahead::each_item;
 use super::{Trace, TraceError, TraceThread, Watch};
+use crate::ids::ThreadId;
 use crate::space::is_shared_memory;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
@@ -34,7 +35,7 @@ pub(crate) enum Change {
     Map(Mapping),
     Unmap(Unmapping),
     /// A thread continues in another address space.
-    Exec(u32, ProcessKey),
+    Exec(ThreadId, ProcessKey),
 }
 
 impl Change {
@@ -270,31 +271,24 @@ impl Trace {
     }
 
     fn thread_slot(&mut self, key: ThreadKey) -> &mut TraceThread {
-        let index = self.thread_number(key) as usize;
-        // thread_number just added the thread if needed.
-        &mut self.threads[index]
+        let id = self.thread_number(key);
+        &mut self.threads[id]
     }
 
     /// The index of a thread. A thread without a record gets a nameless entry.
-    pub(crate) fn thread_number(&mut self, key: ThreadKey) -> u32 {
-        if let Some(&index) = self.thread_index.get(&key) {
-            return index;
+    pub(crate) fn thread_number(&mut self, key: ThreadKey) -> ThreadId {
+        if let Some(&known) = self.thread_index.get(&key) {
+            return known;
         }
         let thread = TraceThread::unknown(key);
-        let free = self.free_threads.pop();
-        let slot = free.and_then(|free| self.threads.get_mut(free as usize));
-        let index = match (free, slot) {
-            (Some(free), Some(slot)) => {
-                *slot = thread;
+        let id = match self.free_threads.pop() {
+            Some(free) => {
+                self.threads[free] = thread;
                 free
             }
-            _ => {
-                self.threads.push(thread);
-                // More than 2^32 threads would not fit into memory either.
-                u32::try_from(self.threads.len() - 1).unwrap_or(u32::MAX)
-            }
+            None => self.threads.push(thread),
         };
-        self.thread_index.insert(key, index);
-        index
+        self.thread_index.insert(key, id);
+        id
     }
 }

@@ -4,13 +4,13 @@
 //! their own addresses: code that comes and goes at one place leaves other cached places
 //! valid.
 
-use super::Place;
 use super::interpreted::Interpreters;
 use super::known::{Cache, slot};
 use super::near::Nearby;
 use super::places::Places;
 use super::state::Change;
-use crate::ids::{IndexVec, PlaceId};
+use super::{Place, TraceThread};
+use crate::ids::{IndexVec, PlaceId, ThreadId};
 use crate::space::{Beginning, Mapped, Spaces};
 use crate::zone::{Changed, Claim, Layer, Placement, ZoneEvent, Zones};
 use vmscope_records::{
@@ -29,13 +29,16 @@ const STAMP_BITS: u32 = 16;
 /// A change of more grains than this voids everything.
 const MANY_GRAINS: u64 = 256;
 
+/// No process.
+const NOWHERE: ProcessKey = ProcessKey(u32::MAX);
+
 #[derive(Debug)]
 pub(crate) struct World {
     spaces: Spaces,
     zones: Zones,
     interpreters: Interpreters,
-    /// The address space of each thread of the trace.
-    process_of: Vec<ProcessKey>,
+    /// The threads' address spaces.
+    process_of: IndexVec<ThreadId, ProcessKey>,
     /// Counts the changes.
     clock: u32,
     /// The last change that voided everything.
@@ -79,23 +82,20 @@ impl World {
         &mut self.zones
     }
 
-    /// Adds threads; `of` gives the process of an index.
-    pub(crate) fn know_threads(&mut self, count: usize, of: impl Fn(usize) -> ProcessKey) {
-        let nobody = ProcessKey(u32::MAX);
-        self.process_of
-            .resize(count.max(self.process_of.len()), nobody);
-        let unknown = self.process_of.iter_mut().enumerate();
-        for (index, process) in unknown.filter(|(_, process)| **process == nobody) {
-            *process = of(index);
+    /// Adds threads.
+    pub(crate) fn know_threads(&mut self, threads: &IndexVec<ThreadId, TraceThread>) {
+        for (id, thread) in threads.enumerated() {
+            let process = self.process_of.slot(id, NOWHERE);
+            if *process == NOWHERE {
+                *process = thread.thread.process;
+            }
         }
     }
 
     /// Frees indices of threads.
-    pub(crate) fn forget_threads(&mut self, threads: &[u32]) {
-        for thread in threads {
-            if let Some(process) = self.process_of.get_mut(*thread as usize) {
-                *process = ProcessKey(u32::MAX);
-            }
+    pub(crate) fn forget_threads(&mut self, threads: &[ThreadId]) {
+        for &thread in threads {
+            *self.process_of.slot(thread, NOWHERE) = NOWHERE;
         }
     }
 
@@ -165,9 +165,7 @@ impl World {
             }
             // Address spaces do not change.
             Change::Exec(thread, process) => {
-                if let Some(slot) = self.process_of.get_mut(thread as usize) {
-                    *slot = process;
-                }
+                *self.process_of.slot(thread, NOWHERE) = process;
             }
         }
     }
@@ -220,9 +218,8 @@ impl World {
     }
 
     /// The process of a thread; unknown threads have none.
-    pub(crate) fn process_of(&self, thread: u32) -> ProcessKey {
-        let process = self.process_of.get(thread as usize);
-        process.copied().unwrap_or(ProcessKey(u32::MAX))
+    pub(crate) fn process_of(&self, thread: ThreadId) -> ProcessKey {
+        self.process_of.get(thread).copied().unwrap_or(NOWHERE)
     }
 
     /// The place of an address, found or made.

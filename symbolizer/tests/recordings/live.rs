@@ -113,7 +113,7 @@ pub fn rows(profile: &Profile) -> Vec<(TimeNs, ThreadKey, Entry, Site)> {
     all.map(|((&time, &thread), &place)| {
         let site = &profile.sites[profile.site_of_place[place]];
         let entry = profile.entries[site.entry].clone();
-        let thread = profile.trace.threads[thread as usize].thread.key;
+        let thread = profile.trace.threads[thread].thread.key;
         (
             time,
             thread,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::io::Cursor;
 use vmscope_records::recording::{Item, Reader};
 use vmscope_records::{ConstituentKind, Content, Record, TimeNs};
-use vmscope_symbolizer::{Filter, Profile, Region, Summary, profile_of};
+use vmscope_symbolizer::{Filter, Profile, Region, Summary, ThreadId, profile_of};
 
 pub fn profile(file: &[u8]) -> Profile {
     profile_of(read(file).unwrap(), Vec::new(), true)
@@ -62,13 +62,13 @@ pub fn hottest<'a>(
 
 /// Threads by samples, most first.
 pub fn threads<'a>(profile: &'a Profile, summary: &Summary) -> Vec<(&'a str, u64)> {
-    let name = |index: u32| profile.trace.threads[index as usize].thread.name.as_str();
+    let name = |index: ThreadId| profile.trace.threads[index].thread.name.as_str();
     let all = summary.threads.iter();
     all.map(|one| (name(one.thread), one.samples)).collect()
 }
 
 /// Number of callers of each sample with callers.
-pub fn depths(profile: &Profile) -> Vec<(u32, usize)> {
+pub fn depths(profile: &Profile) -> Vec<(ThreadId, usize)> {
     let samples = &profile.trace.samples;
     let rows = samples.threads.iter().zip(&samples.chains);
     rows.map(|(&thread, &chain)| (thread, profile.trace.chains.callers(chain).count()))

@@ -62,11 +62,9 @@ fn is_unknown(line: &u32) -> bool {
 
 pub(super) fn write(export: &Export<'_>, out: &mut dyn Write) -> Result<()> {
     // Node and number of samples in a row, by thread.
-    let mut runs: Vec<Vec<(u32, u64)>> = vec![Vec::new(); export.profile.trace.threads.len()];
+    let mut runs = export.profile.trace.threads.with_each(Vec::new());
     let tree = each_stack(export.profile, export.filter, |sample| {
-        let Some(runs) = runs.get_mut(sample.thread as usize) else {
-            return;
-        };
+        let runs: &mut Vec<(u32, u64)> = &mut runs[sample.thread];
         match runs.last_mut() {
             Some((node, samples)) if *node == sample.node => *samples += 1,
             _ => runs.push((sample.node, 1)),

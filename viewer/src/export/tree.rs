@@ -181,20 +181,12 @@ struct Builder<'a, 'e> {
 impl Builder<'_, '_> {
     fn build(&mut self, counts: &[StackCount]) {
         let threads = who::threads(&self.export.profile.trace);
-        let mut roots: Vec<Option<u32>> = vec![None; threads.len()];
+        let mut roots = threads.with_each(None);
         for count in counts {
-            let thread = count.thread as usize;
-            let (Some(who), Some(&root)) = (threads.get(thread), roots.get(thread)) else {
-                continue;
-            };
-            let root = root.unwrap_or_else(|| self.root(who));
-            if let Some(slot) = roots.get_mut(thread) {
-                *slot = Some(root);
-            }
+            let root = &mut roots[count.thread];
+            let root = *root.get_or_insert_with(|| self.root(&threads[count.thread]));
             let node = self.node(root, count.node);
-            if let Some(node) = self.tree.nodes.get_mut(node as usize) {
-                node.own += count.samples;
-            }
+            self.tree.nodes[node as usize].own += count.samples;
         }
     }
 

@@ -3,7 +3,7 @@
 use crate::present::text::harmless;
 use rustc_hash::FxHashMap;
 use vmscope_records::{Pid, Process, ProcessKey, Tid};
-use vmscope_symbolizer::Trace;
+use vmscope_symbolizer::{IndexVec, ThreadId, Trace};
 
 #[derive(Clone, Debug)]
 pub(super) struct Who {
@@ -22,18 +22,18 @@ impl Who {
     }
 }
 
-/// All threads of a trace, by index.
-pub(super) fn threads(trace: &Trace) -> Vec<Who> {
+/// All threads of a trace.
+pub(super) fn threads(trace: &Trace) -> IndexVec<ThreadId, Who> {
     let execs = execs(trace);
-    let of_one = |index: u32| -> Option<Who> {
-        let thread = &trace.threads.get(index as usize)?.thread;
+    trace.threads.map(|_, thread| {
+        let thread = &thread.thread;
         let first = trace.processes.get(&thread.process);
         // The first thread survives an exec.
         let last = match first {
             Some(process) if process.pid.0 == thread.tid.0 => last_of(process, &execs),
             other => other,
         };
-        Some(Who {
+        Who {
             process: last.map_or(thread.process, |process| process.key),
             pid: last.map_or(Pid(0), |process| process.pid),
             process_name: process_name(trace, last),
@@ -42,10 +42,8 @@ pub(super) fn threads(trace: &Trace) -> Vec<Who> {
                 name if name.trim().is_empty() => "(no name)".to_owned(),
                 name => name,
             },
-        })
-    };
-    let count = u32::try_from(trace.threads.len()).unwrap_or(u32::MAX);
-    (0..count).filter_map(of_one).collect()
+        }
+    })
 }
 
 /// Next address space of each one that called exec.

@@ -5,7 +5,7 @@ use super::truth::{About, Exact, TruthLine, exactness_of, truth_of};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use vmscope_symbolizer::profile::EntryKind;
-use vmscope_symbolizer::{EntryId, Profile, Stop, Summary};
+use vmscope_symbolizer::{EntryId, Profile, Stop, Summary, ThreadId};
 
 /// Maximum number of listed entries.
 const MAX_ENTRIES: usize = 1_000;
@@ -23,7 +23,7 @@ pub const ABOUT: [(About, &str); 6] = [
 /// Promised and delivered samples of a thread.
 #[derive(Clone, Debug)]
 pub struct ThreadRow {
-    pub thread: u32,
+    pub thread: ThreadId,
     pub name: String,
     pub samples: u64,
     pub promised: Option<f64>,
@@ -97,10 +97,10 @@ pub fn accuracy(profile: &Profile, summary: &Summary, stop: &Stop) -> Option<Acc
     let mut lines = truth_of(profile, summary);
     lines.sort_by_key(|line| line.about);
     let threads = summary.threads.iter().map(|one| {
-        let thread = profile.trace.threads.get(one.thread as usize);
+        let thread = &profile.trace.threads[one.thread].thread;
         ThreadRow {
             thread: one.thread,
-            name: thread.map_or_else(String::new, |thread| thread.thread.name.clone()),
+            name: thread.name.clone(),
             samples: one.samples,
             promised: one.promised,
         }

@@ -105,7 +105,7 @@ fn phases_of(
         .into_iter()
         .filter_map(|(index, depth)| Some((phases.get(index)?, counts.get(index)?, depth)));
     let rows = rows.map(|(phase, inside, depth)| {
-        let thread = thread_of(phase).and_then(|at| profile.trace.threads.get(at as usize));
+        let thread = thread_of(phase).map(|thread| &profile.trace.threads[thread]);
         let ends = phase.begin.zip(phase.end);
         PhaseRow {
             depth,

@@ -297,9 +297,9 @@ fn rows_of(profile: &Profile, filter: &Filter, stop: &Stop) -> Option<Vec<Row>> 
 /// Whether a process has included threads.
 pub fn takes_process(profile: &Profile, filter: &Filter) -> impl Fn(ProcessKey) -> bool + use<> {
     let processes = (!filter.takes_all_threads()).then(|| {
-        let threads = (0u32..).take(profile.trace.threads.len());
+        let threads = profile.trace.threads.ids();
         let threads = threads.filter(|thread| filter.takes_thread(*thread));
-        let processes = threads.filter_map(|thread| profile.trace.process_of(thread));
+        let processes = threads.map(|thread| profile.trace.process_of(thread));
         processes.collect::<FxHashSet<ProcessKey>>()
     });
     move |process| processes.as_ref().is_none_or(|all| all.contains(&process))

@@ -9,7 +9,9 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 use vmscope_records::BytecodePc;
 use vmscope_symbolizer::time_buckets::{Counts, by_thread};
-use vmscope_symbolizer::{EntryId, Filter, Id, Profile, Region, Site, SiteId, Stop, Summary};
+use vmscope_symbolizer::{
+    EntryId, Filter, Id, Profile, Region, Site, SiteId, Stop, Summary, ThreadId,
+};
 
 /// Grouping of entries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -64,8 +66,7 @@ pub enum GroupKey {
     /// Innermost function, class, module, kind or tier; may be empty.
     Text(Arc<str>),
     Region(Region),
-    /// Index in the trace's threads.
-    Thread(u32),
+    Thread(ThreadId),
 }
 
 /// An entry in a group.
@@ -234,7 +235,7 @@ impl Entries {
             let counts = by_thread(profile, filter, stop)?.into_iter();
             counted.extend(counts.map(|one| {
                 let (entry, samples) = (one.entry, one.samples);
-                (one.thread, Member { entry, samples })
+                (one.thread.number(), Member { entry, samples })
             }));
         } else {
             let counts = summary.entries.enumerated();
@@ -358,7 +359,7 @@ impl Entries {
         ranges
     }
 
-    fn sites_of_thread(&self, profile: &Profile, thread: u32) -> FxHashMap<SiteId, u64> {
+    fn sites_of_thread(&self, profile: &Profile, thread: ThreadId) -> FxHashMap<SiteId, u64> {
         let filter = Filter {
             threads: Some([thread].into_iter().collect()),
             ..self.filter.clone()
@@ -419,11 +420,9 @@ fn key_and_name(
             )
         }
         GroupBy::Thread => {
-            let thread = &profile.trace.threads[number as usize];
-            (
-                GroupKey::Thread(number),
-                thread_label(&thread.thread).into(),
-            )
+            let thread = ThreadId::of(number as usize);
+            let label = thread_label(&profile.trace.threads[thread].thread);
+            (GroupKey::Thread(thread), label.into())
         }
     }
 }

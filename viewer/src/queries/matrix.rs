@@ -186,7 +186,7 @@ fn name_of(profile: &Profile, index: &EntryIndex, row: &Row) -> Arc<str> {
         Row::Method(method) => Arc::clone(&index.methods.names[*method]),
         Row::Compiled(name) => Arc::clone(name),
         Row::Thread(thread) => {
-            let thread = &profile.trace.threads[*thread as usize];
+            let thread = &profile.trace.threads[*thread];
             thread_label(&thread.thread).into()
         }
         Row::Nobody(owner) => why(*owner).into(),

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use vmscope_records::{ThreadRole, TimeNs};
 use vmscope_symbolizer::summary::{Account, accounts};
 use vmscope_symbolizer::time_buckets::{By, Columns};
-use vmscope_symbolizer::{Filter, Profile, Region, Stop};
+use vmscope_symbolizer::{Filter, Id, Profile, Region, Stop, ThreadId};
 
 /// Thread roles in sort order.
 pub const ROLES: [ThreadRole; 6] = [
@@ -41,8 +41,7 @@ impl ThreadUse {
 
     /// Share of samples in the kernel.
     pub fn kernel_share(&self) -> f64 {
-        let kernel = self.regions.get(Region::Kernel as usize).copied();
-        ratio(kernel.unwrap_or(0), self.samples)
+        ratio(self.regions[Region::Kernel as usize], self.samples)
     }
 
     fn add(&mut self, other: &ThreadUse) {
@@ -61,8 +60,8 @@ impl ThreadUse {
 /// Threads that ran in a window.
 #[derive(Debug, Default)]
 pub struct Threads {
-    /// Thread index in the trace, ascending, with the thread's use.
-    pub all: Vec<(u32, ThreadUse)>,
+    /// Threads, ascending, with their use.
+    pub all: Vec<(ThreadId, ThreadUse)>,
     /// Samples of all threads.
     pub samples: u64,
     /// Number of threads that did not run.
@@ -72,16 +71,14 @@ pub struct Threads {
 impl Threads {
     /// Counts samples under a filter; `None` after a stop.
     pub fn of(profile: &Profile, filter: &Filter, stop: &Stop) -> Option<Self> {
-        let count = u32::try_from(profile.trace.threads.len()).unwrap_or(u32::MAX);
-        let of_thread: Vec<u32> = (0..count).collect();
         let by = By::Rows {
-            of_thread: &of_thread,
-            rows: count,
+            of_thread: &profile.trace.threads.map(|thread, _| thread.number()),
+            rows: u32::try_from(profile.trace.threads.len()).unwrap_or(u32::MAX),
         };
         let counts = Columns::total(profile, by, filter, stop)?;
         let accounts = accounts(profile, filter, stop)?;
         let rows = counts.chunks(GROUPS);
-        let threads = of_thread.into_iter().zip(&profile.trace.threads);
+        let threads = profile.trace.threads.enumerated();
         let mut all = Threads::default();
         for (((thread, traced), counts), account) in threads.zip(rows).zip(accounts) {
             let samples = counts.iter().sum();
@@ -121,15 +118,15 @@ pub struct Group {
     pub name: String,
     /// Members: indices in [`Threads::all`].
     pub members: Vec<usize>,
-    /// Members: thread indices in the trace.
-    pub threads: Vec<u32>,
+    /// Members: threads.
+    pub threads: Vec<ThreadId>,
     /// Sum over all members.
     pub used: ThreadUse,
 }
 
 impl GroupBy {
-    fn name_of(self, profile: &Profile, thread: u32) -> String {
-        let thread = &profile.trace.threads[thread as usize].thread;
+    fn name_of(self, profile: &Profile, thread: ThreadId) -> String {
+        let thread = &profile.trace.threads[thread].thread;
         match self {
             GroupBy::Role => role_name(thread.role).to_owned(),
             GroupBy::Name => family(&thread.name),
@@ -184,8 +181,12 @@ fn family(name: &str) -> String {
 }
 
 /// Start and end of a thread; `None` for a start before `begin`, or an end after the recording.
-pub fn life(profile: &Profile, begin: TimeNs, thread: u32) -> (Option<TimeNs>, Option<TimeNs>) {
-    let thread = &profile.trace.threads[thread as usize];
+pub fn life(
+    profile: &Profile,
+    begin: TimeNs,
+    thread: ThreadId,
+) -> (Option<TimeNs>, Option<TimeNs>) {
+    let thread = &profile.trace.threads[thread];
     let from = Some(thread.thread.time).filter(|time| *time > begin);
     let end = thread.end.as_ref().filter(|end| !end.alive);
     (from, end.map(|end| end.time))

@@ -4,7 +4,7 @@ use super::by_region::GROUPS;
 use super::time_grid::Grid;
 use vmscope_symbolizer::summary::promised_by_column;
 use vmscope_symbolizer::time_buckets::{By, Columns, ColumnsOf};
-use vmscope_symbolizer::{Filter, Profile, Stop};
+use vmscope_symbolizer::{Filter, Id, IndexVec, Profile, Stop, ThreadId};
 
 /// Maximum number of counts by thread for all threads; above it, only visible threads are counted.
 const MOST_COUNTS: usize = 1 << 19;
@@ -27,8 +27,7 @@ pub struct Activity {
 pub struct Rows {
     /// Columns of time.
     pub grid: Grid,
-    /// Thread indices in the trace.
-    pub threads: Vec<u32>,
+    pub threads: Vec<ThreadId>,
     /// Samples by thread and region.
     pub columns: Columns,
 }
@@ -44,7 +43,7 @@ impl Activity {
     /// Counts samples; `None` after a stop.
     pub fn of(profile: &Profile, grid: Grid, filter: &Filter, stop: &Stop) -> Option<Self> {
         let (columns, of_threads) = if Self::has_threads(profile, grid) {
-            let all: Vec<u32> = (0..).take(profile.trace.threads.len()).collect();
+            let all = profile.trace.threads.map(|thread, _| thread.number());
             let of_threads = by_rows(profile, grid, (&all, all.len()), filter, stop)?;
             (of_threads.summed(GROUPS), Some(of_threads))
         } else {
@@ -61,11 +60,11 @@ impl Activity {
     }
 
     /// Samples by region of a thread in a column of `grid`; `None` without counts by thread.
-    pub fn of_thread(&self, grid: &Grid, thread: u32, column: usize) -> Option<&[u64]> {
+    pub fn of_thread(&self, grid: &Grid, thread: ThreadId, column: usize) -> Option<&[u64]> {
         let all = self.of_threads.as_ref()?;
         let column = grid.column_in(&self.grid, column);
         let column = column.map_or(&[][..], |column| all.column(column));
-        Some(row(column, thread as usize))
+        Some(row(column, thread.index()))
     }
 }
 
@@ -82,7 +81,7 @@ fn row(column: &[u64], row: usize) -> &[u64] {
 fn by_rows(
     profile: &Profile,
     grid: Grid,
-    (of_thread, rows): (&[u32], usize),
+    (of_thread, rows): (&IndexVec<ThreadId, u32>, usize),
     filter: &Filter,
     stop: &Stop,
 ) -> Option<Columns> {
@@ -106,17 +105,15 @@ impl Rows {
     pub fn of(
         profile: &Profile,
         grid: Grid,
-        threads: Vec<u32>,
+        threads: Vec<ThreadId>,
         filter: &Filter,
         stop: &Stop,
     ) -> Option<Self> {
-        let mut of_thread = vec![u32::MAX; profile.trace.threads.len()];
+        let mut of_thread = profile.trace.threads.with_each(u32::MAX);
         for (&thread, row) in threads.iter().zip(0..) {
-            if let Some(slot) = of_thread.get_mut(thread as usize) {
-                *slot = row;
-            }
+            of_thread[thread] = row;
         }
-        let rows = (&of_thread[..], threads.len());
+        let rows = (&of_thread, threads.len());
         let columns = by_rows(profile, grid, rows, filter, stop)?;
         Some(Rows {
             grid,
@@ -126,7 +123,7 @@ impl Rows {
     }
 
     /// Samples by region of a thread in a column of `grid`.
-    pub fn at(&self, grid: &Grid, thread: u32, column: usize) -> &[u64] {
+    pub fn at(&self, grid: &Grid, thread: ThreadId, column: usize) -> &[u64] {
         let at = self.threads.iter().position(|one| *one == thread);
         let counts = at.and_then(|at| {
             let column = grid.column_in(&self.grid, column)?;
@@ -139,8 +136,8 @@ impl Rows {
 /// Threads with samples, included threads first, busiest first.
 #[derive(Debug, Default)]
 pub struct Listed {
-    /// Thread index with samples over the whole recording.
-    pub threads: Vec<(u32, u64)>,
+    /// Threads with samples over the whole recording.
+    pub threads: Vec<(ThreadId, u64)>,
     /// Number of included threads.
     pub included: usize,
 }
@@ -149,9 +146,10 @@ impl Listed {
     /// Lists threads; `None` after a stop. The filter's window bounds the end of counting only.
     pub fn of(profile: &Profile, filter: &Filter, stop: &Stop) -> Option<Self> {
         let counts = Columns::total(profile, By::Threads, &filter.of_all_threads(), stop)?;
-        let is_in = |thread: u32| filter.takes_thread(thread);
-        let threads = (0u32..).zip(counts);
-        let mut threads: Vec<(u32, u64)> = threads.filter(|(_, samples)| *samples > 0).collect();
+        let is_in = |thread: ThreadId| filter.takes_thread(thread);
+        let threads = profile.trace.threads.ids().zip(counts);
+        let mut threads: Vec<(ThreadId, u64)> =
+            threads.filter(|(_, samples)| *samples > 0).collect();
         threads
             .sort_by_key(|&(thread, samples)| (!is_in(thread), std::cmp::Reverse(samples), thread));
         let included = threads.partition_point(|&(thread, _)| is_in(thread));

@@ -317,10 +317,7 @@ fn threads(page: &Page<'_>, out: &mut String) {
         groups(page, "Processes:", &processes, name, |_| 1, out);
     }
     let name = |group: &Group| match group.threads.as_slice() {
-        [one] => {
-            let thread = page.profile.trace.threads.get(*one as usize);
-            thread.map_or_else(String::new, |thread| thread.thread.name.clone())
-        }
+        [one] => page.profile.trace.threads[*one].thread.name.clone(),
         several => format!("{} ({} threads)", group.name, several.len()),
     };
     let threads = busiest(GroupBy::Name);

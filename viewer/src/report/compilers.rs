@@ -100,11 +100,11 @@ pub(super) fn json(page: &Page<'_>) -> Value {
     let begin = trace.session.as_ref().map(|session| session.time);
     let begin = begin.unwrap_or_default();
     let compilation = |one: &CompiledOnce| {
-        let thread = trace.threads.get(one.thread as usize);
+        let thread = &trace.threads[one.thread].thread;
         json!({
             "id": one.id,
             "osr_bytecode": one.osr_bci,
-            "tid": thread.map(|thread| thread.thread.tid.get()),
+            "tid": thread.tid.get(),
             "first_seen_seconds": one.first_seen.since(begin).as_secs_f64(),
             "last_seen_seconds": one.last_seen.since(begin).as_secs_f64(),
             "samples": one.samples,

@@ -5,7 +5,7 @@ use anyhow::{Result, bail};
 use clap::{Args, ColorChoice, ValueEnum};
 use rustc_hash::FxHashSet;
 use vmscope_records::{DurationNs, LimitKind, TimeNs};
-use vmscope_symbolizer::{Filter, Profile};
+use vmscope_symbolizer::{Filter, Profile, ThreadId};
 
 /// Default minimum share, in percent.
 pub(super) const MIN_SHARE: f64 = 0.1;
@@ -131,15 +131,15 @@ impl NarrowOptions {
         })
     }
 
-    fn chosen(&self, profile: &Profile) -> Result<FxHashSet<u32>> {
+    fn chosen(&self, profile: &Profile) -> Result<FxHashSet<ThreadId>> {
         let mut chosen = FxHashSet::default();
         for wanted in &self.threads {
             let before = chosen.len();
             let tid = wanted.parse::<u32>().ok();
-            for (thread, index) in profile.trace.threads.iter().zip(0u32..) {
+            for (id, thread) in profile.trace.threads.enumerated() {
                 let thread = &thread.thread;
                 if tid == Some(thread.tid.0) || matches_glob(wanted, &thread.name) {
-                    chosen.insert(index);
+                    chosen.insert(id);
                 }
             }
             if chosen.len() == before {

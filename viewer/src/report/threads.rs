@@ -22,16 +22,13 @@ pub(super) fn text(page: &Page<'_>, out: &mut String) {
     out.push_str("  samples     CPU (s)        tid  role       name\n");
     let mut others = Others::default();
     for row in threads {
-        let Some(thread) = page.profile.trace.threads.get(row.thread as usize) else {
-            continue;
-        };
         let share = page.summary.share(row.samples) * 100.0;
         if share < page.options.min_share.unwrap_or(MIN_SHARE) && threads.len() > FEW_THREADS {
             others.number += 1;
             others.samples += row.samples;
             continue;
         }
-        let thread = &thread.thread;
+        let thread = &page.profile.trace.threads[row.thread].thread;
         let cpu = row.cpu.map(|cpu| format!("{:.3}", cpu.as_secs_f64()));
         let name = fit(&thread.name, page.width.saturating_sub(THREAD_COLUMNS));
         out.push_str(&format!(
@@ -52,17 +49,17 @@ pub(super) fn text(page: &Page<'_>, out: &mut String) {
 /// Most samples first.
 pub(super) fn json(page: &Page<'_>) -> Value {
     let trace = &page.profile.trace;
-    let threads = page.summary.threads.iter().filter_map(|row| {
-        let thread = &trace.threads.get(row.thread as usize)?.thread;
+    let threads = page.summary.threads.iter().map(|row| {
+        let thread = &trace.threads[row.thread].thread;
         let process = trace.processes.get(&thread.process);
-        Some(json!({
+        json!({
             "tid": thread.tid.0,
             "pid": process.map(|process| process.pid.0),
             "name": thread.name,
             "role": role_name(thread.role),
             "samples": row.samples,
             "cpu_ns": row.cpu.map(|cpu| cpu.0),
-        }))
+        })
     });
     threads.collect()
 }

@@ -3,7 +3,7 @@
 use crate::present::names::region_name;
 use rustc_hash::FxHashSet;
 use vmscope_records::TimeNs;
-use vmscope_symbolizer::{EntryId, Filter, Profile, Region};
+use vmscope_symbolizer::{EntryId, Filter, Profile, Region, ThreadId};
 
 /// Filters of all views.
 #[derive(Clone, Debug, Default)]
@@ -44,9 +44,9 @@ pub enum FilterChange {
     /// Window from the first instant up to, without, the second; `None` for all.
     Window(Option<(TimeNs, TimeNs)>),
     /// Included threads, by trace index; `None` for all.
-    Threads(Option<FxHashSet<u32>>),
+    Threads(Option<FxHashSet<ThreadId>>),
     /// Excluded threads; later threads are included.
-    WithoutThreads(FxHashSet<u32>),
+    WithoutThreads(FxHashSet<ThreadId>),
     /// Included regions.
     Regions(Vec<Region>),
     /// Included modules or classes.
@@ -178,19 +178,19 @@ impl FilterState {
     }
 
     /// Removes threads that `is_gone` reports, by trace index; returns whether any were removed.
-    pub fn drop_threads(&mut self, is_gone: impl Fn(u32) -> bool) -> bool {
+    pub fn drop_threads(&mut self, is_gone: impl Fn(ThreadId) -> bool) -> bool {
         let chosen = self.chosen.threads.iter().flatten();
         let mut all = chosen.chain(&self.chosen.without);
         if !all.any(|thread| is_gone(*thread)) {
             return false;
         }
-        let stay = |threads: &FxHashSet<u32>| {
+        let stay = |threads: &FxHashSet<ThreadId>| {
             let there = threads.iter().copied();
             there.filter(|thread| !is_gone(*thread)).collect()
         };
         let narrow = match &self.chosen.threads {
             Some(threads) => {
-                let threads: FxHashSet<u32> = stay(threads);
+                let threads: FxHashSet<ThreadId> = stay(threads);
                 FilterChange::Threads((!threads.is_empty()).then_some(threads))
             }
             None => FilterChange::WithoutThreads(stay(&self.chosen.without)),
@@ -207,10 +207,7 @@ impl FilterState {
     /// Breadcrumb label of a filter; times count from `begin`.
     pub fn label(&self, kind: Kind, profile: &Profile, begin: TimeNs) -> String {
         let only = &self.chosen.only;
-        let thread_name = |thread: u32| {
-            let thread = profile.trace.threads.get(thread as usize);
-            thread.map_or("", |thread| thread.thread.name.as_str())
-        };
+        let thread_name = |id: ThreadId| profile.trace.threads[id].thread.name.as_str();
         let entry_name = |entry: EntryId| profile.entries[entry].name.as_str();
         match kind {
             Kind::Window => {
@@ -279,13 +276,16 @@ impl Kind {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use vmscope_symbolizer::Id;
 
     #[test]
     fn filters_come_and_go_one_by_one() {
         let mut filters = FilterState::default();
         assert!(!filters.narrow(FilterChange::DropNewest));
         assert!(filters.narrow(FilterChange::Window(Some((TimeNs(1), TimeNs(5))))));
-        assert!(filters.narrow(FilterChange::Threads(Some([3].into_iter().collect()))));
+        assert!(filters.narrow(FilterChange::Threads(Some(
+            [ThreadId::of(3)].into_iter().collect()
+        ))));
         assert!(!filters.narrow(FilterChange::Window(Some((TimeNs(1), TimeNs(5))))));
         assert_eq!(filters.kinds(), [Kind::Window, Kind::Threads]);
         let version = filters.version();
@@ -301,17 +301,19 @@ mod tests {
 
     #[test]
     fn threads_that_are_no_more_what_they_were_are_dropped() {
-        let set = |threads: &[u32]| -> FxHashSet<u32> { threads.iter().copied().collect() };
+        let set = |threads: &[usize]| -> FxHashSet<ThreadId> {
+            threads.iter().map(|&thread| ThreadId::of(thread)).collect()
+        };
         let mut filters = FilterState::default();
         assert!(!filters.drop_threads(|_| true));
         filters.narrow(FilterChange::Threads(Some(set(&[3, 5]))));
-        assert!(!filters.drop_threads(|thread| thread == 4));
-        assert!(filters.drop_threads(|thread| thread == 3));
+        assert!(!filters.drop_threads(|thread| thread.index() == 4));
+        assert!(filters.drop_threads(|thread| thread.index() == 3));
         assert_eq!(filters.filter().threads, Some(set(&[5])));
-        assert!(filters.drop_threads(|thread| thread == 5));
+        assert!(filters.drop_threads(|thread| thread.index() == 5));
         assert!(filters.is_open() && filters.filter().threads.is_none());
         filters.narrow(FilterChange::WithoutThreads(set(&[7, 8])));
-        assert!(filters.drop_threads(|thread| thread == 8));
+        assert!(filters.drop_threads(|thread| thread.index() == 8));
         assert_eq!(filters.filter().without, set(&[7]));
     }
 

@@ -118,7 +118,7 @@ impl Measured {
         });
         let rows = trace.samples.threads.iter().zip(&trace.samples.places);
         let of_thread = rows.filter(|(thread, _)| {
-            let its_tid = trace.threads[**thread as usize].thread.tid.0;
+            let its_tid = trace.threads[**thread].thread.tid.0;
             tid.is_none_or(|tid| tid == u64::from(its_tid))
         });
         let hits: Vec<usize> = of_thread

@@ -18,14 +18,13 @@ use tables::{
 };
 use vmscope_records::{ProcessKey, SampleClock, TimeNs};
 use vmscope_symbolizer::stacks::{StackSample, each_stack};
+use vmscope_symbolizer::{IndexVec, ThreadId};
 
 pub(super) fn write(export: &Export<'_>, out: &mut dyn Write) -> Result<()> {
-    let mut rows = vec![Rows::default(); export.profile.trace.threads.len()];
+    let mut rows = export.profile.trace.threads.with_each(Rows::default());
     let begin = begin(export);
     let tree = each_stack(export.profile, export.filter, |sample| {
-        if let Some(rows) = rows.get_mut(sample.thread as usize) {
-            rows.put(sample, begin);
-        }
+        rows[sample.thread].put(sample, begin);
     });
     for rows in &mut rows {
         rows.sort();
@@ -76,7 +75,7 @@ fn begin(export: &Export<'_>) -> TimeNs {
 
 fn threads<'a>(
     export: &Export<'_>,
-    rows: &'a [Rows],
+    rows: &'a IndexVec<ThreadId, Rows>,
     stack_of_node: &'a [Option<u32>],
 ) -> Vec<Thread<'a>> {
     let trace = &export.profile.trace;
@@ -97,14 +96,16 @@ fn threads<'a>(
         (Some(session), Some(SampleClock::Cpu)) => Some(session.period.0),
         _ => None,
     };
-    let mut all: Vec<(Who, usize)> = who::threads(trace).into_iter().zip(0..).collect();
+    let mut all: Vec<(Who, ThreadId)> = who::threads(trace)
+        .into_iter()
+        .zip(trace.threads.ids())
+        .collect();
     // Processes in turn, each with its first thread first.
     all.sort_by_key(|(who, index)| (who.process, !who.is_main(), *index));
-    let with_samples = all.into_iter().filter_map(|(who, index)| {
-        let rows = rows.get(index).filter(|rows| !rows.times.is_empty())?;
-        Some((who, trace.threads.get(index)?, rows))
-    });
-    let of_one = |(who, thread, rows): (Who, &vmscope_symbolizer::trace::TraceThread, &'a Rows)| {
+    let all = all.into_iter();
+    let with_samples = all.filter(|(_, id)| !rows[*id].times.is_empty());
+    let of_one = |(who, id): (Who, ThreadId)| {
+        let (thread, rows) = (&trace.threads[id], &rows[id]);
         let end = thread.end.as_ref().filter(|end| !end.alive);
         Thread {
             process_type: "default",

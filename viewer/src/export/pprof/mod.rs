@@ -16,7 +16,7 @@ use vmscope_records::{DurationNs, ModuleKey, SampleClock};
 use vmscope_symbolizer::Stop;
 use vmscope_symbolizer::stacks::{StackCount, count_stacks};
 use vmscope_symbolizer::trace::Place;
-use vmscope_symbolizer::{IndexVec, SiteId};
+use vmscope_symbolizer::{IndexVec, SiteId, ThreadId};
 use who::Who;
 
 pub(super) fn write(export: &Export<'_>, out: &mut dyn Write) -> Result<()> {
@@ -46,7 +46,7 @@ struct Encoder<'a> {
     /// File of each site's first place.
     homes: IndexVec<SiteId, Option<Home>>,
     /// Labels common to a thread's samples.
-    thread_labels: FxHashMap<u32, Vec<Label>>,
+    thread_labels: FxHashMap<ThreadId, Vec<Label>>,
 }
 
 impl<'a> Encoder<'a> {
@@ -87,7 +87,7 @@ impl<'a> Encoder<'a> {
                 leaf = leaf.or(Some(one.site));
                 locations.push(self.location(one.site)?);
             }
-            let mut labels = self.labels_of_thread(thread, threads.get(thread as usize))?;
+            let mut labels = self.labels_of_thread(thread, &threads[thread])?;
             self.labels_of_leaf(leaf, &mut labels)?;
             let samples = signed(samples);
             let sample = Sample {
@@ -250,17 +250,16 @@ impl<'a> Encoder<'a> {
         Ok(id)
     }
 
-    fn labels_of_thread(&mut self, thread: u32, who: Option<&Who>) -> Result<Vec<Label>> {
+    fn labels_of_thread(&mut self, thread: ThreadId, who: &Who) -> Result<Vec<Label>> {
         if let Some(labels) = self.thread_labels.get(&thread) {
             return Ok(labels.clone());
         }
-        let mut labels = Vec::new();
-        if let Some(who) = who {
-            labels.push(self.text_label("thread", &who.name)?);
-            labels.push(self.number_label("tid", who.tid.0)?);
-            labels.push(self.text_label("process", &who.process_name)?);
-            labels.push(self.number_label("pid", who.pid.0)?);
-        }
+        let labels = vec![
+            self.text_label("thread", &who.name)?,
+            self.number_label("tid", who.tid.0)?,
+            self.text_label("process", &who.process_name)?,
+            self.number_label("pid", who.pid.0)?,
+        ];
         self.thread_labels.insert(thread, labels.clone());
         Ok(labels)
     }

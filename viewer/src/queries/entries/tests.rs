@@ -17,7 +17,7 @@ fn answers(profile: &Profile, mut check: impl FnMut(&Entries, &Summary, &Filter)
         Filter::default(),
         Filter {
             from: Some(TimeNs(end / 3)),
-            without: [0].into_iter().collect(),
+            without: [ThreadId::of(0)].into_iter().collect(),
             ..Filter::default()
         },
         Filter {

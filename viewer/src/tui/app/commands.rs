@@ -234,13 +234,12 @@ impl App {
         let threads = profile
             .trace
             .threads
-            .iter()
-            .zip(0u32..)
-            .filter(|(thread, _)| !thread.is_nobody())
+            .enumerated()
+            .filter(|(_, thread)| !thread.is_nobody())
             .take(MAX_THREAD_ITEMS);
-        for (thread, index) in threads {
+        for (id, thread) in threads {
             let text = format!("only thread {}", thread_label(&thread.thread));
-            let only = Some([index].into_iter().collect());
+            let only = Some([id].into_iter().collect());
             items.push(line(text, Then::FilterChange(FilterChange::Threads(only))));
         }
         for region in Region::ALL {

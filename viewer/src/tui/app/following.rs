@@ -6,7 +6,7 @@ use crate::tui::jobs::Slot;
 use crate::tui::live::LiveState;
 use std::time::Duration;
 use vmscope_records::TimeNs;
-use vmscope_symbolizer::Profile;
+use vmscope_symbolizer::{Profile, ThreadId};
 
 /// CPU budget for answers, per second of growth: 1 % of a CPU. New questions wait until the budget
 /// covers the CPU time of previous answers.
@@ -58,10 +58,7 @@ impl App {
     /// Removes exited threads from the filters after the profile merged them: other threads reuse
     /// their indices.
     fn drop_threads(&mut self, profile: &Profile) {
-        let is_gone = |thread: u32| {
-            let thread = profile.trace.threads.get(thread as usize);
-            thread.is_some_and(|thread| thread.is_nobody())
-        };
+        let is_gone = |thread: ThreadId| profile.trace.threads[thread].is_nobody();
         for filters in self.history.lenses() {
             filters.drop_threads(is_gone);
         }

@@ -26,7 +26,7 @@ use std::sync::Arc;
 use strip::Strip;
 use vmscope_symbolizer::compilers::Compilers;
 use vmscope_symbolizer::time_buckets::{By, Columns, ColumnsOf};
-use vmscope_symbolizer::{EntryId, Region, Stop, Summary};
+use vmscope_symbolizer::{EntryId, Region, Stop, Summary, ThreadId};
 
 /// List with the focus.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub struct Overview {
     panel: Panel,
     region: Option<Region>,
     entry: Option<EntryId>,
-    thread: Option<u32>,
+    thread: Option<ThreadId>,
     entries: ListState,
     threads: ListState,
     digest: Fetched<(), Digest>,

@@ -24,7 +24,7 @@ use ratatui::layout::Rect;
 use std::sync::Arc;
 use vmscope_records::TimeNs;
 use vmscope_symbolizer::time_buckets::Columns;
-use vmscope_symbolizer::{Filter, Profile, Stop};
+use vmscope_symbolizer::{Filter, Profile, Stop, ThreadId};
 
 #[rustfmt::skip]
 const BINDINGS: &[Binding] = &[
@@ -46,8 +46,12 @@ const GROUPINGS: [(Option<GroupBy>, &str); 4] = [
 type Table = DataTable<Row, Key>;
 
 /// Whether a thread's name, tid or role matches a search.
-pub(in crate::tui::views) fn matches(profile: &Profile, thread: u32, text: &mut Finder) -> bool {
-    let thread = &profile.trace.threads[thread as usize].thread;
+pub(in crate::tui::views) fn matches(
+    profile: &Profile,
+    thread: ThreadId,
+    text: &mut Finder,
+) -> bool {
+    let thread = &profile.trace.threads[thread].thread;
     text.is_in_words(&[
         &thread.name,
         &thread.tid.to_string(),
@@ -96,8 +100,8 @@ impl Threads {
         result
     }
 
-    /// Threads of the selected row, by trace index.
-    fn selected(&self, cx: &Cx<'_>) -> Option<Vec<u32>> {
+    /// Threads of the selected row.
+    fn selected(&self, cx: &Cx<'_>) -> Option<Vec<ThreadId>> {
         let row = self.table.selected()?;
         Some(self.page(cx)?.threads_of(row).to_vec())
     }

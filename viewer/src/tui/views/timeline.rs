@@ -25,7 +25,7 @@ use layout::Layout;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use vmscope_records::TimeNs;
-use vmscope_symbolizer::{Filter, Stop};
+use vmscope_symbolizer::{Filter, Stop, ThreadId};
 
 #[rustfmt::skip]
 const BINDINGS: &[Binding] = &[
@@ -68,12 +68,12 @@ pub struct Timeline {
     pressed: Option<Column>,
     list: ListState,
     /// Selected thread.
-    chosen: Option<u32>,
+    chosen: Option<ThreadId>,
     /// Whether thread rows show heights instead of letters.
     heights: bool,
     activity: Fetched<(Grid, Filter), Activity>,
     listed: Fetched<Filter, Listed>,
-    rows: Fetched<(Grid, Filter, Vec<u32>), Rows>,
+    rows: Fetched<(Grid, Filter, Vec<ThreadId>), Rows>,
     lanes: Fetched<(Grid, Filter), Lanes>,
     search: Search,
 }
@@ -86,7 +86,7 @@ impl Timeline {
     }
 
     /// Threads with samples over the whole recording.
-    fn threads(&self) -> &[(u32, u64)] {
+    fn threads(&self) -> &[(ThreadId, u64)] {
         self.listed.get().map_or(&[], |listed| &listed.threads)
     }
 
@@ -124,8 +124,8 @@ impl Timeline {
         Some((from.min(now.0), to.max(now.1)))
     }
 
-    /// Visible threads: index, samples, whether the filter includes the thread.
-    fn visible(&self, height: usize) -> impl Iterator<Item = (u32, u64, bool)> {
+    /// Visible threads: id, samples, whether the filter includes the thread.
+    fn visible(&self, height: usize) -> impl Iterator<Item = (ThreadId, u64, bool)> {
         let included = self.listed.get().map_or(0, |listed| listed.included);
         let top = self.list.top(self.threads().len(), height);
         let rows = self.threads().iter().enumerate().skip(top).take(height);
@@ -242,7 +242,7 @@ impl View for Timeline {
         if is_listed && !Activity::has_threads(cx.profile, grid) {
             let visible = self.visible(self.layout(cx).threads.height.into());
             let included = visible.filter(|(_, _, included)| *included);
-            let threads: Vec<u32> = included.map(|(thread, ..)| thread).collect();
+            let threads: Vec<ThreadId> = included.map(|(thread, ..)| thread).collect();
             let key = (grid, filter, threads.clone());
             questions.extend(self.rows.ask(key, stamp, move |profile, stop| {
                 Rows::of(profile, grid, threads, &of_rows, stop)
@@ -256,7 +256,7 @@ impl View for Timeline {
         self.rows.take(ended);
         self.lanes.take(ended);
         if self.listed.take(ended) {
-            let chosen = |(thread, _): &(u32, u64)| Some(*thread) == self.chosen;
+            let chosen = |(thread, _): &(ThreadId, u64)| Some(*thread) == self.chosen;
             let row = self.threads().iter().position(chosen);
             self.with_list(cx, |list, rows, height| list.keep(row, rows, height));
         }

@@ -189,9 +189,7 @@ pub fn threads(
     let top = list.top(summary.threads.len(), height);
     let shown = summary.threads.iter().enumerate().skip(top).take(height);
     for (line, (index, one)) in shown.enumerate() {
-        let Some(thread) = cx.profile.trace.threads.get(one.thread as usize) else {
-            continue;
-        };
+        let thread = &cx.profile.trace.threads[one.thread];
         let share = summary.share(one.samples);
         let role_columns = if pane.columns() < 44 { 0 } else { 10 };
         let role = match role_columns {

@@ -74,14 +74,13 @@ pub(super) fn shown(
     }
     let mut threads = Table::new("Threads", &["thread", "role", ">samples", ">share"]);
     for one in cx.summary.into_iter().flat_map(|summary| &summary.threads) {
-        if let Some(thread) = cx.profile.trace.threads.get(one.thread as usize) {
-            threads.rows.push(vec![
-                Value::Text(thread.thread.name.clone()),
-                Value::Text(role_name(thread.thread.role).to_owned()),
-                Value::Count(one.samples),
-                of(one.samples, of_newest),
-            ]);
-        }
+        let thread = &cx.profile.trace.threads[one.thread].thread;
+        threads.rows.push(vec![
+            Value::Text(thread.name.clone()),
+            Value::Text(role_name(thread.role).to_owned()),
+            Value::Count(one.samples),
+            of(one.samples, of_newest),
+        ]);
     }
     let mut methods = Table::new(
         "Compilers' methods",

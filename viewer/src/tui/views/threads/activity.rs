@@ -7,13 +7,13 @@ use crate::tui::widgets::data_table::{Piece, Room};
 use std::sync::Arc;
 use vmscope_records::TimeNs;
 use vmscope_symbolizer::time_buckets::{By, Columns, ColumnsOf};
-use vmscope_symbolizer::{Filter, Profile, Stop};
+use vmscope_symbolizer::{Filter, Profile, Stop, ThreadId};
 
 /// Question about rows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Asked {
     /// Visible rows with their threads; expanded groups have no threads here.
-    pub rows: Vec<(Key, Arc<[u32]>)>,
+    pub rows: Vec<(Key, Arc<[ThreadId]>)>,
     pub columns: usize,
     pub window: (TimeNs, TimeNs),
     pub everybody: Filter,
@@ -22,10 +22,10 @@ pub struct Asked {
 impl Asked {
     /// Counts samples by row, region and column of time.
     pub fn count(&self, profile: &Profile, stop: &Stop) -> Option<Columns> {
-        let mut of_thread = vec![u32::MAX; profile.trace.threads.len()];
+        let mut of_thread = profile.trace.threads.with_each(u32::MAX);
         for ((_, threads), row) in self.rows.iter().zip(0u32..) {
             for &thread in threads.iter() {
-                of_thread[thread as usize] = row;
+                of_thread[thread] = row;
             }
         }
         let what = ColumnsOf {

@@ -7,7 +7,7 @@ use crate::tui::filter_state::FilterChange;
 use crate::tui::views::{Act, Choice, Cx};
 use rustc_hash::FxHashSet;
 use vmscope_records::ThreadRole;
-use vmscope_symbolizer::{Filter, Profile};
+use vmscope_symbolizer::{Filter, Profile, ThreadId};
 
 /// Numbers of palette lines.
 const ALL: u16 = 0;
@@ -19,8 +19,8 @@ const WITHOUT_ROLE: u16 = 30;
 pub(super) const SORT: u16 = 40;
 
 /// Threads, without merged ones (`TraceThread::is_nobody`).
-pub(super) fn all(profile: &Profile) -> impl Iterator<Item = u32> {
-    let threads = (0u32..).zip(&profile.trace.threads);
+pub(super) fn all(profile: &Profile) -> impl Iterator<Item = ThreadId> {
+    let threads = profile.trace.threads.enumerated();
     let threads = threads.filter(|(_, one)| !one.is_nobody());
     threads.map(|(thread, _)| thread)
 }
@@ -42,14 +42,14 @@ fn change(cx: &Cx<'_>, to: Filter) -> Vec<Act> {
 }
 
 /// Includes these threads alone.
-pub(in crate::tui::views) fn only(threads: &[u32]) -> Vec<Act> {
+pub(in crate::tui::views) fn only(threads: &[ThreadId]) -> Vec<Act> {
     let chosen = threads.iter().copied().collect();
     vec![Act::FilterChange(FilterChange::Threads(Some(chosen)))]
 }
 
 /// Excludes threads: from a list of included threads, or by a list of excluded threads, which
 /// includes later threads.
-fn leave_out(cx: &Cx<'_>, threads: &[u32]) -> Vec<Act> {
+fn leave_out(cx: &Cx<'_>, threads: &[ThreadId]) -> Vec<Act> {
     let mut to = cx.filters.filter().clone();
     match &mut to.threads {
         Some(chosen) => chosen.retain(|thread| !threads.contains(thread)),
@@ -59,7 +59,7 @@ fn leave_out(cx: &Cx<'_>, threads: &[u32]) -> Vec<Act> {
 }
 
 /// Includes further threads.
-fn include(cx: &Cx<'_>, threads: &[u32]) -> Vec<Act> {
+fn include(cx: &Cx<'_>, threads: &[ThreadId]) -> Vec<Act> {
     let mut to = cx.filters.filter().clone();
     match &mut to.threads {
         Some(chosen) => chosen.extend(threads),
@@ -69,7 +69,7 @@ fn include(cx: &Cx<'_>, threads: &[u32]) -> Vec<Act> {
 }
 
 /// Excludes threads if the filter includes all of them, else includes them.
-pub(in crate::tui::views) fn toggle(cx: &Cx<'_>, threads: &[u32]) -> Vec<Act> {
+pub(in crate::tui::views) fn toggle(cx: &Cx<'_>, threads: &[ThreadId]) -> Vec<Act> {
     let filter = cx.filters.filter();
     if threads.iter().all(|thread| filter.takes_thread(*thread)) {
         leave_out(cx, threads)
@@ -81,10 +81,10 @@ pub(in crate::tui::views) fn toggle(cx: &Cx<'_>, threads: &[u32]) -> Vec<Act> {
 impl Threads {
     pub(super) fn of_choice(&mut self, number: u16, cx: &Cx<'_>) -> Vec<Act> {
         let role = |from: u16| ROLES.get(usize::from(number - from)).copied();
-        let of_role = |role: Option<ThreadRole>| -> Vec<u32> {
-            let threads = cx.profile.trace.threads.iter().zip(0u32..);
-            let of_role = threads.filter(|(thread, _)| Some(thread.thread.role) == role);
-            of_role.map(|(_, index)| index).collect()
+        let of_role = |role: Option<ThreadRole>| -> Vec<ThreadId> {
+            let threads = cx.profile.trace.threads.enumerated();
+            let of_role = threads.filter(|(_, thread)| Some(thread.thread.role) == role);
+            of_role.map(|(id, _)| id).collect()
         };
         match number {
             ALL => vec![Act::FilterChange(FilterChange::Threads(None))],

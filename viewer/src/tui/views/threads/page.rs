@@ -12,6 +12,7 @@ use crate::tui::views::Cx;
 use crate::tui::widgets::data_table::{Column, Piece, Room, Rows, Sort, SortKey};
 use crate::tui::widgets::search::Finder;
 use vmscope_records::TimeNs;
+use vmscope_symbolizer::ThreadId;
 use vmscope_symbolizer::trace::TraceThread;
 
 const INCLUDED: usize = 0;
@@ -42,7 +43,7 @@ pub enum Key {
     /// Name of a group.
     Group(String),
     /// Trace index of a thread.
-    Thread(u32),
+    Thread(ThreadId),
 }
 
 /// Data of the table.
@@ -58,7 +59,7 @@ pub struct Page<'a> {
 
 impl<'a> Page<'a> {
     /// Threads of a row, by trace index.
-    pub fn threads_of(&self, row: Row) -> &'a [u32] {
+    pub fn threads_of(&self, row: Row) -> &'a [ThreadId] {
         match row {
             Row::Group(group) => &self.group(group).threads,
             Row::Thread(at) => std::slice::from_ref(&self.threads.all[at].0),
@@ -82,7 +83,7 @@ impl<'a> Page<'a> {
             Row::Group(_) => None,
             Row::Thread(at) => {
                 let (thread, _) = self.threads.all[at];
-                Some(&self.cx.profile.trace.threads[thread as usize])
+                Some(&self.cx.profile.trace.threads[thread])
             }
         }
     }
@@ -101,7 +102,7 @@ impl<'a> Page<'a> {
     fn included(&self, row: Row) -> (&'static str, Role) {
         let filter = self.cx.filters.filter();
         let threads = self.threads_of(row);
-        let is_in = |thread: &&u32| filter.takes_thread(**thread);
+        let is_in = |thread: &&ThreadId| filter.takes_thread(**thread);
         match threads.iter().filter(is_in).count() {
             0 => ("-", Role::Dim),
             n if n < threads.len() => ("*", Role::Text),

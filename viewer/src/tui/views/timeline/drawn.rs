@@ -14,6 +14,7 @@ use crate::tui::widgets::chart::{Chart, TimeAxis, is_in};
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use vmscope_records::SampleClock;
+use vmscope_symbolizer::ThreadId;
 
 /// Unit of the activity's height.
 pub(super) fn unit(cx: &Cx<'_>) -> &'static str {
@@ -151,7 +152,7 @@ impl Timeline {
     }
 
     /// Samples of a thread by region; empty before the answer.
-    fn regions_of(&self, grid: &Grid, thread: u32, column: usize) -> &[u64] {
+    fn regions_of(&self, grid: &Grid, thread: ThreadId, column: usize) -> &[u64] {
         let activity = self.activity.get();
         let of_all = activity.and_then(|all| all.of_thread(grid, thread, column));
         let of_visible = || Some(self.rows.get()?.at(grid, thread, column));
@@ -165,9 +166,7 @@ impl Timeline {
         let total = self.threads().iter().take(included).map(|(_, n)| n).sum();
         let width = chart.label_width();
         for (row, (thread, samples, included)) in self.visible(chart.rows()).enumerate() {
-            let Some(one) = cx.profile.trace.threads.get(thread as usize) else {
-                continue;
-            };
+            let one = &cx.profile.trace.threads[thread];
             let (sign, role) = match (self.chosen == Some(thread), included) {
                 (true, _) => (">", Role::Selected),
                 (false, true) => (" ", Role::Text),

@@ -72,15 +72,14 @@ fn threads(cx: &Cx<'_>, listed: &Listed, stop: &Stop) -> Option<Table> {
     let mut table = Table::new("Threads of the whole recording", &columns);
     let rows = listed.threads.iter().enumerate();
     each(rows, stop, |(row, &(index, samples))| {
-        if let Some(thread) = cx.profile.trace.threads.get(index as usize) {
-            table.rows.push(vec![
-                yes(row < listed.included),
-                Value::Text(thread.thread.name.clone()),
-                Value::Count(u64::from(thread.thread.tid.0)),
-                Value::Text(role_name(thread.thread.role).to_owned()),
-                Value::Count(samples),
-            ]);
-        }
+        let thread = &cx.profile.trace.threads[index].thread;
+        table.rows.push(vec![
+            yes(row < listed.included),
+            Value::Text(thread.name.clone()),
+            Value::Count(u64::from(thread.tid.0)),
+            Value::Text(role_name(thread.role).to_owned()),
+            Value::Count(samples),
+        ]);
     })?;
     Some(table)
 }
