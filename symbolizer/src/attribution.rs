@@ -6,13 +6,12 @@
 //! method being compiled ([`crate::compilers`]).
 
 use crate::compilers::{For, Timelines};
-use crate::ids::{IndexVec, ThreadId};
+use crate::ids::{ChainId, IndexVec, ThreadId};
 use crate::methods::is_method;
 use crate::profile::{EntryId, Profile};
 use crate::summary::Filter;
 use crate::summary::errors::{Batches, Means};
 use crate::time_buckets::{Cell, Piece, Selection, Stop, by_kind_of_thread};
-use crate::trace::ChainTree;
 use rustc_hash::FxHashMap;
 use vmscope_records::{ThreadRole, TimeNs};
 
@@ -170,34 +169,32 @@ impl<'a> Counter<'a> {
     }
 
     /// The owner by time or callers.
-    fn by_time(&self, one: &Single, owner_of_chain: &[Option<EntryId>]) -> Owner {
+    fn by_time(&self, one: &Single, owner_of_chain: &IndexVec<ChainId, Option<EntryId>>) -> Owner {
         match self.timelines.at(one.thread, one.time) {
             Some(For::One(one)) => Owner::Compiled(u32::try_from(one).unwrap_or(u32::MAX)),
             Some(_) => Owner::Compiler,
-            None => match one.chain.filter(|&chain| chain != ChainTree::NONE) {
-                Some(chain) => match owner_of_chain.get(chain as usize) {
-                    Some(&Some(method)) => Owner::Method(method),
-                    _ => match without_callers(self.role(one.thread)) {
-                        Owner::NoCallers => Owner::NoMethod,
-                        owner => owner,
-                    },
+            None => match (one.chain, without_callers(self.role(one.thread))) {
+                (None, owner) => owner,
+                (Some(chain), owner) => match (owner_of_chain[chain], owner) {
+                    (Some(method), _) => Owner::Method(method),
+                    (None, Owner::NoCallers) => Owner::NoMethod,
+                    (None, owner) => owner,
                 },
-                None => without_callers(self.role(one.thread)),
             },
         }
     }
 
     /// For each chain node, the innermost method among the node and its callers.
-    fn owners_of_chains(&self) -> Vec<Option<EntryId>> {
-        let chains = &self.profile.trace.chains;
-        let mut owners: Vec<Option<EntryId>> = Vec::with_capacity(chains.len());
-        let nodes = (0u32..).map_while(|node| chains.node(node));
-        for node in nodes {
-            let own = self.profile.sites[self.profile.site_of_place[node.place]].entry;
-            // Callers precede callees.
-            let outer = || owners.get(node.parent as usize).copied().flatten();
-            let is_own = self.is_method[own];
-            owners.push(if is_own { Some(own) } else { outer() });
+    fn owners_of_chains(&self) -> IndexVec<ChainId, Option<EntryId>> {
+        let mut owners: IndexVec<ChainId, Option<EntryId>> = IndexVec::default();
+        for node in self.profile.trace.chains.nodes() {
+            let own = self.profile.sites[self.profile.site_of_place[node.label]].entry;
+            let owner = match self.is_method[own] {
+                true => Some(own),
+                // Callers precede callees.
+                false => node.parent.and_then(|parent| owners[parent]),
+            };
+            owners.push(owner);
         }
         owners
     }
@@ -262,7 +259,7 @@ struct Single {
     time: TimeNs,
     thread: ThreadId,
     entry: EntryId,
-    chain: Option<u32>,
+    chain: Option<ChainId>,
 }
 
 /// Passes the filter's samples to `visit` in time order until it returns `false`. `None` if `stop`
@@ -299,7 +296,7 @@ fn each_single(
                 time,
                 thread,
                 entry: time_buckets.entry_of_place(place),
-                chain: samples.chains.get(index).copied(),
+                chain: samples.chains.get(index).copied().flatten(),
             };
             if !visit(one) {
                 enough = true;

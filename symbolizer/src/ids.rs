@@ -77,6 +77,10 @@ ids! {
     ThreadId
     /// Index of [`CallTree::functions`](crate::calls::CallTree::functions).
     FunctionId
+    /// Index of [`Trace::chains`](crate::Trace::chains).
+    ChainId
+    /// Index of a [`StackTree`](crate::stacks::StackTree).
+    StackId
     /// Index of the stacks of [`StackIndex`](crate::calls::StackIndex).
     ContextId
     /// Index of the threads of [`StackIndex`](crate::calls::StackIndex).

@@ -2,7 +2,6 @@
 //! its time, before names.
 
 mod ahead;
-mod chains;
 mod code_events;
 mod extents;
 mod interpreted;
@@ -21,12 +20,12 @@ pub(crate) use world::World;
 
 pub(crate) use state::MAX_RULES;
 
-pub use chains::{ChainNode, ChainTree};
 pub use code_events::{CodeEvent, CodeEvents, CodeStep};
 pub use extents::{Extent, Extents};
 pub use memory::{Unread, memory_for};
 
-use crate::ids::{IndexVec, PlaceId, ThreadId};
+use crate::ids::{ChainId, IndexVec, PlaceId, ThreadId};
+use crate::paths::PathTree;
 use crate::zone::{Code, CodeIndex};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -173,8 +172,8 @@ pub struct Samples {
     pub threads: Vec<ThreadId>,
     /// The places.
     pub places: Vec<PlaceId>,
-    /// Callers as nodes of [`Trace::chains`]; empty without any callers.
-    pub chains: Vec<u32>,
+    /// The callers, from the direct caller outwards; empty without any callers.
+    pub chains: Vec<Option<ChainId>>,
     /// The number of chains cut off at the greatest depth.
     pub truncated_chains: u64,
     /// The number of chains cut off at a caller where nothing is mapped: the frame pointer was none.
@@ -300,8 +299,8 @@ pub struct Trace {
     pub places: IndexVec<PlaceId, Place>,
     /// The samples.
     pub samples: Samples,
-    /// The samples' callers.
-    pub chains: ChainTree,
+    /// The samples' callers: the calls' places, not the return addresses.
+    pub chains: PathTree<ChainId, PlaceId>,
     pub(crate) code: Code,
     pub(crate) thread_index: FxHashMap<ThreadKey, ThreadId>,
     /// Free indices of [`Trace::threads`].

@@ -216,7 +216,7 @@ fn sums_are_those_of_single_stacks() {
         let stacks = each_stack(&profile, &Filter::default(), |one| nodes.push(one.node));
         let mut totals: BTreeMap<(String, String, bool), (u64, u64)> = BTreeMap::new();
         for &node in &nodes {
-            let sites: Vec<_> = stacks.path(node).map(|node| node.site).collect();
+            let sites: Vec<_> = stacks.path(node).collect();
             let frames = sites
                 .iter()
                 .rev()

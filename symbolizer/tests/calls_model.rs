@@ -14,7 +14,7 @@ use vmscope_symbolizer::calls::{
     Around, CallTree, CallsOf, Function, FunctionId, NodeId, StackIndex, Through,
 };
 use vmscope_symbolizer::stacks::{each_stack, frames_of};
-use vmscope_symbolizer::{Filter, Id, Only, Profile, Stop, ThreadId};
+use vmscope_symbolizer::{Filter, Id, Only, Profile, StackId, Stop, ThreadId};
 
 /// Some names are substrings of others.
 const NAMES: [&str; 5] = ["a", "b", "c", "ab", "bc"];
@@ -82,7 +82,7 @@ fn stacks_of(profile: &Profile, filter: &Filter, by_thread: bool) -> Vec<Vec<Fun
     let tree = each_stack(profile, filter, |sample| {
         taken.push((sample.thread, sample.node));
     });
-    let functions = |(thread, node): (ThreadId, u32)| {
+    let functions = |(thread, node): (ThreadId, StackId)| {
         let told = &profile.trace.threads[thread].thread;
         let of_thread = Function {
             name: format!("{} ({})", told.name, told.tid).into(),
@@ -92,7 +92,7 @@ fn stacks_of(profile: &Profile, filter: &Filter, by_thread: bool) -> Vec<Vec<Fun
             thread: Some(thread),
         };
         let mut all: Vec<Function> = by_thread.then_some(of_thread).into_iter().collect();
-        let mut sites: Vec<_> = tree.path(node).map(|node| node.site).collect();
+        let mut sites: Vec<_> = tree.path(node).collect();
         sites.reverse();
         let frames = sites
             .iter()

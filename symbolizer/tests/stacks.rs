@@ -9,7 +9,7 @@ use vmscope_records::{
     Avma, CallChain, CpuMode, Record, Sample, SampleDetail, ThreadKey, ThreadRole, TimeNs,
 };
 use vmscope_symbolizer::stacks::{StackTree, count_stacks, each_stack};
-use vmscope_symbolizer::{Filter, Id, Profile, SiteId, Stop};
+use vmscope_symbolizer::{Filter, Id, Profile, SiteId, StackId, Stop};
 
 const ZONE: u64 = 0x1000_0000;
 const OTHER: ThreadKey = ThreadKey(2);
@@ -52,12 +52,12 @@ fn profile() -> Profile {
 }
 
 /// Names of a stack, innermost first.
-fn names(profile: &Profile, tree: &StackTree, node: u32) -> Vec<String> {
+fn names(profile: &Profile, tree: &StackTree, node: StackId) -> Vec<String> {
     let name = |site: SiteId| {
         let entry = profile.sites[site].entry;
         profile.entries[entry].name.clone()
     };
-    tree.path(node).map(|node| name(node.site)).collect()
+    tree.path(node).map(name).collect()
 }
 
 #[test]
@@ -87,9 +87,8 @@ fn equal_stacks_are_counted_together() {
     assert_eq!(read, wanted);
     // main, m1, m2; helper; m1 without callers.
     assert_eq!(tree.nodes().len(), 5);
-    let ordered = tree.nodes().iter().zip(0u32..);
-    for (node, index) in ordered {
-        assert!(node.parent == StackTree::NONE || node.parent < index);
+    for (id, node) in tree.nodes().enumerated() {
+        assert!(node.parent.is_none_or(|parent| parent < id));
     }
 }
 

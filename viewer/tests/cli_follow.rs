@@ -169,7 +169,7 @@ fn callers(profile: &Profile, sample: usize) -> Vec<&str> {
     let Some(&node) = profile.trace.samples.chains.get(sample) else {
         return Vec::new();
     };
-    let places = profile.trace.chains.callers(node);
+    let places = profile.trace.chains.path(node);
     places.map(|place| name_of(profile, place)).collect()
 }
 

@@ -6,7 +6,7 @@
 use super::body::spot_of;
 use super::subject::{is_subject, subject_of};
 use super::{Located, Spot, Subject};
-use crate::ids::{Id, IndexVec};
+use crate::ids::{Id, IndexVec, StackId};
 use crate::profile::{Frame, Profile, Region, Site, SiteId};
 use crate::stacks::count_stacks;
 use crate::summary::Filter;
@@ -94,19 +94,18 @@ pub fn calls(profile: &Profile, filter: &Filter, located: &Located, stop: &Stop)
     }
     let (tree, counts) = count_stacks(profile, filter, stop)?;
     // By node: whether the node or any caller contains the method.
-    let mut on_path: Vec<bool> = Vec::with_capacity(tree.nodes().len());
+    let mut on_path: IndexVec<StackId, bool> = IndexVec::default();
     for node in tree.nodes() {
-        let above = on_path.get(node.parent as usize) == Some(&true);
-        on_path.push(has(node.site) || above);
+        let above = node.parent.is_some_and(|parent| on_path[parent]);
+        on_path.push(has(node.label) || above);
     }
     for (index, count) in counts.iter().enumerate() {
         if index % STOP_EVERY == 0 && stop.is_stopped() {
             return None;
         }
         counter.calls.total += count.samples;
-        if on_path.get(count.node as usize) == Some(&true) {
-            let sites = tree.path(count.node).map(|node| node.site);
-            counter.add(sites, count.samples, index);
+        if on_path[count.node] {
+            counter.add(tree.path(count.node), count.samples, index);
         }
     }
     Some(counter.into_calls())

@@ -64,8 +64,8 @@ fn inclusive(
     // By method: samples, and the last counted stack.
     let mut sums = vec![(0, usize::MAX); methods.methods.len()];
     for (number, count) in counts.iter().enumerate() {
-        for node in tree.path(count.node) {
-            for &method in methods.of_site(node.site) {
+        for site in tree.path(count.node) {
+            for &method in methods.of_site(site) {
                 let (sum, last) = &mut sums[method as usize];
                 if std::mem::replace(last, number) != number {
                     *sum += count.samples;

@@ -6,7 +6,8 @@
 use super::functions::{Functions, Met};
 use super::index::{Context, Kind, LOOK_EVERY, OfThread, StackIndex, range};
 use super::{FunctionId, id_of};
-use crate::ids::{ContextId, Id, IndexVec, IndexedThread, PlaceId, ThreadId};
+use crate::ids::{ChainId, ContextId, Id, IndexVec, IndexedThread, ThreadId};
+use crate::paths::MadeOfPaths;
 use crate::profile::{EntryId, Profile, SiteId};
 use crate::time_buckets::Stop;
 use rustc_hash::FxHashMap;
@@ -117,14 +118,9 @@ struct Raw {
 
 /// The tree under construction; parents precede children.
 struct Paths<'a> {
-    profile: &'a Profile,
     met: Met<'a>,
     raw: IndexVec<ContextId, Raw>,
     index: FxHashMap<(ContextId, FunctionId), ContextId>,
-    /// Per chain node of the trace: its tree node.
-    of_chain: Vec<Option<ContextId>>,
-    /// Reused buffer: chain nodes still to add, and their places.
-    path: Vec<(u32, PlaceId)>,
 }
 
 impl<'a> Paths<'a> {
@@ -135,33 +131,10 @@ impl<'a> Paths<'a> {
             total: 0,
         };
         Paths {
-            profile,
             met: Met::new(profile),
             raw: vec![root].into(),
             index: FxHashMap::default(),
-            of_chain: vec![None; profile.trace.chains.len()],
-            path: Vec::new(),
         }
-    }
-
-    /// The tree node of a chain's innermost caller.
-    fn of_chain(&mut self, chain: u32) -> ContextId {
-        self.path.clear();
-        let mut node = StackIndex::root();
-        let mut next = chain;
-        while let Some(one) = self.profile.trace.chains.node(next) {
-            if let Some(known) = self.of_chain[next as usize] {
-                node = known;
-                break;
-            }
-            self.path.push((next, one.place));
-            next = one.parent;
-        }
-        while let Some((chain, place)) = self.path.pop() {
-            node = self.below(node, self.profile.site_of_place[place]);
-            self.of_chain[chain as usize] = Some(node);
-        }
-        node
     }
 
     /// The tree node of a site's innermost function, called from `above`.
@@ -194,25 +167,32 @@ fn stacks(
     let places = &all.places[samples.clone()];
     // Without chains, no sample has callers.
     let chains = all.chains.get(samples.clone()).unwrap_or_default();
-    let alone = id_of(paths.of_chain.len());
-    let chain = |at: usize| chains.get(at).map_or(alone, |&chain| chain.min(alone)) as usize;
+    let alone = profile.trace.chains.len();
+    let chain = |at: usize| chains.get(at).copied().flatten().map_or(alone, Id::index);
+    let mut of_chains = MadeOfPaths::new(&profile.trace.chains);
     tell(0, 0)?;
-    let (order, ends) = grouped(places.len(), alone as usize + 1, chain);
+    let (order, ends) = grouped(places.len(), alone + 1, chain);
     *stack_of = vec![NONE; places.len()];
     let mut stacks = Vec::new();
     let mut index: FxHashMap<(ContextId, EntryId, bool), u32> = FxHashMap::default();
     // Per site: its stack below the most recent callers.
-    let mut known = profile.sites.with_each((NONE, NONE));
+    let mut known = profile.sites.with_each((usize::MAX, NONE));
     let mut from = 0;
     let mut looked = 0;
-    for (chain, &end) in (0u32..).zip(&ends) {
+    for (chain, &end) in ends.iter().enumerate() {
         let end = end as usize;
         let samples = &order[from..end];
         from = end;
         if samples.is_empty() {
             continue;
         }
-        let above = paths.of_chain(chain);
+        let id = (chain != alone).then(|| ChainId::of(chain));
+        let above = of_chains.get(
+            &profile.trace.chains,
+            id,
+            StackIndex::root(),
+            |above, place| paths.below(above, profile.site_of_place[place]),
+        );
         for &sample in samples {
             looked += 1;
             if looked % LOOK_EVERY == 0 {

@@ -4,7 +4,7 @@ use super::{Index, Live};
 use crate::ids::IndexVec;
 use crate::profile::Profile;
 use crate::time_buckets::{BUCKET, Sites, TimeBuckets};
-use crate::trace::{ChainTree, Trace};
+use crate::trace::Trace;
 use crate::zone::CodeIndex;
 use rustc_hash::FxHashSet;
 use vmscope_records::{
@@ -203,14 +203,15 @@ impl Live {
         for &place in &trace.samples.places {
             used[place] = true;
         }
-        let mut nodes = vec![false; trace.chains.len()];
-        for &node in &trace.samples.chains {
-            let mut next = node;
-            while let Some(found) = trace.chains.node(next)
-                && !std::mem::replace(&mut nodes[next as usize], true)
+        let mut chains = trace.chains.nodes().with_each(false);
+        for &chain in &trace.samples.chains {
+            let mut next = chain;
+            while let Some(id) = next
+                && !std::mem::replace(&mut chains[id], true)
             {
-                used[found.place] = true;
-                next = found.parent;
+                let node = trace.chains.nodes()[id];
+                used[node.label] = true;
+                next = node.parent;
             }
         }
         let mut numbers = trace.places.with_each(None);
@@ -225,10 +226,9 @@ impl Live {
         for place in &mut trace.samples.places {
             *place = number(*place);
         }
-        let renumbered = trace.chains.retain(&nodes, number);
-        for node in &mut trace.samples.chains {
-            let known = renumbered.get(*node as usize).copied();
-            *node = known.unwrap_or(ChainTree::NONE);
+        let renumbered = trace.chains.retain(&chains, number);
+        for chain in &mut trace.samples.chains {
+            *chain = chain.and_then(|id| renumbered[id]);
         }
         profile.site_of_place = sites;
         self.index.dropped_of_place = dropped;

@@ -7,8 +7,8 @@ use super::ahead::each_item;
 use super::interpreted::Interpreters;
 use super::state::{Change, Changes, MAX_MAPPINGS};
 use super::world::World;
-use super::{ChainTree, Place, Trace, TraceError, Watch};
-use crate::ids::ThreadId;
+use super::{Place, Trace, TraceError, Watch};
+use crate::ids::{ChainId, ThreadId};
 use crate::zone::ZoneEvent;
 use std::io::{Read, Seek};
 use std::iter::Peekable;
@@ -145,18 +145,17 @@ impl Trace {
             place = now.interpreted(process, (sample.pc, place), (sample.time, detail));
         }
         let chain = sample.detail.as_ref().and_then(|d| d.chain.as_ref());
-        let node = chain.map_or(ChainTree::NONE, |chain| {
-            self.chain_node(chain, sample.mode, (process, last.role), now)
-        });
+        let chain =
+            chain.and_then(|chain| self.chain_node(chain, sample.mode, (process, last.role), now));
         if !self.keep_samples {
             return;
         }
         let samples = &mut self.samples;
-        if node != ChainTree::NONE && samples.chains.is_empty() {
-            samples.chains.resize(samples.times.len(), ChainTree::NONE);
+        if chain.is_some() && samples.chains.is_empty() {
+            samples.chains.resize(samples.times.len(), None);
         }
-        if node != ChainTree::NONE || !samples.chains.is_empty() {
-            samples.chains.push(node);
+        if chain.is_some() || !samples.chains.is_empty() {
+            samples.chains.push(chain);
         }
         samples.times.push(sample.time);
         samples.threads.push(thread);
@@ -169,12 +168,12 @@ impl Trace {
         mode: CpuMode,
         (process, role): (ProcessKey, ThreadRole),
         now: &mut World,
-    ) -> u32 {
+    ) -> Option<ChainId> {
         let user = chain.user.get(..MAX_CALLERS).unwrap_or(&chain.user);
         let kernel = chain.kernel.get(..MAX_CALLERS).unwrap_or(&chain.kernel);
         let is_cut = user.len() < chain.user.len() || kernel.len() < chain.kernel.len();
         self.samples.truncated_chains += u64::from(chain.truncated || is_cut);
-        let mut node = ChainTree::NONE;
+        let mut node = None;
         let mut is_broken = false;
         // From the outermost inwards. A return address belongs to the call before it;
         // the user pc below a kernel sample is no return address.
@@ -191,15 +190,15 @@ impl Trace {
             let is_caller = now.places.all[place] != Place::Unmapped;
             is_broken |= !is_caller;
             node = match is_caller {
-                true => self.chains.child(node, place),
-                false => ChainTree::NONE,
+                true => Some(self.chains.put(node, place)),
+                false => None,
             };
         }
         self.samples.broken_chains += u64::from(is_broken);
         for address in kernel.iter().rev() {
             let call = Avma(address.0.saturating_sub(1));
             let place = now.place(process, call, CpuMode::Kernel);
-            node = self.chains.child(node, place);
+            node = Some(self.chains.put(node, place));
         }
         node
     }

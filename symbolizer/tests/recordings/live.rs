@@ -7,7 +7,9 @@ use vmscope_records::recording::{Item, Reader};
 use vmscope_records::{Content, Module, Record, ThreadKey, TimeNs};
 use vmscope_symbolizer::live::Settled;
 use vmscope_symbolizer::native::{Binaries, DebugFile, DebugFileRequest, FileBytes};
-use vmscope_symbolizer::{Bounds, Entry, EntryId, Id, Live, Omitted, Profile, Site, profile_of};
+use vmscope_symbolizer::{
+    Bounds, ChainId, Entry, EntryId, Id, Live, Omitted, Profile, Site, profile_of,
+};
 
 /// A driver without files.
 pub struct NoFiles;
@@ -159,8 +161,8 @@ pub fn agree(bytes: &[u8], steps: usize) -> Result<(), String> {
     let chains = |profile: &Profile| {
         let trace = &profile.trace;
         let nodes = trace.samples.chains.iter();
-        let path = |node: &u32| {
-            let places = trace.chains.callers(*node);
+        let path = |chain: &Option<ChainId>| {
+            let places = trace.chains.path(*chain);
             places.map(|place| trace.places[place]).collect::<Vec<_>>()
         };
         nodes.map(path).collect::<Vec<_>>()

@@ -71,7 +71,7 @@ pub fn threads<'a>(profile: &'a Profile, summary: &Summary) -> Vec<(&'a str, u64
 pub fn depths(profile: &Profile) -> Vec<(ThreadId, usize)> {
     let samples = &profile.trace.samples;
     let rows = samples.threads.iter().zip(&samples.chains);
-    rows.map(|(&thread, &chain)| (thread, profile.trace.chains.callers(chain).count()))
+    rows.map(|(&thread, &chain)| (thread, profile.trace.chains.path(chain).count()))
         .collect()
 }
 

@@ -8,8 +8,8 @@ use anyhow::Result;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 use std::io::Write;
-use vmscope_symbolizer::SiteId;
 use vmscope_symbolizer::stacks::{StackTree, each_stack};
+use vmscope_symbolizer::{SiteId, StackId};
 
 const SCHEMA: &str = "https://www.speedscope.app/file-format-schema.json";
 
@@ -64,7 +64,7 @@ pub(super) fn write(export: &Export<'_>, out: &mut dyn Write) -> Result<()> {
     // Node and number of samples in a row, by thread.
     let mut runs = export.profile.trace.threads.with_each(Vec::new());
     let tree = each_stack(export.profile, export.filter, |sample| {
-        let runs: &mut Vec<(u32, u64)> = &mut runs[sample.thread];
+        let runs: &mut Vec<(StackId, u64)> = &mut runs[sample.thread];
         match runs.last_mut() {
             Some((node, samples)) if *node == sample.node => *samples += 1,
             _ => runs.push((sample.node, 1)),
@@ -122,8 +122,8 @@ struct Frames {
 
 impl Frames {
     /// Frames of a stack, outermost first.
-    fn stack(&mut self, export: &Export<'_>, tree: &StackTree, node: u32) -> Vec<u32> {
-        let sites: Vec<SiteId> = tree.path(node).map(|node| node.site).collect();
+    fn stack(&mut self, export: &Export<'_>, tree: &StackTree, node: StackId) -> Vec<u32> {
+        let sites: Vec<SiteId> = tree.path(node).collect();
         let mut stack = Vec::new();
         for site in sites.into_iter().rev() {
             if !self.of_site.contains_key(&site) {

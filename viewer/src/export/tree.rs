@@ -5,7 +5,7 @@ use super::frames::{Frame, FrameText, field, frames_of, mark};
 use super::{Export, who};
 use rustc_hash::FxHashMap;
 use vmscope_symbolizer::stacks::{StackCount, StackTree, count_stacks};
-use vmscope_symbolizer::{IndexVec, Region, SiteId, Stop};
+use vmscope_symbolizer::{IndexVec, Region, SiteId, StackId, Stop};
 
 /// Maximum length of a name; longer names are shortened.
 pub(crate) const LONGEST_NAME: usize = 1000;
@@ -70,9 +70,8 @@ impl LabelTree {
         let mut totals: Vec<u64> = self.nodes.iter().map(|node| node.own).collect();
         // Children have higher indices than their parents.
         for (index, node) in self.nodes.iter().enumerate().rev() {
-            let total = totals.get(index).copied().unwrap_or(0);
-            if let Some(parent) = totals.get_mut(node.parent as usize) {
-                *parent += total;
+            if node.parent != NONE {
+                totals[node.parent as usize] += totals[index];
             }
         }
         totals
@@ -86,7 +85,7 @@ impl LabelTree {
         mut line: impl FnMut(&str, u64) -> Result<(), E>,
     ) -> Result<(), E> {
         let totals = self.totals();
-        let total_of = |node: u32| totals.get(node as usize).copied().unwrap_or(0);
+        let total_of = |node: u32| totals[node as usize];
         let order = self.order();
         let mut path = String::new();
         // Open nodes with the length of their parents' paths.
@@ -105,16 +104,12 @@ impl LabelTree {
         };
         push(&mut open, NONE, 0);
         while let Some((index, length)) = open.pop() {
-            let Some(node) = self.nodes.get(index as usize) else {
-                continue;
-            };
+            let label = self.nodes[index as usize].label;
             path.truncate(length);
             if length > 0 {
                 path.push(';');
             }
-            if let Some(label) = self.labels.get(node.label as usize) {
-                path.push_str(&label.text);
-            }
+            path.push_str(&self.labels[label as usize].text);
             let kept = push(&mut open, index, path.len());
             let own = total_of(index).saturating_sub(kept);
             if own > 0 {
@@ -126,24 +121,19 @@ impl LabelTree {
 
     fn order(&self) -> Order {
         let mut by_text: Vec<usize> = (0..self.labels.len()).collect();
-        by_text.sort_unstable_by_key(|&label| self.labels.get(label).map(|label| &label.text));
+        by_text.sort_unstable_by_key(|&label| &self.labels[label].text);
         let mut rank = vec![0usize; self.labels.len()];
         for (place, label) in by_text.into_iter().enumerate() {
-            if let Some(slot) = rank.get_mut(label) {
-                *slot = place;
-            }
+            rank[label] = place;
         }
         let key = |&index: &u32| {
-            let node = self.nodes.get(index as usize);
-            node.map(|node| (node.parent, rank.get(node.label as usize).copied()))
+            let node = &self.nodes[index as usize];
+            (node.parent, rank[node.label as usize])
         };
         let count = u32::try_from(self.nodes.len()).unwrap_or(NONE);
         let mut nodes: Vec<u32> = (0..count).collect();
         nodes.sort_unstable_by_key(key);
-        let parents = nodes.iter().filter_map(|&index| {
-            let node = self.nodes.get(index as usize)?;
-            Some(node.parent)
-        });
+        let parents = nodes.iter().map(|&index| self.nodes[index as usize].parent);
         let parents = parents.collect();
         Order { nodes, parents }
     }
@@ -160,7 +150,7 @@ impl Order {
     fn children(&self, parent: u32) -> &[u32] {
         let from = self.parents.partition_point(|&other| other < parent);
         let to = self.parents.partition_point(|&other| other <= parent);
-        self.nodes.get(from..to).unwrap_or(&[])
+        &self.nodes[from..to]
     }
 }
 
@@ -174,8 +164,8 @@ struct Builder<'a, 'e> {
     /// Labels of each visited site, outermost first.
     site_labels: IndexVec<SiteId, Option<Box<[u32]>>>,
     /// Node of each stack under each root.
-    known: FxHashMap<(u32, u32), u32>,
-    path: Vec<u32>,
+    known: FxHashMap<(u32, StackId), u32>,
+    path: Vec<StackId>,
 }
 
 impl Builder<'_, '_> {
@@ -228,24 +218,20 @@ impl Builder<'_, '_> {
         })
     }
 
-    fn node(&mut self, root: u32, stack: u32) -> u32 {
-        self.path.clear();
+    fn node(&mut self, root: u32, stack: StackId) -> u32 {
         let mut node = root;
-        let mut next = stack;
-        while let Some(one) = self.stacks.nodes().get(next as usize) {
-            if let Some(&known) = self.known.get(&(root, next)) {
+        let mut next = Some(stack);
+        while let Some(id) = next {
+            if let Some(&known) = self.known.get(&(root, id)) {
                 node = known;
                 break;
             }
-            self.path.push(next);
-            next = one.parent;
+            self.path.push(id);
+            next = self.stacks.nodes()[id].parent;
         }
-        while let Some(stack) = self.path.pop() {
-            let Some(&one) = self.stacks.nodes().get(stack as usize) else {
-                continue;
-            };
-            node = self.under(node, one.site);
-            self.known.insert((root, stack), node);
+        while let Some(id) = self.path.pop() {
+            node = self.under(node, self.stacks.nodes()[id].label);
+            self.known.insert((root, id), node);
         }
         node
     }

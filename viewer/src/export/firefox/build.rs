@@ -11,7 +11,7 @@ use vmscope_symbolizer::profile::EntryKind;
 use vmscope_symbolizer::stacks::StackTree;
 use vmscope_symbolizer::symbols::SymbolTable;
 use vmscope_symbolizer::trace::Place;
-use vmscope_symbolizer::{IndexVec, Region, SiteId};
+use vmscope_symbolizer::{IndexVec, Region, SiteId, StackId};
 
 /// Number of libraries among the front end's resource types.
 const RESOURCE_IS_LIBRARY: u32 = 1;
@@ -91,16 +91,15 @@ impl<'a> Tables<'a> {
 
     /// Adds all stacks; returns the stack of each tree node. Nodes have higher indices than their
     /// parents.
-    pub(super) fn put_stacks(&mut self, tree: &StackTree) -> Vec<Option<u32>> {
-        let mut stack_of_node: Vec<Option<u32>> = Vec::with_capacity(tree.nodes().len());
+    pub(super) fn put_stacks(&mut self, tree: &StackTree) -> IndexVec<StackId, Option<u32>> {
+        let mut stack_of_node: IndexVec<StackId, Option<u32>> = IndexVec::default();
         for node in tree.nodes() {
-            let parent = stack_of_node.get(node.parent as usize);
-            let mut stack = parent.copied().flatten();
-            let frames = self.frames_of_site(node.site);
+            let mut stack = node.parent.and_then(|parent| stack_of_node[parent]);
+            let frames = self.frames_of_site(node.label);
             for &frame in &frames {
                 stack = Some(self.stack(stack, frame));
             }
-            self.site_frames[node.site] = Some(frames);
+            self.site_frames[node.label] = Some(frames);
             stack_of_node.push(stack);
         }
         stack_of_node

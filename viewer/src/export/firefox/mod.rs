@@ -18,7 +18,7 @@ use tables::{
 };
 use vmscope_records::{ProcessKey, SampleClock, TimeNs};
 use vmscope_symbolizer::stacks::{StackSample, each_stack};
-use vmscope_symbolizer::{IndexVec, ThreadId};
+use vmscope_symbolizer::{IndexVec, StackId, ThreadId};
 
 pub(super) fn write(export: &Export<'_>, out: &mut dyn Write) -> Result<()> {
     let mut rows = export.profile.trace.threads.with_each(Rows::default());
@@ -47,7 +47,7 @@ pub(super) fn write(export: &Export<'_>, out: &mut dyn Write) -> Result<()> {
 #[derive(Clone, Debug, Default)]
 struct Rows {
     times: Vec<u64>,
-    nodes: Vec<u32>,
+    nodes: Vec<StackId>,
 }
 
 impl Rows {
@@ -61,7 +61,7 @@ impl Rows {
         if self.times.is_sorted() {
             return;
         }
-        let mut rows: Vec<(u64, u32)> = (self.times.iter().copied())
+        let mut rows: Vec<(u64, StackId)> = (self.times.iter().copied())
             .zip(self.nodes.iter().copied())
             .collect();
         rows.sort_by_key(|(time, _)| *time);
@@ -76,7 +76,7 @@ fn begin(export: &Export<'_>) -> TimeNs {
 fn threads<'a>(
     export: &Export<'_>,
     rows: &'a IndexVec<ThreadId, Rows>,
-    stack_of_node: &'a [Option<u32>],
+    stack_of_node: &'a IndexVec<StackId, Option<u32>>,
 ) -> Vec<Thread<'a>> {
     let trace = &export.profile.trace;
     let begin = begin(export);

@@ -4,6 +4,7 @@
 //! ones are empty.
 
 use serde::{Serialize, Serializer};
+use vmscope_symbolizer::{IndexVec, StackId};
 
 /// Version of the format: the first with tables shared by threads. Front ends upgrade older
 /// profiles.
@@ -248,8 +249,8 @@ pub(super) struct Samples<'a> {
 /// Nodes of the symbolizer's tree, serialized as stack indices.
 #[derive(Debug)]
 pub(super) struct Stacks<'a> {
-    pub nodes: &'a [u32],
-    pub stack_of_node: &'a [Option<u32>],
+    pub nodes: &'a [StackId],
+    pub stack_of_node: &'a IndexVec<StackId, Option<u32>>,
 }
 
 /// Ascending times in ns, serialized as differences.
@@ -266,8 +267,8 @@ pub(super) struct CpuDeltas<'a> {
 
 impl Serialize for Stacks<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let stack = |&node: &u32| self.stack_of_node.get(node as usize).copied().flatten();
-        serializer.collect_seq(self.nodes.iter().map(stack))
+        let stacks = self.nodes.iter().map(|&node| self.stack_of_node[node]);
+        serializer.collect_seq(stacks)
     }
 }
 

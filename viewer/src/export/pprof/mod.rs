@@ -83,9 +83,9 @@ impl<'a> Encoder<'a> {
         {
             let mut locations = Vec::new();
             let mut leaf = None;
-            for one in tree.path(node) {
-                leaf = leaf.or(Some(one.site));
-                locations.push(self.location(one.site)?);
+            for site in tree.path(node) {
+                leaf = leaf.or(Some(site));
+                locations.push(self.location(site)?);
             }
             let mut labels = self.labels_of_thread(thread, &threads[thread])?;
             self.labels_of_leaf(leaf, &mut labels)?;
