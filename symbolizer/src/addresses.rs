@@ -8,6 +8,7 @@ mod layout;
 
 pub use layout::Layout;
 
+use crate::ids::CodeId;
 use crate::profile::{EntryId, Profile};
 use crate::summary::Filter;
 use crate::time_buckets::{Stop, by_place};
@@ -30,9 +31,6 @@ pub enum Owner {
     Kernel(u64),
 }
 
-/// No constituent.
-const NONE: u32 = u32::MAX;
-
 /// Samples of one entry at one address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Point {
@@ -42,14 +40,14 @@ pub struct Point {
     pub samples: u64,
     /// The entry.
     pub entry: EntryId,
-    code: u32,
+    code: Option<CodeId>,
 }
 
 impl Point {
     /// The constituent, for generated code.
     #[must_use]
-    pub fn code(&self) -> Option<u32> {
-        (self.code != NONE).then_some(self.code)
+    pub fn code(&self) -> Option<CodeId> {
+        self.code
     }
 
     /// Adds another point's samples, if all else is equal.

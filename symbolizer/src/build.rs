@@ -11,7 +11,7 @@ use crate::profile::{Entry, EntryId, EntryKind, Frame, Profile, Region, Site, Si
 use crate::symbols::SymbolTable;
 use crate::time_buckets::{Sites, TimeBuckets};
 use crate::trace::{Place, Trace};
-use crate::zone::CodeIndex;
+use crate::zone::CodeId;
 use code::{MethodTexts, NamesOfCode};
 use intern::{Interner, Texts};
 use regions::Regions;
@@ -94,12 +94,12 @@ pub fn profile_of_telling(
 fn by_constituent(places: &IndexVec<PlaceId, Place>) -> impl Iterator<Item = PlaceId> {
     let order = |(id, place): (PlaceId, &Place)| {
         let code = match place {
-            Place::Code(code, _) => *code,
-            _ => u32::MAX,
+            Place::Code(code, _) => Some(*code),
+            _ => None,
         };
         (code, id)
     };
-    let mut orders: Vec<(u32, PlaceId)> = places.enumerated().map(order).collect();
+    let mut orders: Vec<(Option<CodeId>, PlaceId)> = places.enumerated().map(order).collect();
     orders.sort_unstable();
     orders.into_iter().map(|(_, id)| id)
 }
@@ -152,7 +152,7 @@ pub(crate) struct Names {
     sites: Interner<SiteId>,
     texts: Texts,
     /// By constituent.
-    codes: Vec<NamesOfCode>,
+    codes: IndexVec<CodeId, NamesOfCode>,
     /// The sites of native functions and of their pieces, by start offset and role of the thread.
     site_of_native: FxHashMap<(SymbolOwner, FileOffset, FileOffset, ThreadRole), SiteId>,
     texts_of_method: FxHashMap<MethodKey, MethodTexts>,
@@ -176,7 +176,7 @@ impl Names {
             entries: Interner::default(),
             sites: Interner::default(),
             texts: Texts::default(),
-            codes: Vec::new(),
+            codes: IndexVec::default(),
             site_of_native: FxHashMap::default(),
             texts_of_method: FxHashMap::default(),
             first_of_namesakes: FxHashMap::default(),
@@ -186,10 +186,8 @@ impl Names {
     }
 
     /// Forgets the names of a constituent.
-    pub fn forget_code(&mut self, code: CodeIndex) {
-        if let Some(names) = self.codes.get_mut(code as usize) {
-            *names = NamesOfCode::default();
-        }
+    pub fn forget_code(&mut self, code: CodeId) {
+        *self.codes.slot(code, NamesOfCode::default()) = NamesOfCode::default();
     }
 
     /// Forgets the sites of native code.
@@ -199,7 +197,7 @@ impl Names {
 
     /// Forgets all derived names. Entries and sites keep their indices.
     pub fn forget(&mut self) {
-        self.codes.clear();
+        self.codes = IndexVec::default();
         self.site_of_native.clear();
         self.texts_of_method.clear();
     }

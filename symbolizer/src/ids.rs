@@ -75,6 +75,10 @@ ids! {
     PlaceId
     /// Index of [`Trace::threads`](crate::Trace::threads).
     ThreadId
+    /// A piece of code: see [`Trace::constituent`](crate::Trace::constituent).
+    CodeId
+    /// Index of the placements of code zones.
+    PlacementId
     /// Index of [`CallTree::functions`](crate::calls::CallTree::functions).
     FunctionId
     /// Index of [`Trace::chains`](crate::Trace::chains).

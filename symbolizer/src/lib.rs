@@ -47,7 +47,7 @@ pub mod zone;
 
 pub use bounds::{Bounds, Omitted};
 pub use build::{Making, profile_of, profile_of_telling};
-pub use ids::{ChainId, EntryId, Id, IndexVec, PlaceId, SiteId, StackId, ThreadId};
+pub use ids::{ChainId, CodeId, EntryId, Id, IndexVec, PlaceId, SiteId, StackId, ThreadId};
 pub use live::Live;
 pub use profile::{Entry, Profile, Region, Site};
 pub use summary::{Filter, Only, Summary};

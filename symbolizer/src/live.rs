@@ -29,7 +29,7 @@ use crate::native::Binaries;
 use crate::profile::Profile;
 use crate::time_buckets::{Sites, TimeBuckets};
 use crate::trace::{Changes, Interpreters, Placing, Trace, World};
-use crate::zone::{CodeIndex, Growing};
+use crate::zone::{CodeId, Growing};
 use natives::Natives;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
@@ -80,11 +80,11 @@ pub struct Live {
     index: Index,
     folded: Folded,
     /// Stale names: of constituents, of modules, of everything.
-    stale_code: FxHashSet<CodeIndex>,
+    stale_code: FxHashSet<CodeId>,
     stale_natives: FxHashSet<SymbolOwner>,
     is_all_stale: bool,
     /// Dead code without maps: its places keep their names.
-    stripped: FxHashSet<CodeIndex>,
+    stripped: FxHashSet<CodeId>,
     /// Interpreters may show methods at other places than before.
     is_shown_anew: bool,
     omitted: Omitted,
@@ -93,7 +93,7 @@ pub struct Live {
 /// Indices into the profile.
 #[derive(Debug, Default)]
 struct Index {
-    places_of_code: FxHashMap<CodeIndex, Vec<PlaceId>>,
+    places_of_code: FxHashMap<CodeId, Vec<PlaceId>>,
     places_of_native: FxHashMap<SymbolOwner, Vec<PlaceId>>,
     /// Dropped samples.
     dropped_of_place: IndexVec<PlaceId, u32>,
@@ -131,7 +131,11 @@ impl Live {
             time_buckets: TimeBuckets::default(),
             omitted: Some(Omitted::default()),
         };
-        let mut world = World::new(std::iter::empty(), Vec::new(), Interpreters::default());
+        let mut world = World::new(
+            std::iter::empty(),
+            IndexVec::default(),
+            Interpreters::default(),
+        );
         world.zones().note_missed();
         Live {
             profile: Arc::new(RwLock::new(profile)),

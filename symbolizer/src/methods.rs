@@ -2,8 +2,8 @@
 
 use crate::annotate::Subject;
 use crate::build::code::{full_name, separator_of};
-use crate::ids::IndexVec;
 pub use crate::ids::MethodId;
+use crate::ids::{Id, IndexVec};
 use crate::profile::{EntryId, EntryKind, Profile, Region};
 use crate::symbols::SymbolTable;
 use crate::trace::Place;
@@ -85,9 +85,9 @@ pub fn code_sizes(profile: &Profile) -> IndexVec<EntryId, Option<u64>> {
         };
         let found = match place {
             Place::Code(code, _) => {
-                let constituent = trace.constituent(code);
-                let size = constituent.map(|one| one.end.0.saturating_sub(one.start.0));
-                size.map(|size| ((0, u64::from(code), 0), size))
+                let one = trace.constituent(code);
+                let size = one.end.0.saturating_sub(one.start.0);
+                Some(((0, u64::from(code.number()), 0), size))
             }
             Place::Native(module, offset, _) => function(SymbolOwner::Module(module), offset),
             _ => None,

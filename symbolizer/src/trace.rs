@@ -26,7 +26,7 @@ pub use memory::{Unread, memory_for};
 
 use crate::ids::{ChainId, IndexVec, PlaceId, ThreadId};
 use crate::paths::PathTree;
-use crate::zone::{Code, CodeIndex};
+use crate::zone::{Code, CodeId};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::io::{Read, Seek};
@@ -82,29 +82,29 @@ fn tell(watch: Watch, pass: u64, (done, all): (u64, u64)) -> Result<(), TraceErr
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Place {
     /// A constituent's index, and the offset from its start.
-    Code(CodeIndex, u32),
+    Code(CodeId, u32),
     /// A bytecode under interpretation.
     Interpreted {
         /// The interpreter's code for the bytecode.
-        handler: CodeIndex,
+        handler: CodeId,
         /// The constituent with the bytecodes.
-        bytecodes: CodeIndex,
+        bytecodes: CodeId,
         /// The bytecode's offset from their start.
         bytecode: u32,
     },
     /// The entry of a method under interpretation.
     Entering {
         /// The interpreter's code for method entry.
-        handler: CodeIndex,
+        handler: CodeId,
         /// The method's object.
-        method: CodeIndex,
+        method: CodeId,
     },
     /// Generated code without a frame, and its caller.
     Called {
         /// The code.
-        code: CodeIndex,
+        code: CodeId,
         /// The caller's code.
-        caller: CodeIndex,
+        caller: CodeId,
         /// The call's offset from the caller's start.
         offset: u32,
     },
@@ -384,8 +384,8 @@ impl Trace {
 
     /// The newest record of a constituent.
     #[must_use]
-    pub fn constituent(&self, code: u32) -> Option<&Constituent> {
-        self.code.constituents.get(code as usize)
+    pub fn constituent(&self, code: CodeId) -> &Constituent {
+        &self.code.constituents[code]
     }
 
     /// The index of a thread in [`Trace::threads`].

@@ -24,6 +24,6 @@ mod residencies;
 mod tests;
 
 pub(crate) use growing::Growing;
-pub(crate) use history::{Code, CodeIndex, Layer, Placement, ZoneEvent};
+pub(crate) use history::{Code, CodeId, Layer, Placement, ZoneEvent};
 pub(crate) use now::{Changed, Claim, Near, Zones};
 pub use residencies::{Presence, Residencies, Residency, ZoneRange};

@@ -8,7 +8,7 @@ use vmscope_records::TimeNs;
 use vmscope_records::recording::Reader;
 use vmscope_symbolizer::compilers::Compilers;
 use vmscope_symbolizer::trace::memory_for;
-use vmscope_symbolizer::{Filter, Stop, Summary, Trace, profile_of};
+use vmscope_symbolizer::{Filter, Id, Stop, Summary, ThreadId, Trace, profile_of};
 
 /// The polynomial of the format's checksums (CRC-32 of IEEE 802.3), bit by bit: the
 /// inputs are small.
@@ -55,7 +55,7 @@ fuzz_target!(|bytes: &[u8]| {
     let profile = profile_of(trace, Vec::new(), true);
     assert_eq!(profile.site_of_place.len(), profile.trace.places.len());
     let part = Filter {
-        threads: Some([0, 2].into_iter().collect()),
+        threads: Some([0, 2].map(ThreadId::of).into_iter().collect()),
         from: middle,
         to: Some(TimeNs(u64::MAX)),
         ..Filter::default()

@@ -1,7 +1,7 @@
 //! All places of a profile by address, independent of filters.
 
-use super::{NONE, Owner, Point};
-use crate::ids::{IndexVec, PlaceId};
+use super::{Owner, Point};
+use crate::ids::{CodeId, IndexVec, PlaceId};
 use crate::profile::{EntryId, Profile};
 use crate::summary::Filter;
 use crate::time_buckets::{Selection, Stop, each_place};
@@ -21,7 +21,7 @@ pub(super) struct Slot {
     address: u64,
     pub place: PlaceId,
     entry: EntryId,
-    code: u32,
+    code: Option<CodeId>,
 }
 
 impl Slot {
@@ -54,7 +54,7 @@ enum Where {
     Module(ModuleKey, u64),
     Kernel(u64),
     /// An offset in a constituent, wherever the constituent was.
-    Code(u32, u32),
+    Code(CodeId, u32),
     Nowhere,
 }
 
@@ -72,7 +72,7 @@ impl Layout {
     pub fn of(profile: &Profile, residencies: Residencies) -> Self {
         let mut by_code: Vec<&Residency> = residencies.all().iter().collect();
         by_code.sort_by_key(|residency| residency.code);
-        let mut of_code: FxHashMap<u32, ResidenciesOf> = FxHashMap::default();
+        let mut of_code: FxHashMap<CodeId, ResidenciesOf> = FxHashMap::default();
         let mut several: Vec<Residency> = Vec::new();
         for same in by_code.chunk_by(|a, b| a.code == b.code) {
             match same {
@@ -99,15 +99,15 @@ impl Layout {
                 owned.push((owner, slot));
             };
             match where_of(profile, place) {
-                Where::Module(module, address) => put(Owner::Module(module), address, NONE),
-                Where::Kernel(address) => put(Owner::Kernel(0), address, NONE),
+                Where::Module(module, address) => put(Owner::Module(module), address, None),
+                Where::Kernel(address) => put(Owner::Kernel(0), address, None),
                 Where::Code(code, offset) => match of_code.get(&code) {
                     Some(ResidenciesOf::One(residency)) => {
                         let owner = owner_of(&residencies, residency.process, residency.start);
                         put(
                             owner,
                             residency.start.saturating_add(u64::from(offset)),
-                            code,
+                            Some(code),
                         );
                     }
                     Some(ResidenciesOf::Several(range)) => {
@@ -211,7 +211,7 @@ impl Layout {
                     address: start.saturating_add(u64::from(offset)),
                     samples,
                     entry,
-                    code,
+                    code: Some(code),
                 });
             }
         }

@@ -3,7 +3,7 @@
 use super::find::are_namesakes;
 use super::subject::{depth_of, method_of};
 use super::{ByMethod, Origin, Subject};
-use crate::ids::PlaceId;
+use crate::ids::{CodeId, PlaceId};
 use crate::profile::{Profile, SiteId};
 use crate::time_buckets::{Selection, Stop, each_place};
 use crate::trace::Place;
@@ -25,7 +25,7 @@ pub struct Located {
     /// Ascending by place: places in generated code.
     pub(super) places: Vec<At>,
     /// Constituents compiled from the method.
-    pub(super) codes: Vec<u32>,
+    pub(super) codes: Vec<CodeId>,
     /// Version by site, if every site belongs to a single version; sums by site then suffice to
     /// distinguish versions.
     pub(super) origin_of_site: Option<FxHashMap<SiteId, Origin>>,
@@ -63,8 +63,8 @@ impl Located {
             })
         });
         let is_own = own_code(profile, subject);
-        let codes = trace.code.constituents.iter().zip(0..);
-        let codes = codes.filter_map(|(one, code)| is_own(one).then_some(code));
+        let codes = trace.code.constituents.enumerated();
+        let codes = codes.filter_map(|(code, one)| is_own(one).then_some(code));
         let mut located = Located {
             subject: subject.clone(),
             sites: sites.collect(),
@@ -88,7 +88,7 @@ impl Located {
         for within in &self.sites {
             has[within.site] = true;
         }
-        let mut of_code: FxHashMap<u32, Origin> = FxHashMap::default();
+        let mut of_code: FxHashMap<CodeId, Origin> = FxHashMap::default();
         let mut of_site: Option<FxHashMap<SiteId, Origin>> = Some(FxHashMap::default());
         for ((place, &what), &site) in trace.places.enumerated().zip(&profile.site_of_place) {
             if !has[site] {
@@ -97,17 +97,18 @@ impl Located {
             let origin = match what {
                 Place::Code(code, _) => {
                     let constituent = trace.constituent(code);
-                    if let Some(PcMap::Boundary { rule, .. }) = constituent.map(|one| &one.map)
+                    if let PcMap::Boundary { rule, .. } = &constituent.map
                         && let Ok(at) = self.sites.binary_search_by_key(&site, |one| one.site)
                         && let Some(within) = self.sites.get_mut(at)
                     {
                         within.after = *rule == BoundaryRule::AfterInstruction;
                     }
-                    *of_code.entry(code).or_insert_with(|| {
-                        let is_own = self.codes.binary_search(&code).is_ok();
-                        let own = constituent.filter(|_| is_own);
-                        own.map_or(Origin::Elsewhere, |own| Origin::Code(own.key))
-                    })
+                    *of_code
+                        .entry(code)
+                        .or_insert_with(|| match self.codes.binary_search(&code) {
+                            Ok(_) => Origin::Code(constituent.key),
+                            Err(_) => Origin::Elsewhere,
+                        })
                 }
                 Place::Interpreted { .. } | Place::Entering { .. } => Origin::Interpreted,
                 _ => {

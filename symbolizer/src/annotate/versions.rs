@@ -50,9 +50,7 @@ pub fn versions(taken: &Taken, located: &Located, stop: &Stop) -> Option<Vec<Ver
     let mut samples = by_origin(taken, located, stop)?;
     let mut versions = Vec::new();
     for &code in &located.codes {
-        let Some(constituent) = trace.constituent(code) else {
-            continue;
-        };
+        let constituent = trace.constituent(code);
         let origin = Origin::Code(constituent.key);
         versions.push(Version {
             origin,

@@ -3,7 +3,7 @@
 use super::{Builder, UNNAMED};
 use crate::profile::{Case, Entry, EntryId, EntryKind, Frame, Region, Site, SiteId};
 use crate::trace::Trace;
-use crate::zone::CodeIndex;
+use crate::zone::CodeId;
 use std::sync::Arc;
 use vmscope_records::{
     BytecodePc, ChainFrame, Constituent, ConstituentKind, Cover, Exactness, Method, MethodKey,
@@ -38,12 +38,10 @@ pub(super) struct MethodTexts {
 }
 
 impl Builder<'_> {
-    pub(super) fn code_site(&mut self, code: CodeIndex, offset: u32) -> SiteId {
-        let Some(constituent) = self.trace.code.constituents.get(code as usize) else {
-            return self.plain_site("(not mapped)", Region::Unknown, EntryKind::Unnamed);
-        };
+    pub(super) fn code_site(&mut self, code: CodeId, offset: u32) -> SiteId {
+        let constituent = self.trace.constituent(code);
         let piece = piece_of(&constituent.map, offset) as usize;
-        let known = self.names.codes.get(code as usize);
+        let known = self.names.codes.get(code);
         if let Some(&Some(site)) = known.and_then(|known| known.site_of_piece.get(piece)) {
             return site;
         }
@@ -58,7 +56,7 @@ impl Builder<'_> {
     }
 
     /// The site of code without a frame: a range for each call.
-    pub(super) fn called_site(&mut self, code: CodeIndex, call: (CodeIndex, u32)) -> SiteId {
+    pub(super) fn called_site(&mut self, code: CodeId, call: (CodeId, u32)) -> SiteId {
         let (site, caller) = (self.code_site(code, 0), self.code_site(call.0, call.1));
         self.put_site(Site {
             caller: Some(caller),
@@ -66,16 +64,11 @@ impl Builder<'_> {
         })
     }
 
-    fn names_of(&mut self, code: CodeIndex) -> &mut NamesOfCode {
-        let (codes, index) = (&mut self.names.codes, code as usize);
-        if codes.len() <= index {
-            codes.resize_with(index + 1, NamesOfCode::default);
-        }
-        // In bounds after the resize.
-        &mut codes[index]
+    fn names_of(&mut self, code: CodeId) -> &mut NamesOfCode {
+        self.names.codes.slot(code, NamesOfCode::default())
     }
 
-    fn new_code_site(&mut self, code: CodeIndex, constituent: &Constituent, offset: u32) -> SiteId {
+    fn new_code_site(&mut self, code: CodeId, constituent: &Constituent, offset: u32) -> SiteId {
         if let Some((cover, chain)) = constituent.map.cover(offset)
             && let Some((innermost, outer)) = chain.split_first()
         {
@@ -105,7 +98,7 @@ impl Builder<'_> {
     /// The site of a covers map's piece, which counts for the innermost method.
     fn covered_site(
         &mut self,
-        code: CodeIndex,
+        code: CodeId,
         constituent: &Constituent,
         innermost: &ChainFrame,
         outer: &[ChainFrame],
@@ -140,8 +133,8 @@ impl Builder<'_> {
         })
     }
 
-    fn whole(&mut self, code: CodeIndex, constituent: &Constituent) -> Whole {
-        let known = self.names.codes.get(code as usize);
+    fn whole(&mut self, code: CodeId, constituent: &Constituent) -> Whole {
+        let known = self.names.codes.get(code);
         if let Some(whole) = known.and_then(|known| known.whole.as_ref()) {
             return whole.clone();
         }

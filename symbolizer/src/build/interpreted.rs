@@ -3,7 +3,7 @@
 use super::Builder;
 use super::code::{MethodTexts, line_of};
 use crate::profile::{Entry, EntryKind, Frame, Region, Site, SiteId};
-use crate::zone::CodeIndex;
+use crate::zone::CodeId;
 use vmscope_records::{BytecodePc, ConstituentKind, Exactness, Method};
 
 /// The tier of interpreted methods.
@@ -15,13 +15,11 @@ impl Builder<'_> {
     /// handlers the bytecode pointer is ahead.
     pub(super) fn interpreted_site(
         &mut self,
-        handler: CodeIndex,
-        data: CodeIndex,
+        handler: CodeId,
+        data: CodeId,
         bytecode: Option<BytecodePc>,
     ) -> SiteId {
-        let Some(data) = self.trace.code.constituents.get(data as usize) else {
-            return self.plain_site("(not mapped)", Region::Unknown, EntryKind::Unnamed);
-        };
+        let data = self.trace.constituent(data);
         let known = data
             .method
             .filter(|key| self.trace.methods.contains_key(key));
@@ -52,11 +50,9 @@ impl Builder<'_> {
             ..Entry::named(&texts.name, kind)
         });
         let line = bytecode.and_then(|pc| line_of(method?, pc));
-        let handler = self.trace.code.constituents.get(handler as usize);
-        let is_handled = |pc| {
-            let of_handler = handler.and_then(|handler| first_word(&handler.name));
-            of_handler.is_some() && of_handler == method.and_then(|m| instruction_at(m, pc))
-        };
+        let handler = first_word(&self.trace.constituent(handler).name);
+        let is_handled =
+            |pc| handler.is_some() && handler == method.and_then(|m| instruction_at(m, pc));
         let exactness = match bytecode {
             Some(pc) if !is_handled(pc) => Exactness::Approximate,
             _ => Exactness::Exact,

@@ -5,7 +5,7 @@ use crate::ids::IndexVec;
 use crate::profile::Profile;
 use crate::time_buckets::{BUCKET, Sites, TimeBuckets};
 use crate::trace::Trace;
-use crate::zone::CodeIndex;
+use crate::zone::CodeId;
 use rustc_hash::FxHashSet;
 use vmscope_records::{
     Counter, DurationNs, Lost, Method, MethodKey, Process, ProcessEnd, ProcessKey, TimeNs,
@@ -252,7 +252,7 @@ impl Live {
     /// Drops dead constituents without samples in the window, and methods without references.
     fn forget_code(&mut self, trace: &mut Trace) {
         self.growing.forget_expected(self.placing.world.zones());
-        let departed: Vec<CodeIndex> = self.growing.departed(self.placing.world.zones());
+        let departed: Vec<CodeId> = self.growing.departed(self.placing.world.zones());
         let mut kept = Vec::new();
         for code in departed {
             if self.index.places_of_code.contains_key(&code) {
@@ -261,9 +261,7 @@ impl Live {
             }
             self.growing.forget(code);
             self.stripped.remove(&code);
-            if let Some(known) = trace.constituent(code) {
-                trace.code_events.forget(known.key);
-            }
+            trace.code_events.forget(trace.constituent(code).key);
             trace.code.forget(code);
         }
         self.index.gone_codes = kept.len();
@@ -277,12 +275,11 @@ impl Live {
     }
 
     /// Drops the maps of the oldest dead code with samples, down to the bound.
-    fn strip_code(&mut self, trace: &mut Trace, mut departed: Vec<CodeIndex>) {
-        let bytes = |trace: &Trace, code: CodeIndex| {
+    fn strip_code(&mut self, trace: &mut Trace, mut departed: Vec<CodeId>) {
+        let bytes = |trace: &Trace, code: CodeId| {
             let known = trace.constituent(code);
-            let method = known.and_then(|known| trace.methods.get(&known.method?));
-            let method = method.map_or(0, Method::heap_bytes);
-            known.map_or(0, |known| known.map.heap_bytes()) + method
+            let method = known.method.and_then(|key| trace.methods.get(&key));
+            known.map.heap_bytes() + method.map_or(0, Method::heap_bytes)
         };
         let mut all: usize = departed.iter().map(|code| bytes(trace, *code)).sum();
         if all <= self.bounds.code {

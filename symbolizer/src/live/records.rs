@@ -3,7 +3,7 @@
 use super::Live;
 use crate::profile::Profile;
 use crate::trace::{Interpreters, Trace};
-use crate::zone::CodeIndex;
+use crate::zone::CodeId;
 use vmscope_records::{
     Compilation, Constituent, Method, MethodKey, Record, SymbolOwner, ThreadCpu, ThreadEnd,
     ThreadUpdate, TimeNs,
@@ -15,7 +15,7 @@ impl Live {
         let trace = &mut profile.trace;
         let mut changes = Vec::new();
         let mut updates = Vec::new();
-        let mut codes: Vec<CodeIndex> = Vec::new();
+        let mut codes: Vec<CodeId> = Vec::new();
         let mut interpreters_changed = false;
         for record in std::mem::take(&mut self.records) {
             match record {
@@ -116,7 +116,7 @@ impl Live {
     }
 
     /// Takes a record of a constituent. Places in a known constituent get new names.
-    fn take_code(&mut self, trace: &mut Trace, constituent: Constituent) -> Option<CodeIndex> {
+    fn take_code(&mut self, trace: &mut Trace, constituent: Constituent) -> Option<CodeId> {
         let key = constituent.key;
         if let Some(code) = trace.code.index_of(key) {
             self.names.forget_code(code);
@@ -126,8 +126,7 @@ impl Live {
         trace.code.seen(constituent);
         let code = trace.code.index_of(key)?;
         if self.separator.is_none()
-            && let Some(constituent) = trace.code.constituents.get(code as usize)
-            && let Some(between) = crate::build::code::separator_in(trace, constituent)
+            && let Some(between) = crate::build::code::separator_in(trace, trace.constituent(code))
         {
             self.separator = Some(between.to_owned());
             // Until now names had a full stop instead.

@@ -70,9 +70,7 @@ impl Trace {
         let Place::Code(code, offset) = place else {
             return false;
         };
-        let Some(code) = self.code.constituents.get(code as usize) else {
-            return false;
-        };
+        let code = self.constituent(code);
         let Some(pc) = code.start.0.checked_add(u64::from(offset)) else {
             return false;
         };

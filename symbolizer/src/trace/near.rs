@@ -1,6 +1,7 @@
 //! A cache of constituents by address range: most addresses lie near a known one.
 
-use crate::zone::{CodeIndex, Near};
+use crate::ids::Id;
+use crate::zone::{CodeId, Near};
 use vmscope_records::{Avma, ProcessKey};
 
 /// Grain size: 2^9 bytes with one constituent. Changing one byte voids the whole grain.
@@ -35,7 +36,7 @@ impl Nearby {
     }
 
     /// The constituent at an address, if cached after `void` changes.
-    pub fn find(&self, process: ProcessKey, address: Avma, void: u32) -> Option<(CodeIndex, u32)> {
+    pub fn find(&self, process: ProcessKey, address: Avma, void: u32) -> Option<(CodeId, u32)> {
         let grain = address.0 >> GRAIN_BITS;
         let tag = tag(process, grain)?;
         let [known, start, end, both] = *self.slots.get(slot_of(process, grain))?;
@@ -43,7 +44,10 @@ impl Nearby {
         if known != tag || at < void || at == 0 || !(start..end).contains(&address.0) {
             return None;
         }
-        Some((code, u32::try_from(address.0 - start).ok()?))
+        Some((
+            CodeId::of(code as usize),
+            u32::try_from(address.0 - start).ok()?,
+        ))
     }
 
     /// Caches the constituent at an address, including its other grains within the address's
@@ -52,7 +56,7 @@ impl Nearby {
         let block = address.0 >> GRAIN_BITS >> BLOCK_BITS << BLOCK_BITS;
         let first = block.max(near.start >> GRAIN_BITS);
         let last = (block | ((1 << BLOCK_BITS) - 1)).min(near.end.saturating_sub(1) >> GRAIN_BITS);
-        let both = u64::from(at) << 32 | u64::from(near.code);
+        let both = u64::from(at) << 32 | u64::from(near.code.number());
         for grain in first..=last {
             if let Some(tag) = tag(process, grain)
                 && let Some(slot) = self.slots.get_mut(slot_of(process, grain))
@@ -94,7 +98,7 @@ mod tests {
         let mut all = Vec::new();
         for (code, size) in (0..2_000).zip(sizes.into_iter().cycle()) {
             let near = Near {
-                code,
+                code: CodeId::of(code),
                 start,
                 end: start + size,
             };

@@ -1,7 +1,7 @@
 //! Interned places.
 
 use super::Place;
-use crate::ids::{IndexVec, PlaceId};
+use crate::ids::{CodeId, IndexVec, PlaceId};
 use rustc_hash::FxHashMap;
 
 /// Places of a constituent found without hashing: 64 bytes of them.
@@ -11,8 +11,8 @@ const FEW: usize = 8;
 #[derive(Debug, Default)]
 pub(super) struct Places {
     pub all: IndexVec<PlaceId, Place>,
-    /// The first places of each constituent: offset and place. Most constituents have few.
-    in_code: Vec<First>,
+    /// The first places in each piece of code: offset and place. Most constituents have few.
+    in_code: IndexVec<CodeId, First>,
     /// All other places.
     index: FxHashMap<Place, PlaceId>,
 }
@@ -33,11 +33,7 @@ impl Places {
     /// The id of a place, found or made.
     pub fn intern(&mut self, place: Place) -> PlaceId {
         if let Place::Code(code, offset) = place {
-            let code = code as usize;
-            if code >= self.in_code.len() {
-                self.in_code.resize(code + 1, First([(0, None); FEW]));
-            }
-            for (at, known) in &mut self.in_code[code].0 {
+            for (at, known) in &mut self.in_code.slot(code, First([(0, None); FEW])).0 {
                 match known {
                     Some(known) if *at == offset => return *known,
                     Some(_) => {}
@@ -58,12 +54,13 @@ impl Places {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ids::Id;
 
     #[test]
     fn each_place_is_there_once() {
         let all = (0..1000).map(|n| match n % 3 {
-            0 => Place::Code(n % 7, n / 21 * 4),
-            1 => Place::Code(n, 0),
+            0 => Place::Code(CodeId::of(n as usize % 7), n / 21 * 4),
+            1 => Place::Code(CodeId::of(n as usize), 0),
             _ => Place::Kernel(vmscope_records::Avma(u64::from(n))),
         });
         let all: Vec<Place> = all.collect();

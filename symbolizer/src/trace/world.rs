@@ -10,7 +10,7 @@ use super::near::Nearby;
 use super::places::Places;
 use super::state::Change;
 use super::{Place, TraceThread};
-use crate::ids::{IndexVec, PlaceId, ThreadId};
+use crate::ids::{IndexVec, PlaceId, PlacementId, ThreadId};
 use crate::space::{Beginning, Mapped, Spaces};
 use crate::zone::{Changed, Claim, Layer, Placement, ZoneEvent, Zones};
 use vmscope_records::{
@@ -54,7 +54,7 @@ pub(crate) struct World {
 impl World {
     pub(crate) fn new(
         process_of: impl Iterator<Item = ProcessKey>,
-        placements: Vec<Placement>,
+        placements: IndexVec<PlacementId, Placement>,
         interpreters: Interpreters,
     ) -> Self {
         World {

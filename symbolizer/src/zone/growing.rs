@@ -4,8 +4,9 @@
 //! placements; applied events remain. An event of a settled time is applied at once and
 //! counted: earlier samples ignore it.
 
-use super::history::{Code, CodeIndex, Layer, Placement, PlacementIndex, Step, Steps, ZoneEvent};
+use super::history::{Code, CodeId, Layer, Placement, PlacementId, Step, Steps, ZoneEvent};
 use super::now::Zones;
+use crate::ids::IndexVec;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use vmscope_records::{ProcessKey, TimeNs};
@@ -15,15 +16,15 @@ use vmscope_records::{ProcessKey, TimeNs};
 pub(crate) struct Growing {
     /// By time, kind, and the order of the constituents' records: a finished recording has the
     /// same order at equal times.
-    pending: BTreeMap<(TimeNs, Step, u64), PlacementIndex>,
+    pending: BTreeMap<(TimeNs, Step, u64), PlacementId>,
     /// The events of each placement.
-    plans: Vec<Plan>,
+    plans: IndexVec<PlacementId, Plan>,
     /// Placements by constituent, in the order of moves.
-    placements: FxHashMap<CodeIndex, Vec<PlacementIndex>>,
+    placements: FxHashMap<CodeId, Vec<PlacementId>>,
     /// Early placements: code that may come before an adapter sees it.
-    expected: FxHashMap<(ProcessKey, Layer), Vec<PlacementIndex>>,
+    expected: FxHashMap<(ProcessKey, Layer), Vec<PlacementId>>,
     /// Free placement indices.
-    free: Vec<PlacementIndex>,
+    free: Vec<PlacementId>,
     /// Counts the constituents.
     constituents: u64,
     /// Events of settled times.
@@ -44,12 +45,12 @@ const MOVES: u64 = 1 << 16;
 impl Growing {
     /// Takes the records of the `told` constituents, in recording order. All events before
     /// `settled` were applied.
-    pub fn update(&mut self, zones: &mut Zones, code: &Code, told: &[CodeIndex], settled: TimeNs) {
+    pub fn update(&mut self, zones: &mut Zones, code: &Code, told: &[CodeId], settled: TimeNs) {
         let mut changed: FxHashSet<(ProcessKey, Layer)> = FxHashSet::default();
         for &index in told {
             let mut number = 0;
             let first = self.placements.get(&index).and_then(|all| all.first());
-            let first = first.and_then(|placement| self.plans.get(*placement as usize));
+            let first = first.map(|placement| &self.plans[*placement]);
             let order = match first {
                 Some(plan) => plan.order,
                 None => {
@@ -80,7 +81,7 @@ impl Growing {
     fn plan(
         &mut self,
         zones: &mut Zones,
-        (code, number): (CodeIndex, usize),
+        (code, number): (CodeId, usize),
         order: u64,
         (placement, steps): (Placement, Steps),
         settled: TimeNs,
@@ -90,8 +91,7 @@ impl Growing {
             .get(&code)
             .and_then(|all| all.get(number))
             .copied();
-        let plan = |index: PlacementIndex| self.plans.get(index as usize).copied();
-        let before = known.and_then(plan).unwrap_or_default();
+        let before = known.map_or_else(Plan::default, |index| self.plans[index]);
         let same = known.filter(|_| before.start == placement.start);
         if let Some(old) = known {
             self.unplan(old, before);
@@ -103,9 +103,7 @@ impl Growing {
             }
         }
         let order = if same.is_some() { before.order } else { order };
-        let Some(index) = same.or_else(|| zones.add(placement, self.free.pop())) else {
-            return false;
-        };
+        let index = same.unwrap_or_else(|| zones.add(placement, self.free.pop()));
         self.note(
             code,
             number,
@@ -149,21 +147,16 @@ impl Growing {
         placement.maybe && same.is_none()
     }
 
-    fn note(&mut self, code: CodeIndex, number: usize, index: PlacementIndex, plan: Plan) {
+    fn note(&mut self, code: CodeId, number: usize, index: PlacementId, plan: Plan) {
         let all = self.placements.entry(code).or_default();
         match all.get_mut(number) {
             Some(slot) => *slot = index,
             None => all.push(index),
         }
-        if self.plans.len() <= index as usize {
-            self.plans.resize(index as usize + 1, Plan::default());
-        }
-        if let Some(slot) = self.plans.get_mut(index as usize) {
-            *slot = plan;
-        }
+        *self.plans.slot(index, Plan::default()) = plan;
     }
 
-    fn unplan(&mut self, placement: PlacementIndex, plan: Plan) {
+    fn unplan(&mut self, placement: PlacementId, plan: Plan) {
         for (time, step) in plan.steps.iter() {
             let key = (time, step, plan.order);
             if self.pending.get(&key) == Some(&placement) {
@@ -178,12 +171,10 @@ impl Growing {
             return;
         };
         all.retain(|&index| {
-            let plan = self.plans.get(index as usize);
-            let comes = plan.is_some_and(|plan| {
-                let time = plan.steps.at(Step::MayBe);
-                let key = time.map(|time| (time, Step::MayBe, plan.order));
-                key.is_some_and(|key| self.pending.get(&key) == Some(&index))
-            });
+            let plan = &self.plans[index];
+            let time = plan.steps.at(Step::MayBe);
+            let key = time.map(|time| (time, Step::MayBe, plan.order));
+            let comes = key.is_some_and(|key| self.pending.get(&key) == Some(&index));
             comes || zones.is_maybe(index)
         });
         zones.expect(place.0, place.1, &all);
@@ -206,11 +197,11 @@ impl Growing {
     }
 
     /// Constituents without present code and without pending events.
-    pub fn departed(&self, zones: &Zones) -> Vec<CodeIndex> {
-        let mut needed: FxHashSet<PlacementIndex> = self.pending.values().copied().collect();
+    pub fn departed(&self, zones: &Zones) -> Vec<CodeId> {
+        let mut needed: FxHashSet<PlacementId> = self.pending.values().copied().collect();
         needed.extend(zones.inherited());
         let is_needed =
-            |placement: &PlacementIndex| needed.contains(placement) || zones.is_there(*placement);
+            |placement: &PlacementId| needed.contains(placement) || zones.is_there(*placement);
         let departed = self
             .placements
             .iter()
@@ -219,7 +210,7 @@ impl Growing {
     }
 
     /// Forgets a constituent that has [departed](Self::departed).
-    pub fn forget(&mut self, code: CodeIndex) {
+    pub fn forget(&mut self, code: CodeId) {
         self.free
             .extend(self.placements.remove(&code).unwrap_or_default());
     }

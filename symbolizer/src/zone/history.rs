@@ -6,21 +6,17 @@ use vmscope_records::{
     ProcessKey, TimeNs,
 };
 
-/// Index of a constituent in [`Code::constituents`].
-pub(crate) type CodeIndex = u32;
-
-/// Index of a placement in [`History::placements`].
-pub(crate) type PlacementIndex = u32;
-
+use crate::ids::IndexVec;
+pub(crate) use crate::ids::{CodeId, PlacementId};
 /// All constituents of a recording: the newest record of each.
 #[derive(Debug, Default)]
 pub(crate) struct Code {
-    pub constituents: Vec<Constituent>,
-    by_key: FxHashMap<ConstituentKey, CodeIndex>,
-    moves: FxHashMap<CodeIndex, Vec<ConstituentMoved>>,
-    gone: FxHashMap<CodeIndex, ConstituentGone>,
+    pub constituents: IndexVec<CodeId, Constituent>,
+    by_key: FxHashMap<ConstituentKey, CodeId>,
+    moves: FxHashMap<CodeId, Vec<ConstituentMoved>>,
+    gone: FxHashMap<CodeId, ConstituentGone>,
     /// Free indices.
-    free: Vec<CodeIndex>,
+    free: Vec<CodeId>,
 }
 
 /// A zone has three layers: one address may hold a constituent in each layer, and a new
@@ -51,7 +47,7 @@ impl Layer {
 /// A constituent at one range of addresses; never empty.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Placement {
-    pub code: CodeIndex,
+    pub code: CodeId,
     pub process: ProcessKey,
     pub layer: Layer,
     pub start: u64,
@@ -84,14 +80,14 @@ pub(crate) enum Step {
 pub(crate) struct ZoneEvent {
     pub time: TimeNs,
     pub step: Step,
-    pub placement: PlacementIndex,
+    pub placement: PlacementId,
 }
 
 /// All placements and their events.
 #[derive(Debug, Default)]
 pub(crate) struct History {
     /// In the order of their constituents' records.
-    pub placements: Vec<Placement>,
+    pub placements: IndexVec<PlacementId, Placement>,
     /// In time order.
     pub events: Vec<ZoneEvent>,
 }
@@ -176,7 +172,7 @@ struct PlacementTimes {
 /// Hands every placement of a constituent with its events to `visit`. `moves` are in time
 /// order.
 fn each_placement(
-    (code, constituent): (CodeIndex, &Constituent),
+    (code, constituent): (CodeId, &Constituent),
     moves: &[&ConstituentMoved],
     gone: Option<&ConstituentGone>,
     mut visit: impl FnMut(Placement, Steps),
@@ -225,19 +221,16 @@ fn each_placement(
 
 impl History {
     fn put(&mut self, placement: Placement, steps: Steps) {
-        let Ok(index) = PlacementIndex::try_from(self.placements.len()) else {
-            return;
-        };
         if steps.is_empty() {
             return;
         }
+        let index = self.placements.push(placement);
         let event = |(time, step)| ZoneEvent {
             time,
             step,
             placement: index,
         };
         self.events.extend(steps.iter().map(event));
-        self.placements.push(placement);
     }
 }
 
@@ -245,32 +238,28 @@ impl Code {
     /// Takes a record of a constituent, new or known.
     pub fn seen(&mut self, constituent: Constituent) {
         if let Some(&index) = self.by_key.get(&constituent.key) {
-            if let Some(known) = self.constituents.get_mut(index as usize) {
-                // The first record has the first time and address.
-                let (since, absent_at) = (known.since, known.absent_at);
-                let (start, end) = (known.start, known.end);
-                *known = Constituent {
-                    since,
-                    absent_at,
-                    start,
-                    end,
-                    ..constituent
-                };
-            }
+            let known = &mut self.constituents[index];
+            // The first record has the first time and address.
+            let (since, absent_at) = (known.since, known.absent_at);
+            let (start, end) = (known.start, known.end);
+            *known = Constituent {
+                since,
+                absent_at,
+                start,
+                end,
+                ..constituent
+            };
             return;
         }
-        if let Some(index) = self.free.pop() {
-            self.by_key.insert(constituent.key, index);
-            if let Some(slot) = self.constituents.get_mut(index as usize) {
-                *slot = constituent;
+        let key = constituent.key;
+        let index = match self.free.pop() {
+            Some(free) => {
+                self.constituents[free] = constituent;
+                free
             }
-            return;
-        }
-        let Ok(index) = CodeIndex::try_from(self.constituents.len()) else {
-            return;
+            None => self.constituents.push(constituent),
         };
-        self.by_key.insert(constituent.key, index);
-        self.constituents.push(constituent);
+        self.by_key.insert(key, index);
     }
 
     /// Takes a record of a move.
@@ -291,10 +280,10 @@ impl Code {
     pub fn history(&self) -> History {
         let count = self.constituents.len();
         let mut history = History {
-            placements: Vec::with_capacity(count),
+            placements: Vec::with_capacity(count).into(),
             events: Vec::with_capacity(count),
         };
-        for (constituent, code) in self.constituents.iter().zip(0..) {
+        for (code, constituent) in self.constituents.enumerated() {
             self.placements_of(code, constituent, |placement, steps| {
                 history.put(placement, steps)
             });
@@ -304,15 +293,13 @@ impl Code {
     }
 
     /// Hands every known placement of one constituent to `visit`.
-    pub fn each_placement_of(&self, code: CodeIndex, visit: impl FnMut(Placement, Steps)) {
-        if let Some(constituent) = self.constituents.get(code as usize) {
-            self.placements_of(code, constituent, visit);
-        }
+    pub fn each_placement_of(&self, code: CodeId, visit: impl FnMut(Placement, Steps)) {
+        self.placements_of(code, &self.constituents[code], visit);
     }
 
     fn placements_of(
         &self,
-        code: CodeIndex,
+        code: CodeId,
         constituent: &Constituent,
         visit: impl FnMut(Placement, Steps),
     ) {
@@ -323,15 +310,13 @@ impl Code {
     }
 
     /// The index of a constituent.
-    pub fn index_of(&self, key: ConstituentKey) -> Option<CodeIndex> {
+    pub fn index_of(&self, key: ConstituentKey) -> Option<CodeId> {
         self.by_key.get(&key).copied()
     }
 
     /// Forgets a constituent. Another constituent may get its index.
-    pub fn forget(&mut self, code: CodeIndex) {
-        let Some(known) = self.constituents.get_mut(code as usize) else {
-            return;
-        };
+    pub fn forget(&mut self, code: CodeId) {
+        let known = &mut self.constituents[code];
         self.by_key.remove(&known.key);
         known.name = String::new();
         known.tier = String::new();
@@ -346,11 +331,10 @@ impl Code {
     }
 
     /// Forgets the map and the method of a constituent.
-    pub fn strip(&mut self, code: CodeIndex) {
-        if let Some(known) = self.constituents.get_mut(code as usize) {
-            known.map = PcMap::None;
-            known.method = None;
-        }
+    pub fn strip(&mut self, code: CodeId) {
+        let known = &mut self.constituents[code];
+        known.map = PcMap::None;
+        known.method = None;
     }
 
     /// Drops the index by key. Views still need moves and ends.
@@ -359,7 +343,7 @@ impl Code {
     }
 
     /// A constituent's end, if recorded.
-    pub fn gone_of(&self, code: CodeIndex) -> Option<&ConstituentGone> {
+    pub fn gone_of(&self, code: CodeId) -> Option<&ConstituentGone> {
         self.gone.get(&code)
     }
 }

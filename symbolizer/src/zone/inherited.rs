@@ -3,7 +3,7 @@
 //! Children share one snapshot of the parent's code until the parent's code changes. Each
 //! child keeps its own list of ended ranges.
 
-use super::history::PlacementIndex;
+use super::history::PlacementId;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,7 +14,7 @@ pub(super) struct Piece {
     pub start: u64,
     /// End address, exclusive.
     pub end: u64,
-    pub placement: PlacementIndex,
+    pub placement: PlacementId,
 }
 
 /// A process's code at a fork.
@@ -95,7 +95,7 @@ impl Inherited {
     }
 
     /// All inherited placements.
-    pub fn placements(&self) -> impl Iterator<Item = PlacementIndex> + '_ {
+    pub fn placements(&self) -> impl Iterator<Item = PlacementId> + '_ {
         let all = self.all.iter().flat_map(|all| &all.pieces);
         all.map(|piece| piece.placement)
     }
@@ -107,7 +107,7 @@ impl Inherited {
     }
 
     /// The placement at `address`.
-    pub fn find(&self, address: u64) -> Option<PlacementIndex> {
+    pub fn find(&self, address: u64) -> Option<PlacementId> {
         let piece = self.all.as_ref()?.at(address)?;
         (!self.has_ended(address)).then_some(piece.placement)
     }

@@ -1,8 +1,9 @@
 //! The code zones of all processes at one time, moved forward event by event.
 
-use super::history::{CodeIndex, Layer, Placement, PlacementIndex, Step, ZoneEvent};
+use super::history::{CodeId, Layer, Placement, PlacementId, Step, ZoneEvent};
 use super::inherited::{Inherited, Piece, Snapshot};
 use super::overlaps::{Cover, Overlaps};
+use crate::ids::IndexVec;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,7 +14,7 @@ use vmscope_records::{Avma, ProcessKey, TimeNs};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Claim {
     /// One constituent, with the offset from its start.
-    One(CodeIndex, u32),
+    One(CodeId, u32),
     /// Two constituents that exclude each other.
     Doubtful,
 }
@@ -21,7 +22,7 @@ pub(crate) enum Claim {
 /// A constituent without rivals in a range of addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Near {
-    pub code: CodeIndex,
+    pub code: CodeId,
     pub start: u64,
     /// End address, exclusive.
     pub end: u64,
@@ -52,9 +53,8 @@ enum State {
 /// All processes' zones at one time.
 #[derive(Debug, Default)]
 pub(crate) struct Zones {
-    placements: Vec<Placement>,
-    /// By placement.
-    states: Vec<State>,
+    placements: IndexVec<PlacementId, Placement>,
+    states: IndexVec<PlacementId, State>,
     by_process: FxHashMap<(ProcessKey, Layer), Zone>,
     /// The number of pieces in all snapshots; shared snapshots count once.
     living: Arc<AtomicUsize>,
@@ -97,7 +97,7 @@ impl Default for Limits {
 #[derive(Debug, Default)]
 struct Zone {
     /// Present code by start address, without overlaps: end address and placement.
-    firm: BTreeMap<u64, (u64, PlacementIndex)>,
+    firm: BTreeMap<u64, (u64, PlacementId)>,
     /// Code that may be present.
     maybe: Overlaps,
     /// Code inherited from the parent, without the ranges that own code replaced.
@@ -108,7 +108,7 @@ struct Zone {
 
 impl Zones {
     /// Empty zones for these placements.
-    pub fn new(placements: Vec<Placement>) -> Self {
+    pub fn new(placements: IndexVec<PlacementId, Placement>) -> Self {
         let mut ends: FxHashMap<(ProcessKey, Layer), Vec<u64>> = FxHashMap::default();
         for placement in placements.iter().filter(|placement| placement.maybe) {
             let ends = ends
@@ -121,7 +121,7 @@ impl Zones {
             ..Zone::default()
         };
         Zones {
-            states: vec![State::Absent; placements.len()],
+            states: placements.with_each(State::Absent),
             placements,
             by_process: ends
                 .into_iter()
@@ -161,61 +161,53 @@ impl Zones {
 
     /// Adds a placement, at the free index `slot` if given. After the last placement that may
     /// come before an adapter sees it, call [`Zones::expect`].
-    pub fn add(
-        &mut self,
-        placement: Placement,
-        slot: Option<PlacementIndex>,
-    ) -> Option<PlacementIndex> {
-        if let Some(slot) = slot {
-            *self.placements.get_mut(slot as usize)? = placement;
-            *self.states.get_mut(slot as usize)? = State::Absent;
-            return Some(slot);
+    pub fn add(&mut self, placement: Placement, slot: Option<PlacementId>) -> PlacementId {
+        match slot {
+            Some(slot) => {
+                (self.placements[slot], self.states[slot]) = (placement, State::Absent);
+                slot
+            }
+            None => {
+                self.states.push(State::Absent);
+                self.placements.push(placement)
+            }
         }
-        let index = PlacementIndex::try_from(self.placements.len()).ok()?;
-        self.placements.push(placement);
-        self.states.push(State::Absent);
-        Some(index)
     }
 
     /// Updates whether a placement fades at once. With `is_firm`, a fading placement becomes
     /// firm again.
-    pub fn restate(&mut self, index: PlacementIndex, fades_at_once: bool, is_firm: bool) {
-        if let Some(placement) = self.placements.get_mut(index as usize) {
-            placement.fades_at_once = fades_at_once;
-        }
-        if let Some(state @ State::Fading) = self.states.get_mut(index as usize)
-            && is_firm
-        {
-            *state = State::Firm;
+    pub fn restate(&mut self, index: PlacementId, fades_at_once: bool, is_firm: bool) {
+        self.placements[index].fades_at_once = fades_at_once;
+        if is_firm && self.states[index] == State::Fading {
+            self.states[index] = State::Firm;
         }
     }
 
     /// Replaces the list of placements that may come before an adapter sees them.
-    pub fn expect(&mut self, process: ProcessKey, layer: Layer, placements: &[PlacementIndex]) {
+    pub fn expect(&mut self, process: ProcessKey, layer: Layer, placements: &[PlacementId]) {
         let zone = self.by_process.entry((process, layer)).or_default();
-        let known = |index: &PlacementIndex| Some((*index, *self.placements.get(*index as usize)?));
-        let placements: Vec<(PlacementIndex, Placement)> =
-            placements.iter().filter_map(known).collect();
-        let ends = placements
+        let all = placements
             .iter()
+            .map(|&index| (index, &self.placements[index]));
+        let ends = all
+            .clone()
             .flat_map(|(_, placement)| [placement.start, placement.end]);
         zone.maybe = Overlaps::new(ends.collect());
-        for (index, placement) in placements {
-            if self.states.get(index as usize) == Some(&State::Maybe) {
+        for (index, placement) in all {
+            if self.states[index] == State::Maybe {
                 zone.maybe.add(placement.start, placement.end, index);
             }
         }
     }
 
     /// Whether a placement is possibly present, still unseen.
-    pub fn is_maybe(&self, index: PlacementIndex) -> bool {
-        self.states.get(index as usize) == Some(&State::Maybe)
+    pub fn is_maybe(&self, index: PlacementId) -> bool {
+        self.states[index] == State::Maybe
     }
 
     /// Whether a placement is present, certainly or possibly.
-    pub fn is_there(&self, index: PlacementIndex) -> bool {
-        let state = self.states.get(index as usize);
-        state.is_some_and(|state| *state != State::Absent)
+    pub fn is_there(&self, index: PlacementId) -> bool {
+        self.states[index] != State::Absent
     }
 
     /// Whether newer code overlaps `placement`.
@@ -225,19 +217,16 @@ impl Zones {
         };
         let before_end = zone.firm.range(..placement.end).rev();
         let mut over = before_end.take_while(|(_, (end, _))| *end > placement.start);
-        over.any(|(_, (_, other))| {
-            let other = self.placements.get(*other as usize);
-            other.is_some_and(|other| other.from > placement.from)
-        })
+        over.any(|(_, (_, other))| self.placements[*other].from > placement.from)
     }
 
     /// Whether a placement may be gone right after an adapter saw it.
-    pub fn fades_at_once(&self, index: PlacementIndex) -> bool {
-        self.placements[index as usize].fades_at_once
+    pub fn fades_at_once(&self, index: PlacementId) -> bool {
+        self.placements[index].fades_at_once
     }
 
     /// All inherited placements of forked processes.
-    pub fn inherited(&self) -> impl Iterator<Item = PlacementIndex> + '_ {
+    pub fn inherited(&self) -> impl Iterator<Item = PlacementId> + '_ {
         let zones = self.by_process.values();
         zones.flat_map(|zone| zone.inherited.placements())
     }
@@ -256,9 +245,7 @@ impl Zones {
                 continue;
             };
             for (_, placement) in zone.firm.into_values() {
-                if let Some(state) = self.states.get_mut(placement as usize) {
-                    *state = State::Absent;
-                }
+                self.states[placement] = State::Absent;
             }
         }
     }
@@ -278,11 +265,10 @@ impl Zones {
     pub fn apply_with(
         &mut self,
         event: ZoneEvent,
-        replaced: impl FnMut(PlacementIndex),
+        replaced: impl FnMut(PlacementId),
     ) -> Option<Changed> {
         let index = event.placement;
-        let placement = *self.placements.get(index as usize)?;
-        let state = *self.states.get(index as usize)?;
+        let (placement, state) = (self.placements[index], self.states[index]);
         let zone = self
             .by_process
             .entry((placement.process, placement.layer))
@@ -325,9 +311,7 @@ impl Zones {
             }
             _ => return None,
         };
-        if let Some(slot) = self.states.get_mut(index as usize) {
-            *slot = next;
-        }
+        self.states[index] = next;
         // Fading code is doubtful only if other code may be present.
         if event.step == Step::Fades && zone.maybe.is_empty() {
             return None;
@@ -444,14 +428,11 @@ impl Zones {
             zone.handed_on = Weak::new();
             while let Some((&first, &(last, placement))) = zone.firm.range(..end).next_back() {
                 // Code with an equal time may be newer than the mapping.
-                let known = self.placements.get(placement as usize);
-                if last <= start || known.is_none_or(|placement| placement.from >= time) {
+                if last <= start || self.placements[placement].from >= time {
                     break;
                 }
                 zone.firm.remove(&first);
-                if let Some(state) = self.states.get_mut(placement as usize) {
-                    *state = State::Absent;
-                }
+                self.states[placement] = State::Absent;
                 (from, to) = (from.min(first), to.max(last));
             }
         }
@@ -480,7 +461,7 @@ impl Zones {
         };
         let firm = find(&zone.firm, address.0);
         let claim = self.claim(zone, firm, address);
-        let placement = firm.and_then(|firm| self.placements.get(firm as usize));
+        let placement = firm.map(|firm| &self.placements[firm]);
         let near = placement
             .filter(|_| zone.maybe.is_empty())
             .map(|placement| Near {
@@ -492,10 +473,10 @@ impl Zones {
     }
 
     /// The owner of an address inside `firm` code.
-    fn claim(&self, zone: &Zone, firm: Option<PlacementIndex>, address: Avma) -> Option<Claim> {
+    fn claim(&self, zone: &Zone, firm: Option<PlacementId>, address: Avma) -> Option<Claim> {
         let one = match firm {
             Some(firm) => {
-                let fades = self.states.get(firm as usize) == Some(&State::Fading);
+                let fades = self.states[firm] == State::Fading;
                 if fades && zone.maybe.at(address.0) != Cover::Nobody {
                     return Some(Claim::Doubtful);
                 }
@@ -507,14 +488,14 @@ impl Zones {
                 Cover::One(_) | Cover::Several => return Some(Claim::Doubtful),
             },
         };
-        let placement = self.placements.get(one as usize)?;
+        let placement = &self.placements[one];
         let offset = u32::try_from(address.0.checked_sub(placement.start)?).ok()?;
         Some(Claim::One(placement.code, offset))
     }
 }
 
 /// The range around `address`.
-fn find(ranges: &BTreeMap<u64, (u64, PlacementIndex)>, address: u64) -> Option<PlacementIndex> {
+fn find(ranges: &BTreeMap<u64, (u64, PlacementId)>, address: u64) -> Option<PlacementId> {
     let (_, &(end, placement)) = ranges.range(..=address).next_back()?;
     (address < end).then_some(placement)
 }
@@ -522,11 +503,11 @@ fn find(ranges: &BTreeMap<u64, (u64, PlacementIndex)>, address: u64) -> Option<P
 /// Puts a placement into a zone and removes all code that it overlaps: half a method is no
 /// method. Returns the changed range of addresses.
 fn put(
-    zone: &mut BTreeMap<u64, (u64, PlacementIndex)>,
-    states: &mut [State],
+    zone: &mut BTreeMap<u64, (u64, PlacementId)>,
+    states: &mut IndexVec<PlacementId, State>,
     placement: &Placement,
-    index: PlacementIndex,
-    mut replaced: impl FnMut(PlacementIndex),
+    index: PlacementId,
+    mut replaced: impl FnMut(PlacementId),
 ) -> (u64, u64) {
     let (mut start, mut end) = (placement.start, placement.end);
     // Backwards from the last overlapping range.
@@ -535,9 +516,7 @@ fn put(
             break;
         }
         zone.remove(&from);
-        if let Some(state) = states.get_mut(other as usize) {
-            *state = State::Absent;
-        }
+        states[other] = State::Absent;
         replaced(other);
         start = start.min(from);
         end = end.max(to);

@@ -4,7 +4,8 @@
 //! (Fenwick, 1994) over the ends sums the beginnings and ends up. Adding, removing and lookup
 //! take logarithmic time, whatever the overlaps.
 
-use super::history::PlacementIndex;
+use super::history::PlacementId;
+use crate::ids::Id;
 
 /// A set of ranges.
 #[derive(Debug, Default)]
@@ -28,7 +29,7 @@ struct Sum {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cover {
     Nobody,
-    One(PlacementIndex),
+    One(PlacementId),
     Several,
 }
 
@@ -46,10 +47,10 @@ impl Overlaps {
         self.len == 0
     }
 
-    pub fn add(&mut self, start: u64, end: u64, placement: PlacementIndex) {
+    pub fn add(&mut self, start: u64, end: u64, placement: PlacementId) {
         let one = Sum {
             count: 1,
-            placements: u64::from(placement),
+            placements: u64::from(placement.number()),
         };
         self.put(start, one);
         self.put(end, one.negated());
@@ -57,10 +58,10 @@ impl Overlaps {
     }
 
     /// Removes a range of the set.
-    pub fn remove(&mut self, start: u64, end: u64, placement: PlacementIndex) {
+    pub fn remove(&mut self, start: u64, end: u64, placement: PlacementId) {
         let one = Sum {
             count: 1,
-            placements: u64::from(placement),
+            placements: u64::from(placement.number()),
         };
         self.put(start, one.negated());
         self.put(end, one);
@@ -77,9 +78,9 @@ impl Overlaps {
             sum = sum.plus(*part);
             index &= index - 1;
         }
-        match (sum.count, PlacementIndex::try_from(sum.placements)) {
+        match (sum.count, usize::try_from(sum.placements)) {
             (0, _) => Cover::Nobody,
-            (1, Ok(placement)) => Cover::One(placement),
+            (1, Ok(placement)) => Cover::One(PlacementId::of(placement)),
             _ => Cover::Several,
         }
     }
@@ -114,7 +115,8 @@ impl Sum {
 
 #[cfg(test)]
 mod tests {
-    use super::{Cover, Overlaps};
+    use super::{Cover, Overlaps, PlacementId};
+    use crate::ids::Id;
     use proptest::prelude::*;
 
     proptest! {
@@ -125,18 +127,18 @@ mod tests {
         ) {
             let ends = |&(start, size): &(u64, u64)| [start, start + size];
             let mut set = Overlaps::new(ranges.iter().flat_map(ends).collect());
-            for (&(start, size), number) in ranges.iter().zip(0..) {
+            for (&(start, size), number) in ranges.iter().zip((0..).map(PlacementId::of)) {
                 set.add(start, start + size, number);
             }
-            for ((&(start, size), number), placement) in ranges.iter().zip(0..).zip(&placements) {
+            for ((&(start, size), number), placement) in ranges.iter().zip((0..).map(PlacementId::of)).zip(&placements) {
                 if !placement {
                     set.remove(start, start + size, number);
                 }
             }
-            let left = || ranges.iter().zip(0u32..).zip(&placements).filter(|(_, placement)| **placement);
+            let left = || ranges.iter().zip((0..).map(PlacementId::of)).zip(&placements).filter(|(_, placement)| **placement);
             prop_assert_eq!(set.is_empty(), left().count() == 0);
             for address in 0..80 {
-                let covering: Vec<u32> = left()
+                let covering: Vec<PlacementId> = left()
                     .filter(|((range, _), _)| range.0 <= address && address < range.0 + range.1)
                     .map(|((_, number), _)| number)
                     .collect();

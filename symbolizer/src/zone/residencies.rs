@@ -6,6 +6,7 @@
 
 use super::history::{History, Layer, Placement, Step};
 use super::now::Zones;
+use crate::ids::CodeId;
 use crate::trace::Trace;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
@@ -24,7 +25,7 @@ const MAX_FORKS: usize = 64;
 pub struct Residency {
     /// The constituent's index for [`Trace::constituent`]. A live profile may give the index to
     /// another constituent later: [`Residency::constituent`] checks that.
-    pub code: u32,
+    pub code: CodeId,
     /// The constituent's key, which is never reused.
     pub key: ConstituentKey,
     /// The process that owns the zone.
@@ -86,7 +87,7 @@ impl Residency {
     #[must_use]
     pub fn constituent<'a>(&self, trace: &'a Trace) -> Option<&'a Constituent> {
         let known = trace.constituent(self.code);
-        known.filter(|known| known.key == self.key)
+        (known.key == self.key).then_some(known)
     }
 
     /// Its presence at `time`; `None` for absent code.
@@ -225,13 +226,11 @@ fn forks(trace: &Trace) -> FxHashMap<ProcessKey, u32> {
 fn residencies(trace: &Trace) -> Vec<Residency> {
     let History { placements, events } = trace.code.history();
     let mut before = None;
-    let of_placement = |placement: &Placement| {
+    let mut of_placement = |placement: &Placement| {
         let moved = before.replace(placement.code) == Some(placement.code);
-        let constituent = trace.constituent(placement.code);
-        let code = constituent.filter(|_| placement.layer == Layer::Code);
-        code.map(|code| Residency {
+        (placement.layer == Layer::Code).then(|| Residency {
             code: placement.code,
-            key: code.key,
+            key: trace.constituent(placement.code).key,
             process: placement.process,
             start: placement.start,
             end: placement.end,
@@ -243,16 +242,16 @@ fn residencies(trace: &Trace) -> Vec<Residency> {
             moved,
         })
     };
-    let mut all: Vec<Option<Residency>> = placements.iter().map(of_placement).collect();
+    let mut all = placements.map(|_, placement| of_placement(placement));
     let mut zones = Zones::new(placements);
     for event in events {
         zones.apply_with(event, |other| {
-            if let Some(other) = &mut all[other as usize] {
+            if let Some(other) = &mut all[other] {
                 other.until = Some(event.time);
                 other.replaced = true;
             }
         });
-        let residency = all[event.placement as usize].as_mut();
+        let residency = all[event.placement].as_mut();
         // Replaced code has no later events.
         let Some(residency) = residency.filter(|one| one.until.is_none()) else {
             continue;
@@ -276,10 +275,8 @@ fn residencies(trace: &Trace) -> Vec<Residency> {
 /// mapped memory around its code.
 fn zones(trace: &Trace, all: &[Residency]) -> Vec<ZoneRange> {
     let mut zones: Vec<ZoneRange> = Vec::new();
-    let told = |residency: &Residency| {
-        let code = trace.constituent(residency.code);
-        code.is_some_and(|code| code.kind != ConstituentKind::Free)
-    };
+    let told =
+        |residency: &Residency| trace.constituent(residency.code).kind != ConstituentKind::Free;
     let mut pieces: Vec<(u64, u64)> = Vec::new();
     let mut of_process = None;
     let forks = forks(trace);

@@ -2,6 +2,7 @@
 
 use super::now::Limits;
 use super::*;
+use crate::ids::{CodeId, Id};
 use vmscope_records::{
     Avma, Constituent, ConstituentGone, ConstituentKey, ConstituentKind, ConstituentMoved,
     GoneReason, PcMap, ProcessKey, TimeNs,
@@ -48,7 +49,7 @@ fn who(code: &Code, time: u64, address: u64) -> Result<Option<u64>, ()> {
     match zones.lookup(PROCESS, Layer::Code, Avma(address)) {
         None => Ok(None),
         Some(Claim::Doubtful) => Err(()),
-        Some(Claim::One(index, _)) => Ok(Some(code.constituents[index as usize].key.0)),
+        Some(Claim::One(index, _)) => Ok(Some(code.constituents[index].key.0)),
     }
 }
 
@@ -151,7 +152,7 @@ fn more_known_later_changes_the_map_not_the_time() {
     again.name = "better".into();
     code.seen(again);
     assert_eq!(who(&code, 15, 120), Ok(Some(1)));
-    assert_eq!(code.constituents[0].name, "better");
+    assert_eq!(code.constituents[CodeId::of(0)].name, "better");
 }
 
 #[test]
@@ -234,7 +235,7 @@ fn what_a_fork_hands_on_does_not_overlap() {
     for process in [2, 3] {
         assert_eq!(zones.lookup(key(process), Layer::Code, Avma(120)), None);
         let there = zones.lookup(key(process), Layer::Code, Avma(155));
-        assert_eq!(there, Some(Claim::One(1, 5)), "in {process}");
+        assert_eq!(there, Some(Claim::One(CodeId::of(1), 5)), "in {process}");
         assert_eq!(zones.lookup(key(process), Layer::Code, Avma(170)), None);
     }
 }
@@ -261,7 +262,7 @@ fn forks_of_what_has_not_changed_take_no_room() {
         zones.fork(key(parent), key(child));
         assert_eq!(
             zones.lookup(key(child), Layer::Code, Avma(910)),
-            Some(Claim::One(9, 10))
+            Some(Claim::One(CodeId::of(9), 10))
         );
     }
     assert_eq!(zones.refused(), 0);
