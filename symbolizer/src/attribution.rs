@@ -282,18 +282,12 @@ fn each_single(
             if index.is_multiple_of(BATCH) {
                 stop.look(index, samples.times.len())?;
             }
-            let (Some(&time), Some(&thread), Some(&place)) = (
-                samples.times.get(index),
-                samples.threads.get(index),
-                samples.places.get(index),
-            ) else {
-                continue;
-            };
+            let (thread, place) = (samples.threads[index], samples.places[index]);
             if !selection.takes_thread(thread) || !selection.takes_place(time_buckets, place) {
                 continue;
             }
             let one = Single {
-                time,
+                time: samples.times[index],
                 thread,
                 entry: time_buckets.entry_of_place(place),
                 chain: samples.chains.get(index).copied().flatten(),

@@ -9,7 +9,7 @@ mod regions;
 use crate::ids::{IndexVec, PlaceId};
 use crate::profile::{Entry, EntryId, EntryKind, Frame, Profile, Region, Site, SiteId};
 use crate::symbols::SymbolTable;
-use crate::time_buckets::{Sites, TimeBuckets};
+use crate::time_buckets::TimeBuckets;
 use crate::trace::{Place, Trace};
 use crate::zone::CodeId;
 use code::{MethodTexts, NamesOfCode};
@@ -18,9 +18,7 @@ use regions::Regions;
 use rustc_hash::FxHashMap;
 use std::cell::OnceCell;
 use std::sync::Arc;
-use vmscope_records::{
-    BytecodePc, Exactness, FileOffset, MethodKey, SymbolOwner, Symbols, ThreadRole,
-};
+use vmscope_records::{BytecodePc, FileOffset, MethodKey, SymbolOwner, Symbols, ThreadRole};
 
 /// The name of unnamed generated code.
 const UNNAMED: &str = "(generated code, unnamed)";
@@ -81,12 +79,8 @@ pub fn profile_of_telling(
     // Naming is over.
     drop(names);
     watch(Making::TimeBuckets);
-    let sites = Sites {
-        entries: &profile.entries,
-        sites: &profile.sites,
-        of_place: &profile.site_of_place,
-    };
-    profile.time_buckets.append(&profile.trace, sites);
+    let (trace, sites, time_buckets) = profile.to_sum_up();
+    time_buckets.append(trace, sites);
     profile
 }
 
@@ -311,17 +305,7 @@ impl Builder<'_> {
         };
         let entry = self.entries.push(entry);
         let frame = frame_named(self.text("(others)"));
-        let site = self.sites.push(Site {
-            entry,
-            from: None,
-            to: None,
-            bounded: false,
-            frame,
-            via: Vec::new(),
-            caller: None,
-            exactness: Exactness::MethodOnly,
-            method_error: 0,
-        });
+        let site = self.sites.push(Site::whole(entry, frame));
         self.names.others.insert(region, (entry, site));
         (entry, site)
     }
@@ -349,17 +333,7 @@ impl Builder<'_> {
     /// The only site of a coarse entry.
     fn whole_entry(&mut self, entry: EntryId, name: &str) -> SiteId {
         let frame = frame_named(self.text(name));
-        self.put_site(Site {
-            entry,
-            from: None,
-            to: None,
-            bounded: false,
-            frame,
-            via: Vec::new(),
-            caller: None,
-            exactness: Exactness::MethodOnly,
-            method_error: 0,
-        })
+        self.put_site(Site::whole(entry, frame))
     }
 }
 

@@ -213,13 +213,8 @@ impl Compilers {
             if count.is_multiple_of(STOP_EVERY) {
                 stop.look(index, samples.times.len())?;
             }
-            let (Some(&time), Some(&thread), Some(&place)) = (
-                samples.times.get(index),
-                samples.threads.get(index),
-                samples.places.get(index),
-            ) else {
-                continue;
-            };
+            let (time, thread) = (samples.times[index], samples.threads[index]);
+            let place = samples.places[index];
             if !lines.has(thread) || !filter.takes(thread, time) || !takes_place(place) {
                 continue;
             }

@@ -27,7 +27,7 @@ use crate::build::Names;
 use crate::ids::{IndexVec, PlaceId};
 use crate::native::Binaries;
 use crate::profile::Profile;
-use crate::time_buckets::{Sites, TimeBuckets};
+use crate::time_buckets::TimeBuckets;
 use crate::trace::{Changes, Interpreters, Placing, Trace, World};
 use crate::zone::{CodeId, Growing};
 use natives::Natives;
@@ -223,19 +223,7 @@ impl Live {
         self.place(&mut profile, until);
         let added = profile.trace.samples.times.len().saturating_sub(before);
         let renamed = self.name(&mut profile);
-        let Profile {
-            trace,
-            entries,
-            sites,
-            site_of_place: of_place,
-            time_buckets,
-            ..
-        } = &mut *profile;
-        let sites = Sites {
-            entries,
-            sites,
-            of_place,
-        };
+        let (trace, sites, time_buckets) = profile.to_sum_up();
         time_buckets.append(trace, sites);
         let dropped = self.drop_oldest(&mut profile);
         self.fold_threads(&mut profile);

@@ -3,7 +3,7 @@
 use crate::bounds::Omitted;
 pub use crate::ids::{EntryId, SiteId};
 use crate::ids::{IndexVec, PlaceId, SpotId, ThreadId};
-use crate::time_buckets::TimeBuckets;
+use crate::time_buckets::{Sites, TimeBuckets};
 use crate::trace::Trace;
 use std::hash::{Hash, Hasher};
 use std::ops::Range;
@@ -125,6 +125,21 @@ pub struct Site {
 }
 
 impl Site {
+    /// The site of a whole entry.
+    pub(crate) fn whole(entry: EntryId, frame: Frame) -> Self {
+        Site {
+            entry,
+            from: None,
+            to: None,
+            bounded: false,
+            frame,
+            via: Vec::new(),
+            caller: None,
+            exactness: Exactness::MethodOnly,
+            method_error: 0,
+        }
+    }
+
     /// Whether the middle of its inlined chain was left out.
     #[must_use]
     pub fn is_cut(&self) -> bool {
@@ -162,6 +177,16 @@ pub struct Profile {
 }
 
 impl Profile {
+    /// The trace, the sites of its places, and the time buckets to fill with them.
+    pub fn to_sum_up(&mut self) -> (&mut Trace, Sites<'_>, &mut TimeBuckets) {
+        let sites = Sites {
+            entries: &self.entries,
+            sites: &self.sites,
+            of_place: &self.site_of_place,
+        };
+        (&mut self.trace, sites, &mut self.time_buckets)
+    }
+
     /// Whether the recorded program is native, without generated code.
     #[must_use]
     pub fn is_native(&self) -> bool {

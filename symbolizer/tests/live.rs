@@ -16,7 +16,7 @@ use vmscope_records::{
     Sample, ThreadKey, ThreadRole, TimeNs,
 };
 use vmscope_symbolizer::annotate::{ByMethod, Located, Taken, annotate, candidates, versions};
-use vmscope_symbolizer::time_buckets::{BUCKET, Counts, Sites, Stop, TimeBuckets};
+use vmscope_symbolizer::time_buckets::{BUCKET, Counts, Stop, TimeBuckets};
 use vmscope_symbolizer::zone::{Residencies, Residency};
 use vmscope_symbolizer::{Bounds, Filter, Id, Live, Profile, Summary, ThreadId};
 
@@ -292,12 +292,8 @@ fn counts(profile: &mut Profile, filter: &Filter) -> [(Counts, Summary); 2] {
     };
     let own = count(profile);
     let mut fresh = TimeBuckets::default();
-    let sites = Sites {
-        entries: &profile.entries,
-        sites: &profile.sites,
-        of_place: &profile.site_of_place,
-    };
-    fresh.append(&profile.trace, sites);
+    let (trace, sites, _) = profile.to_sum_up();
+    fresh.append(trace, sites);
     let kept = std::mem::replace(&mut profile.time_buckets, fresh);
     let fresh = count(profile);
     profile.time_buckets = kept;

@@ -11,7 +11,7 @@ mod recordings;
 
 use recordings::{Draw, PROCESS, PROGRAM, PROGRAM_AT, Recording};
 use vmscope_records::{ThreadKey, ThreadRole, TimeNs};
-use vmscope_symbolizer::time_buckets::{BUCKET, By, Columns, ColumnsOf, Counts, Sites};
+use vmscope_symbolizer::time_buckets::{BUCKET, By, Columns, ColumnsOf, Counts};
 use vmscope_symbolizer::{
     EntryId, Filter, Id, Only, PlaceId, Profile, Region, SiteId, Stop, Summary, ThreadId,
 };
@@ -277,19 +277,7 @@ fn totals_stay_and_filters_by_time_reach_the_window() {
         assert_eq!(first, Some((kept_from.0 * 37 / END) as usize));
     }
     // Growth continues.
-    let Profile {
-        trace,
-        entries,
-        sites,
-        site_of_place: of_place,
-        time_buckets,
-        ..
-    } = &mut profile;
-    let sites = Sites {
-        entries,
-        sites,
-        of_place,
-    };
+    let (trace, sites, time_buckets) = profile.to_sum_up();
     for index in 0..BUCKET as u64 * 20 {
         trace.samples.times.push(TimeNs(END + index));
         trace.samples.threads.push(ThreadId::of(1));

@@ -83,15 +83,11 @@ impl Builder<'_> {
             _ => (None, Exactness::MethodOnly),
         };
         self.put_site(Site {
-            entry: whole.entry,
             from: range.and_then(|range| range.from),
             to: range.and_then(|range| range.to),
             bounded: range.is_some(),
-            frame: whole.frame,
-            via: Vec::new(),
-            caller: None,
             exactness,
-            method_error: 0,
+            ..Site::whole(whole.entry, whole.frame)
         })
     }
 
@@ -119,17 +115,12 @@ impl Builder<'_> {
             self.inlined_entry(constituent, &frame.name, innermost.method)
         };
         let via = self.frames(outer, |builder, frame| builder.frame(frame));
-        let from = frame.bytecode;
         self.put_site(Site {
-            entry,
-            from,
-            to: None,
-            bounded: false,
-            frame,
+            from: frame.bytecode,
             via,
-            caller: None,
             exactness,
             method_error,
+            ..Site::whole(entry, frame)
         })
     }
 

@@ -57,22 +57,17 @@ impl Builder<'_> {
             Some(pc) if !is_handled(pc) => Exactness::Approximate,
             _ => Exactness::Exact,
         };
+        let frame = Frame {
+            name: texts.name,
+            file: texts.file,
+            line,
+            bytecode,
+            method: texts.key,
+        };
         self.put_site(Site {
-            entry,
             from: bytecode,
-            to: None,
-            bounded: false,
-            frame: Frame {
-                name: texts.name,
-                file: texts.file,
-                line,
-                bytecode,
-                method: texts.key,
-            },
-            via: Vec::new(),
-            caller: None,
             exactness,
-            method_error: 0,
+            ..Site::whole(entry, frame)
         })
     }
 }

@@ -175,15 +175,9 @@ impl<'a> Builder<'a> {
             worse(exactness)
         };
         self.put_site(Site {
-            entry,
-            from: None,
-            to: None,
-            bounded: false,
-            frame,
             via,
-            caller: None,
             exactness,
-            method_error: 0,
+            ..Site::whole(entry, frame)
         })
     }
 

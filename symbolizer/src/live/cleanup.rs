@@ -3,7 +3,7 @@
 use super::{Index, Live};
 use crate::ids::IndexVec;
 use crate::profile::Profile;
-use crate::time_buckets::{BUCKET, Sites, TimeBuckets};
+use crate::time_buckets::{BUCKET, TimeBuckets};
 use crate::trace::Trace;
 use crate::zone::CodeId;
 use rustc_hash::FxHashSet;
@@ -239,12 +239,8 @@ impl Live {
         }
         self.placing.world.replace_places(places.clone());
         trace.places = places;
-        let sites = Sites {
-            entries: &profile.entries,
-            sites: &profile.sites,
-            of_place: &profile.site_of_place,
-        };
-        profile.time_buckets.renumber(trace, sites);
+        let (trace, sites, time_buckets) = profile.to_sum_up();
+        time_buckets.renumber(trace, sites);
         self.natives.forget_asked();
         self.names.forget();
     }

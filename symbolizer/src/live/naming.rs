@@ -4,7 +4,6 @@ use super::Live;
 use crate::build::name_places;
 use crate::ids::{Id, PlaceId};
 use crate::profile::Profile;
-use crate::time_buckets::Sites;
 use crate::trace::Place;
 use vmscope_records::{FileOffset, SymbolOwner, Symbols};
 
@@ -57,19 +56,7 @@ impl Live {
         if shown_anew {
             changed = profile.site_of_place.ids().take(known).collect();
         }
-        let Profile {
-            trace,
-            entries,
-            sites,
-            site_of_place: of_place,
-            time_buckets,
-            ..
-        } = profile;
-        let sites = Sites {
-            entries,
-            sites,
-            of_place,
-        };
+        let (trace, sites, time_buckets) = profile.to_sum_up();
         let renamed = time_buckets.rename(trace, sites, changed.into_iter());
         for &place in &renamed {
             self.omitted.misnamed += u64::from(self.index.dropped_of_place[place]);
