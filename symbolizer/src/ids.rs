@@ -1,9 +1,9 @@
-//! Ids, and the vectors that they index.
+//! Typed indices.
 //!
-//! An id is made by the vector that holds its value, so the value is there: indexing needs no
-//! second way. An id that a vector does not have is a fault of vmscope, and the index panics, as
-//! that of a slice does: a wrong figure without a message would be worse. [`IndexVec::get`] serves
-//! those who may hold an id of a newer state, such as a view with an older answer.
+//! A vector makes the ids of its values, so each id has a value: code indexes directly and needs no
+//! plan for a missing one. A missing value is a bug of vmscope. The index then panics like a
+//! slice's index, because a wrong figure without a message is worse. Only code that combines two
+//! states of a growing profile may hold an unknown id: it uses [`IndexVec::get`] and says why.
 
 use std::fmt::Debug;
 use std::hash::Hash;
@@ -11,16 +11,16 @@ use std::marker::PhantomData;
 use std::num::NonZeroU32;
 use std::ops::{Deref, DerefMut, Index, IndexMut};
 
-/// An index of an [`IndexVec`]. An optional id has the size of an id.
+/// Index of an [`IndexVec`]. `Option<Id>` takes 4 bytes, too.
 pub trait Id: Copy + Debug + Ord + Hash {
     /// The id of an index.
     ///
     /// # Panics
     ///
-    /// From 2^32 - 1 on: so many values would not fit into memory.
+    /// Panics from index 2^32 - 1 on. Memory ends earlier.
     fn of(index: usize) -> Self;
 
-    /// Its index.
+    /// The index.
     fn index(self) -> usize;
 
     /// The next id.
@@ -28,7 +28,7 @@ pub trait Id: Copy + Debug + Ord + Hash {
         Self::of(self.index() + 1)
     }
 
-    /// Its index, as a number of 32 bits.
+    /// The index in 32 bits.
     #[expect(clippy::cast_possible_truncation, reason = "made of 32 bits")]
     fn number(self) -> u32 {
         self.index() as u32
@@ -45,6 +45,8 @@ macro_rules! ids {
         $(#[$doc])*
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name(NonZeroU32);
+
+        const _: () = assert!(size_of::<Option<$name>>() == 4);
 
         impl Id for $name {
             fn of(index: usize) -> Self {
@@ -93,7 +95,7 @@ ids! {
     SpotId
 }
 
-/// A vector with an index of its own type.
+/// Vector indexed by ids of type `I`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexVec<I, T> {
     all: Vec<T>,
@@ -107,7 +109,7 @@ impl<I: Id, T> IndexVec<I, T> {
         I::of(self.all.len() - 1)
     }
 
-    /// The value of an id that may be newer than this vector.
+    /// The value of an id; `None` if the id is newer than this vector.
     #[must_use]
     pub fn get(&self, id: I) -> Option<&T> {
         self.all.get(id.index())
@@ -138,13 +140,13 @@ impl<I: Id, T> IndexVec<I, T> {
         self.ids().zip(&self.all)
     }
 
-    /// A vector with the same ids and `value` everywhere.
+    /// Copies `value` for each id.
     #[must_use]
     pub fn with_each<U: Clone>(&self, value: U) -> IndexVec<I, U> {
         vec![value; self.all.len()].into()
     }
 
-    /// A vector with the same ids and the values of `of`.
+    /// Computes a value for each id.
     #[must_use]
     pub fn map<'a, U>(&'a self, mut of: impl FnMut(I, &'a T) -> U) -> IndexVec<I, U> {
         self.enumerated().map(|(id, value)| of(id, value)).collect()

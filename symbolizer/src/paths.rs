@@ -4,20 +4,20 @@ use crate::ids::{Id, IndexVec};
 use rustc_hash::FxHashMap;
 use std::hash::Hash;
 
-/// A path: a label after the path of its parent.
+/// A path: its parent's path plus one label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathNode<I, L> {
-    /// `None` for a path of one label.
+    /// `None` for paths with a single label.
     pub parent: Option<I>,
     /// The last label.
     pub label: L,
 }
 
-/// Distinct paths with all of their beginnings. Parents precede children.
+/// Distinct paths, including every prefix. Parents precede children.
 #[derive(Clone, Debug)]
 pub struct PathTree<I, L> {
     nodes: IndexVec<I, PathNode<I, L>>,
-    /// By parent's number and label.
+    /// By number of the parent and label.
     index: FxHashMap<(u32, L), I>,
 }
 
@@ -31,14 +31,14 @@ impl<I, L> Default for PathTree<I, L> {
 }
 
 impl<I: Id, L: Copy + Eq + Hash> PathTree<I, L> {
-    /// The path of a label after a parent, found or made.
+    /// Finds or adds the path that continues `parent` with `label`.
     pub(crate) fn put(&mut self, parent: Option<I>, label: L) -> I {
         let key = (parent.map_or(u32::MAX, Id::number), label);
         let nodes = &mut self.nodes;
         *(self.index.entry(key)).or_insert_with(|| nodes.push(PathNode { parent, label }))
     }
 
-    /// Keeps some paths, and all of their beginnings, with other labels. Returns their new ids.
+    /// Keeps some paths with new labels; `keep` includes every prefix. Returns the new ids.
     pub(crate) fn retain(
         &mut self,
         keep: &IndexVec<I, bool>,
@@ -47,7 +47,9 @@ impl<I: Id, L: Copy + Eq + Hash> PathTree<I, L> {
         let old = std::mem::take(self).nodes;
         let mut ids = old.with_each(None);
         for (id, node) in old.enumerated().filter(|(id, _)| keep[*id]) {
-            let parent = node.parent.and_then(|parent| ids[parent]);
+            let parent = node
+                .parent
+                .map(|parent| ids[parent].expect("prefixes are kept"));
             ids[id] = Some(self.put(parent, label(node.label)));
         }
         ids
@@ -71,7 +73,7 @@ impl<I: Id, L: Copy + Eq + Hash> PathTree<I, L> {
         self.nodes.is_empty()
     }
 
-    /// The labels of a path, from the last to the first.
+    /// The labels of a path, last label first.
     pub fn path(&self, path: impl Into<Option<I>>) -> impl Iterator<Item = L> + '_ {
         let node = |id: &I| Some(self.nodes[*id]);
         let node_of = move |id: Option<I>| id.as_ref().and_then(node);
@@ -80,7 +82,7 @@ impl<I: Id, L: Copy + Eq + Hash> PathTree<I, L> {
     }
 }
 
-/// What is made of paths: of each one once, on demand, from what was made of its parent.
+/// Values computed from paths: each value once, on demand, from the parent's value.
 #[derive(Debug)]
 pub(crate) struct MadeOfPaths<I, T> {
     known: IndexVec<I, Option<T>>,
@@ -96,7 +98,8 @@ impl<I: Id, T: Copy> MadeOfPaths<I, T> {
         }
     }
 
-    /// What `make` makes of a path; `first` stands for no path.
+    /// The value of a path. `make` computes it from the parent's value; `first` is the value before
+    /// the first label.
     pub fn get<L: Copy>(
         &mut self,
         tree: &PathTree<I, L>,
@@ -118,5 +121,42 @@ impl<I: Id, T: Copy> MadeOfPaths<I, T> {
             self.known[id] = Some(made);
         }
         made
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::{ChainId, PlaceId};
+
+    #[test]
+    fn prefixes_are_shared_and_computed_once() {
+        let place = PlaceId::of;
+        let mut tree: PathTree<ChainId, PlaceId> = PathTree::default();
+        let mut put = |labels: &[usize]| {
+            let labels = labels.iter().map(|&label| place(label));
+            labels.fold(None, |parent, label| Some(tree.put(parent, label)))
+        };
+        let (long, other) = (put(&[1, 2, 3]), put(&[1, 2, 4]));
+        assert_eq!(put(&[1, 2, 3]), long);
+        assert_eq!(tree.len(), 4);
+        let labels: Vec<PlaceId> = tree.path(other).collect();
+        assert_eq!(labels, [4, 2, 1].map(place));
+
+        let (mut made, mut sums) = (0, MadeOfPaths::new(&tree));
+        for (path, wanted) in [(long, 6), (other, 7), (long, 6), (None, 0)] {
+            let sum = sums.get(&tree, path, 0, |sum, label| {
+                made += 1;
+                sum + label.index()
+            });
+            assert_eq!(sum, wanted);
+        }
+        assert_eq!(made, 4);
+
+        let keep = tree.nodes().map(|id, _| Some(id) != other);
+        let ids = tree.retain(&keep, |label| place(label.index() * 10));
+        assert_eq!(ids[other.unwrap()], None);
+        let labels: Vec<PlaceId> = tree.path(ids[long.unwrap()]).collect();
+        assert_eq!(labels, [30, 20, 10].map(place));
     }
 }

@@ -18,7 +18,7 @@ use vmscope_records::TimeNs;
 /// Samples between two checks of [`Stop`].
 const LOOK_EVERY: usize = 1 << 16;
 
-/// All stacks, by the sites of calls and, last, of the sample.
+/// All stacks: paths of call sites that end with the sample's site.
 pub type StackTree = PathTree<StackId, SiteId>;
 
 /// A sample with its stack.

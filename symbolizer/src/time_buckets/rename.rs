@@ -28,7 +28,6 @@ impl TimeBuckets {
                 continue;
             }
             self.spot_of_place[place] = spot;
-            // A spot that is new here has no samples yet.
             is_stale[old] = true;
             renamed.push(place);
         }
