@@ -150,7 +150,7 @@ impl Addresses {
         for (owner, slots, zone) in layout.owners() {
             let mut points: Vec<Point> = Vec::new();
             for slot in slots {
-                let samples = counts.get(slot.place).copied().unwrap_or(0);
+                let samples = counts[slot.place];
                 if samples > 0 {
                     let point = slot.point(u64::from(samples));
                     if !points.last_mut().is_some_and(|last| last.join(&point)) {

@@ -62,6 +62,7 @@ pub fn profile_of_telling(
         site_of_place: IndexVec::default(),
         resolved_now: symbols,
         time_buckets: TimeBuckets::default(),
+        steps: 0,
         omitted: None,
     };
     let separator = code::separator_of(&profile.trace).to_owned();

@@ -129,6 +129,7 @@ impl Live {
             site_of_place: IndexVec::default(),
             resolved_now: Vec::new(),
             time_buckets: TimeBuckets::default(),
+            steps: 0,
             omitted: Some(Omitted::default()),
         };
         let mut world = World::new(
@@ -229,6 +230,7 @@ impl Live {
         self.fold_threads(&mut profile);
         let renumbered = self.forget(&mut profile);
         profile.omitted = Some(self.omitted());
+        profile.steps += 1;
         Settled {
             samples: added as u64,
             dropped,

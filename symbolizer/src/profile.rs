@@ -172,12 +172,14 @@ pub struct Profile {
     pub resolved_now: Vec<Symbols>,
     /// The samples summed up by time.
     pub time_buckets: TimeBuckets,
+    /// The number of steps of a live profile. A step may rename and renumber places.
+    pub steps: u64,
     /// The omissions of a live profile; `None` for the profile of a finished recording.
     pub omitted: Option<Omitted>,
 }
 
 impl Profile {
-    /// The trace, the sites of its places, and the time buckets to fill with them.
+    /// Splits the profile: time buckets, and the data that fill them.
     pub fn to_sum_up(&mut self) -> (&mut Trace, Sites<'_>, &mut TimeBuckets) {
         let sites = Sites {
             entries: &self.entries,

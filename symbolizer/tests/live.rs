@@ -15,6 +15,7 @@ use vmscope_records::{
     Avma, BoundaryRule, BytecodePc, Constituent, CpuMode, DurationNs, Exactness, PcMap, Record,
     Sample, ThreadKey, ThreadRole, TimeNs,
 };
+use vmscope_symbolizer::addresses::Layout;
 use vmscope_symbolizer::annotate::{ByMethod, Located, Taken, annotate, candidates, versions};
 use vmscope_symbolizer::time_buckets::{BUCKET, Counts, Stop, TimeBuckets};
 use vmscope_symbolizer::zone::{Residencies, Residency};
@@ -191,12 +192,14 @@ fn a_number_that_is_used_again_is_not_taken_for_what_had_it() {
     for round in 0..10 {
         churn(&mut live, round);
     }
-    let old = Residencies::of(&live.profile().read().unwrap().trace);
+    let layout = |profile: &Profile| Layout::of(profile, Residencies::of(&profile.trace));
+    let old = layout(&live.profile().read().unwrap());
     for round in 10..300 {
         churn(&mut live, round);
     }
     let profile = live.profile().read().unwrap();
-    let first = old.all().first().unwrap();
+    assert!(!old.is_of(&profile) && layout(&profile).is_of(&profile));
+    let first = old.residencies.all().first().unwrap();
     let now = profile.trace.constituent(first.code);
     assert_ne!(now.key, first.key, "the number is another's");
     assert!(first.constituent(&profile.trace).is_none());

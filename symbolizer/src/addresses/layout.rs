@@ -43,6 +43,8 @@ pub struct Layout {
     /// Places by owner and address.
     slots: Vec<Slot>,
     owners: Vec<(Owner, Range<usize>, Zone)>,
+    /// See [`Profile::steps`].
+    steps: u64,
     /// Places in moved code, each with a range of `several`.
     moving: FxHashMap<PlaceId, Range<usize>>,
     several: Vec<Residency>,
@@ -124,11 +126,18 @@ impl Layout {
             residencies,
             slots: owned.iter().map(|(_, slot)| *slot).collect(),
             owners: Vec::new(),
+            steps: profile.steps,
             moving,
             several,
         };
         layout.take_owners(&owned);
         layout
+    }
+
+    /// Whether the profile is as it was. After a step, places have other ids.
+    #[must_use]
+    pub fn is_of(&self, profile: &Profile) -> bool {
+        self.steps == profile.steps
     }
 
     fn take_owners(&mut self, owned: &[(Owner, Slot)]) {
@@ -180,7 +189,7 @@ impl Layout {
         let mut known: IndexVec<PlaceId, Option<usize>> = IndexVec::default();
         let mut stands: Vec<Stand> = Vec::new();
         for (&place, range) in &self.moving {
-            if counts.get(place).is_some_and(|count| *count > 0) {
+            if counts[place] > 0 {
                 *known.slot(place, None) = Some(stands.len());
                 stands.push(Stand::of(
                     place,

@@ -89,12 +89,16 @@ impl ByMethod {
         all
     }
 
-    /// Methods of a site, innermost first; none of a newer site.
+    /// Whether these are all sites of a profile, which may grow.
+    #[must_use]
+    pub fn is_of(&self, profile: &Profile) -> bool {
+        self.begins.len() == profile.sites.len() + 1
+    }
+
+    /// Methods of a site, innermost first.
     pub(super) fn of_site(&self, site: SiteId) -> &[u32] {
-        match self.begins.get(site.index()..=site.index() + 1) {
-            Some(&[begin, end]) => &self.of_sites[begin as usize..end as usize],
-            _ => &[],
-        }
+        let (begin, end) = (self.begins[site.index()], self.begins[site.index() + 1]);
+        &self.of_sites[begin as usize..end as usize]
     }
 
     pub(super) fn sites_of(&self, profile: &Profile, subject: &Subject) -> Vec<SiteId> {

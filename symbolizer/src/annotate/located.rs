@@ -20,6 +20,8 @@ const LEFT_OUT: u32 = u32::MAX - 1;
 #[derive(Clone, Debug)]
 pub struct Located {
     pub(super) subject: Subject,
+    /// See [`Profile::steps`].
+    steps: u64,
     /// By site, ascending.
     pub(super) sites: Vec<Within>,
     /// Ascending by place: places in generated code.
@@ -67,6 +69,7 @@ impl Located {
         let codes = codes.filter_map(|(code, one)| is_own(one).then_some(code));
         let mut located = Located {
             subject: subject.clone(),
+            steps: profile.steps,
             sites: sites.collect(),
             places: Vec::new(),
             codes: codes.collect(),
@@ -74,6 +77,12 @@ impl Located {
         };
         located.take_places(profile);
         located
+    }
+
+    /// Whether the profile is as it was. After a step, places have other ids.
+    #[must_use]
+    pub fn is_of(&self, profile: &Profile) -> bool {
+        self.steps == profile.steps
     }
 
     /// The method.

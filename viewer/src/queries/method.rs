@@ -42,16 +42,16 @@ pub struct Known {
 
 impl Known {
     fn methods(&mut self, profile: &Profile) -> Arc<ByMethod> {
-        let known = self
-            .methods
-            .get_or_insert_with(|| Arc::new(ByMethod::of(profile)));
-        Arc::clone(known)
+        let known = self.methods.take().filter(|known| known.is_of(profile));
+        let methods = known.unwrap_or_else(|| Arc::new(ByMethod::of(profile)));
+        self.methods = Some(Arc::clone(&methods));
+        methods
     }
 
     /// Location of a method.
     pub fn located(&mut self, profile: &Profile, subject: &Subject) -> Arc<Located> {
         let known = self.located.as_ref();
-        if let Some(known) = known.filter(|known| known.subject() == subject) {
+        if let Some(known) = known.filter(|it| it.subject() == subject && it.is_of(profile)) {
             return Arc::clone(known);
         }
         let methods = self.methods(profile);

@@ -17,7 +17,7 @@ mod tests;
 use super::{Act, Choice, Click, Cx, Find, View};
 use crate::present::document::Document;
 use crate::queries::zone_samples::ZoneSamples;
-use crate::tui::jobs::{Fetched, Question, QuestionId, Stamp};
+use crate::tui::jobs::{Fetched, Question, QuestionId};
 use crate::tui::keys::{Binding, Command, ch, own};
 use map::Map;
 use pane::Pane;
@@ -60,8 +60,6 @@ pub struct Zone {
     ground: Option<ZoneSamples>,
     /// Number of the newest request for samples.
     number: u64,
-    /// Profile version of the layout.
-    layout_of: Option<u64>,
     panes: Panes,
 }
 
@@ -112,12 +110,11 @@ impl Zone {
         let filter = cx.filters.filter().clone();
         let known = self.ground.as_ref();
         let known = known.map(|ground| Arc::clone(&ground.layout));
-        let known = known.filter(|_| self.layout_of == Some(cx.stamp.profile));
         let (mut panes, kept) = (self.panes.clone(), cx.keep());
         let number = self.number + 1;
         let question = self.fetched.ask((), cx.stamp, move |profile, stop| {
             let make = || Arc::new(Layout::of(profile, Residencies::of(&profile.trace)));
-            let layout = known.unwrap_or_else(make);
+            let layout = known.filter(|it| it.is_of(profile)).unwrap_or_else(make);
             let addresses = Arc::new(Addresses::of(profile, &filter, &layout, stop)?);
             let samples = ZoneSamples {
                 layout,
@@ -136,8 +133,6 @@ impl Zone {
         if let Some((samples, panes)) = self.fetched.get().filter(|_| is_there) {
             self.ground = Some(samples.clone());
             self.panes.take_picture(panes);
-            let of = self.fetched.answered();
-            self.layout_of = of.map(|(_, Stamp { profile, .. })| *profile);
         }
     }
 
