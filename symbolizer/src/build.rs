@@ -6,7 +6,7 @@ mod interpreted;
 mod native;
 mod regions;
 
-use crate::ids::{IndexVec, PlaceId};
+use crate::ids::{Id, IndexVec, PlaceId};
 use crate::profile::{Entry, EntryId, EntryKind, Frame, Profile, Region, Site, SiteId};
 use crate::symbols::SymbolTable;
 use crate::time_buckets::TimeBuckets;
@@ -89,14 +89,17 @@ pub fn profile_of_telling(
 fn by_constituent(places: &IndexVec<PlaceId, Place>) -> impl Iterator<Item = PlaceId> {
     let order = |(id, place): (PlaceId, &Place)| {
         let code = match place {
-            Place::Code(code, _) => Some(*code),
-            _ => None,
+            Place::Code(code, _) => code.number(),
+            _ => u32::MAX,
         };
-        (code, id)
+        u64::from(code) << 32 | u64::from(id.number())
     };
-    let mut orders: Vec<(Option<CodeId>, PlaceId)> = places.enumerated().map(order).collect();
+    let mut orders: Vec<u64> = places.enumerated().map(order).collect();
     orders.sort_unstable();
-    orders.into_iter().map(|(_, id)| id)
+    let number = |order: u64| order & u64::from(u32::MAX);
+    orders
+        .into_iter()
+        .map(move |order| PlaceId::of(number(order) as usize))
 }
 
 /// The parts of an inlined chain that a site keeps: the innermost ones, the number of those left out,

@@ -24,17 +24,20 @@ pub trait Id: Copy + Debug + Ord + Hash {
     fn index(self) -> usize;
 
     /// The next id.
+    #[inline]
     fn next(self) -> Self {
         Self::of(self.index() + 1)
     }
 
     /// The index in 32 bits.
     #[expect(clippy::cast_possible_truncation, reason = "made of 32 bits")]
+    #[inline]
     fn number(self) -> u32 {
         self.index() as u32
     }
 }
 
+#[inline]
 fn nonzero_of(index: usize) -> NonZeroU32 {
     let number = u32::try_from(index + 1).ok().and_then(NonZeroU32::new);
     number.expect("an index has 32 bits")
@@ -49,10 +52,12 @@ macro_rules! ids {
         const _: () = assert!(size_of::<Option<$name>>() == 4);
 
         impl Id for $name {
+            #[inline]
             fn of(index: usize) -> Self {
                 $name(nonzero_of(index))
             }
 
+            #[inline]
             fn index(self) -> usize {
                 self.0.get() as usize - 1
             }
@@ -104,6 +109,7 @@ pub struct IndexVec<I, T> {
 
 impl<I: Id, T> IndexVec<I, T> {
     /// Adds a value.
+    #[inline]
     pub fn push(&mut self, value: T) -> I {
         self.all.push(value);
         I::of(self.all.len() - 1)
@@ -111,11 +117,13 @@ impl<I: Id, T> IndexVec<I, T> {
 
     /// The value of an id; `None` if the id is newer than this vector.
     #[must_use]
+    #[inline]
     pub fn get(&self, id: I) -> Option<&T> {
         self.all.get(id.index())
     }
 
     /// The slot of an id. New slots up to it hold `empty`.
+    #[inline]
     pub fn slot(&mut self, id: I, empty: T) -> &mut T
     where
         T: Clone,
@@ -127,6 +135,7 @@ impl<I: Id, T> IndexVec<I, T> {
     }
 
     /// All ids, ascending.
+    #[inline]
     pub fn ids(
         &self,
     ) -> impl ExactSizeIterator<Item = I> + DoubleEndedIterator + Clone + use<I, T> {
@@ -134,6 +143,7 @@ impl<I: Id, T> IndexVec<I, T> {
     }
 
     /// All values with their ids, ascending.
+    #[inline]
     pub fn enumerated(
         &self,
     ) -> impl ExactSizeIterator<Item = (I, &T)> + DoubleEndedIterator + Clone {
@@ -175,12 +185,14 @@ impl<I, T> FromIterator<T> for IndexVec<I, T> {
 impl<I, T> Deref for IndexVec<I, T> {
     type Target = [T];
 
+    #[inline]
     fn deref(&self) -> &[T] {
         &self.all
     }
 }
 
 impl<I, T> DerefMut for IndexVec<I, T> {
+    #[inline]
     fn deref_mut(&mut self) -> &mut [T] {
         &mut self.all
     }
@@ -190,6 +202,7 @@ impl<I: Id, T> Index<I> for IndexVec<I, T> {
     type Output = T;
 
     #[track_caller]
+    #[inline]
     fn index(&self, id: I) -> &T {
         &self.all[id.index()]
     }
@@ -197,6 +210,7 @@ impl<I: Id, T> Index<I> for IndexVec<I, T> {
 
 impl<I: Id, T> IndexMut<I> for IndexVec<I, T> {
     #[track_caller]
+    #[inline]
     fn index_mut(&mut self, id: I) -> &mut T {
         &mut self.all[id.index()]
     }

@@ -328,8 +328,12 @@ impl World {
 
     /// The place of native code on a thread with a role.
     pub(crate) fn on_thread(&mut self, place: PlaceId, role: ThreadRole) -> PlaceId {
+        // First, because a look at the place mostly waits for memory.
+        if role == ThreadRole::Other {
+            return place;
+        }
         match self.places.all[place] {
-            Place::Native(module, offset, ThreadRole::Other) if role != ThreadRole::Other => {
+            Place::Native(module, offset, ThreadRole::Other) => {
                 self.places.intern(Place::Native(module, offset, role))
             }
             _ => place,
