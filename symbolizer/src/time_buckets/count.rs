@@ -1,7 +1,7 @@
 //! Counts of a window by site and thread.
 
 use super::{Piece, Selection, Shown, Stop, TimeBuckets};
-use crate::ids::{IndexVec, SpotId, ThreadId};
+use crate::ids::{Id, IndexVec, SpotId, ThreadId};
 use crate::profile::{EntryId, Profile, SiteId};
 use crate::summary::{Filter, Inferred};
 use rustc_hash::FxHashMap;
@@ -100,10 +100,16 @@ impl Sums {
             threads: self.by_thread,
             ..Counts::default()
         };
-        for ((id, spot), &count) in time_buckets.spots.enumerated().zip(&self.by_spot) {
-            if count == 0 || !selection.takes_spot(id) {
+        for (at, &count) in self.by_spot.iter().enumerate() {
+            // First, because most spots of a large profile have none.
+            if count == 0 {
                 continue;
             }
+            let id = SpotId::of(at);
+            if !selection.takes_spot(id) {
+                continue;
+            }
+            let spot = &time_buckets.spots[id];
             counts.sites[spot.site] += count;
             let worth = match spot.shown {
                 Shown::Nothing => WITHOUT_METHOD,
