@@ -4,7 +4,6 @@ mod budget;
 mod describe;
 mod figures;
 mod gone;
-mod hits;
 mod index;
 mod interpreted;
 mod kept;

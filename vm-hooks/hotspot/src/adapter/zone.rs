@@ -1,12 +1,13 @@
 //! The code zone. It reads the whole code cache at a pace that follows its churn, and reports
 //! changes.
 
+mod found;
+mod hits;
+
 use std::time::{Duration, Instant};
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use vmscope_process::{
-    AdapterError, Cadence, CodeZone, MemoryError, Poll, ProcessView, SeenCode, cpu_time,
-};
+use vmscope_process::{AdapterError, Cadence, CodeZone, Poll, ProcessView, SeenCode, cpu_time};
 use vmscope_records::{Avma, ConstituentKind, GoneReason, InterpreterRules, Stream, TimeNs};
 
 use super::budget::Budget;
@@ -15,7 +16,7 @@ use super::figures::{Counts, Figures};
 use super::kept::{MAX_BYTES, Nmethods};
 use super::methods::Methods;
 use super::unloaded::Unloaded;
-use crate::code::{Blob, CodeCache, Found, FoundNmethod, HeapBounds, Nmethod, NmethodId};
+use crate::code::{Blob, CodeCache, Found, HeapBounds, NmethodId};
 use crate::jvm::Jvm;
 use crate::pages::Pages;
 use crate::sample_needs::{interpreter_sources, leaf_sources};
@@ -35,10 +36,6 @@ const PAUSE_FACTOR: u32 = 120;
 /// Maximum bytes per reading of nmethod data outside the code cache: several times the need of
 /// the largest code cache. The next reading takes the rest.
 const MAX_ELSEWHERE: u64 = 512 << 20;
-
-/// Maximum number of nmethods that one poll finds by sampled addresses: many times the samples of
-/// a poll's pause on a few processors. The next reading finds the rest.
-const MAX_HIT: usize = 256;
 
 /// State of an nmethod under construction (all versions).
 const NOT_INSTALLED: i8 = -1;
@@ -85,10 +82,10 @@ pub(super) struct Zone {
     /// The memory of vtable and itable stubs.
     dispatch_in: Vec<(Avma, Avma)>,
     known: CodeZone<CodeId>,
-    pub(super) nmethods: Nmethods,
+    nmethods: Nmethods,
     unloaded: Unloaded,
     /// Nmethods with samples outside their maps, which wait for their next map.
-    pub(super) waiting: FxHashSet<NmethodId>,
+    waiting: FxHashSet<NmethodId>,
     /// Blobs by the begin of their code.
     others: FxHashMap<Avma, Other>,
     /// Code of the last reading, and found since then: first address, end address (exclusive),
@@ -252,109 +249,6 @@ impl Zone {
     pub fn put_off(&mut self) {
         let later = Instant::now() + Duration::from_secs(3600);
         (self.due, self.not_before, self.collected_not_before) = (later, later, later);
-    }
-
-    /// Reads the code at sampled addresses, and reports new code at once: until the next reading of
-    /// the whole code cache, the VM may have freed the code. Known code is compared.
-    ///
-    /// # Errors
-    /// Final errors of reads.
-    pub fn read_hit(
-        &mut self,
-        touched: &[Avma],
-        pages: &Pages<'_>,
-        methods: &mut Methods,
-        poll: &mut Poll,
-    ) -> Result<(), AdapterError> {
-        let mut found: FxHashMap<NmethodId, FoundNmethod> = FxHashMap::default();
-        let mut compared: FxHashSet<NmethodId> = FxHashSet::default();
-        let never_dies = self.signs.is_some_and(|signs| signs.are_deaths);
-        for at in touched {
-            let holds = |heap: &&HeapBounds| heap.low <= *at && *at < heap.reserved_end;
-            let Some(heap) = self.heaps.iter().find(holds) else {
-                continue;
-            };
-            let is_there = match self.code_at(*at) {
-                Some(CodeId::Routine(..)) => true,
-                Some(CodeId::Nmethod(id)) if never_dies || !compared.insert(id) => true,
-                Some(CodeId::Nmethod(id)) => {
-                    let time = poll.now();
-                    let blob = self.nmethods.get(&id).map(|kept| &kept.nmethod.blob);
-                    let same = blob.map(|blob| self.cache.is_there(id, blob, pages.memory()));
-                    let is_there = usable(same.transpose())?.flatten() == Some(true);
-                    if is_there {
-                        self.known.was_there(&CodeId::Nmethod(id), time);
-                    }
-                    is_there
-                }
-                None => false,
-            };
-            if is_there || found.len() >= MAX_HIT {
-                continue;
-            }
-            match self.cache.nmethod_at(heap, *at, pages) {
-                Ok(Some(nmethod)) if nmethod.state != NOT_INSTALLED => {
-                    found.insert(nmethod.id, nmethod);
-                }
-                Err(error) if error.is_final() => return Err(error),
-                _ => {}
-            }
-        }
-        found.retain(|id, _| self.nmethods.wants(id));
-        if found.is_empty() {
-            return Ok(());
-        }
-        // What the new code refers to is newer than earlier reads.
-        pages.renew();
-        for (id, nmethod) in found {
-            let layout = self.cache.layout();
-            match layout.read_nmethod(nmethod.blob, &nmethod.bytes, pages) {
-                // The VM is just unloading the method: the next reading finds out.
-                Ok(nmethod) if nmethod.method.0 == 0 => {}
-                Ok(nmethod) => self.take_found(id, nmethod, pages, methods, poll),
-                Err(error) if error.is_final() => return Err(error),
-                Err(_) => {}
-            }
-        }
-        Ok(())
-    }
-
-    /// Reports an nmethod found between two readings, in the place of what it overlaps.
-    fn take_found(
-        &mut self,
-        id: NmethodId,
-        nmethod: Nmethod,
-        pages: &Pages<'_>,
-        methods: &mut Methods,
-        poll: &mut Poll,
-    ) {
-        let seen = seen_code(CodeId::Nmethod(id), &nmethod.blob);
-        let after = self
-            .covered
-            .partition_point(|(start, ..)| *start < seen.end);
-        let before = self.covered.get(..after).unwrap_or_default().iter().rev();
-        // Code does not overlap other code.
-        let count = before.take_while(|(_, end, _)| *end > seen.start).count();
-        let place = (seen.start, seen.end, seen.identity);
-        let replaced = self.covered.splice(after - count..after, [place]);
-        let replaced: Vec<CodeId> = replaced.map(|(.., identity)| identity).collect();
-        let gone = replaced.iter().filter_map(|identity| match identity {
-            CodeId::Nmethod(id) => Some(*id),
-            CodeId::Routine(..) => None,
-        });
-        let gone: Vec<NmethodId> = gone.collect();
-        self.nmethods.put_found(nmethod, &gone, poll.began());
-        self.came += 1;
-        let nmethods = &mut self.nmethods;
-        self.known
-            .found(poll, seen, &replaced, |_, constituent, poll| {
-                if let Some(kept) = nmethods.get_mut(&id) {
-                    let from = KnownFrom::Memory(pages);
-                    (kept.methods, kept.are_all) =
-                        describe(&kept.nmethod, constituent, from, methods, poll);
-                    kept.constituent = Some(constituent.clone());
-                }
-            });
     }
 
     /// Takes the blobs of vtable and itable stubs, which the VM never frees. Samples there show
@@ -627,13 +521,5 @@ fn seen_code(identity: CodeId, blob: &Blob) -> SeenCode<CodeId> {
         identity,
         start: blob.code_begin,
         end: blob.code_end,
-    }
-}
-
-/// The result of a read; `None` where the memory is just changing.
-fn usable<T>(read: Result<T, MemoryError>) -> Result<Option<T>, AdapterError> {
-    match read {
-        Err(error) if error.is_final() => Err(AdapterError::reading("code heap")(error)),
-        read => Ok(read.ok()),
     }
 }

@@ -6,11 +6,11 @@ use std::time::Instant;
 use vmscope_process::Poll;
 use vmscope_records::{Avma, TimeNs};
 
-use super::describe::present;
-use super::kept::Kept;
-use super::maps::Maps;
-use super::methods::Methods;
-use super::zone::Zone;
+use super::super::describe::present;
+use super::super::kept::Kept;
+use super::super::maps::Maps;
+use super::super::methods::Methods;
+use super::Zone;
 use crate::code::NmethodId;
 use crate::evidence::MemoryMethods;
 use crate::pages::Pages;
