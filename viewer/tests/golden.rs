@@ -471,6 +471,30 @@ fn losses_after_the_end_are_told_and_explain_unnamed_code() {
     assert!(json.contains(&why), "{json}");
 }
 
+/// Many threads with little CPU time lose a large part of their samples; one busy thread does not.
+#[test]
+fn samples_missing_of_brief_threads_have_that_reason() {
+    let with = |threads: u64, milliseconds: u64, samples: u64| {
+        let mut recording = Recording::of("native");
+        recording.put(Record::Session(Box::new(at_second_one("native", ""))));
+        let mut spread = Spread(Vec::new());
+        for key in (2..).take(usize::try_from(threads).unwrap()).map(ThreadKey) {
+            recording
+                .thread(key, PROCESS, SECOND, "worker", ThreadRole::Other)
+                .put(thread_end(key, milliseconds));
+            spread.on(key, PROGRAM_AT, samples, CpuMode::User);
+        }
+        spread.into(&mut recording);
+        report(&recording.end(8 * SECOND).bytes(), &["--width=300"])
+    };
+    let reason = "most of them of 100 threads with less than 20 periods of CPU time";
+    let brief = with(100, 5, 5);
+    assert!(brief.contains(reason), "{brief}");
+    let busy = with(1, 500, 500);
+    assert!(busy.contains("but missing (71.39% received)"), "{busy}");
+    assert!(!busy.contains("most of them"), "{busy}");
+}
+
 #[test]
 fn a_recording_of_nothing() {
     let mut recording = Recording::of("native");

@@ -98,6 +98,9 @@ impl TruthLine {
 /// Minimum good delivery, as a share of promised samples.
 const GOOD_DELIVERY: f64 = 0.99;
 
+/// Periods of CPU time below which a thread misses more than a twentieth of its samples.
+const BRIEF_PERIODS: f64 = 20.0;
+
 /// Minimum number of promised samples for a meaningful delivery: chance adds or removes one sample
 /// per thread.
 const ENOUGH_PROMISED: f64 = 200.0;
@@ -362,6 +365,15 @@ fn delivery(profile: &Profile, summary: &Summary, lines: &mut Vec<TruthLine>) {
             ));
             remedy = "a higher --rate";
         }
+        let (brief, missing_there) = brief_threads(summary);
+        if missing_there * 2.0 > missing as f64 {
+            text.push_str(&format!(
+                "; most of them of {} with less than {BRIEF_PERIODS} periods of CPU time (on each \
+                 CPU, a thread's last period has no sample)",
+                some(brief, "thread", "threads")
+            ));
+            remedy = "a higher --rate";
+        }
         let line = TruthLine::new(Some(missing), text, remedy);
         lines.push(line.concerning(Concerns::Threads));
     }
@@ -376,6 +388,18 @@ fn delivery(profile: &Profile, summary: &Summary, lines: &mut Vec<TruthLine>) {
         );
         lines.push(TruthLine::new(None, text, "").concerning(Concerns::Threads));
     }
+}
+
+/// Threads with little CPU time, and their missing samples. A thread loses half a period on each CPU
+/// on average (docs/truth.md).
+#[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
+fn brief_threads(summary: &Summary) -> (u64, f64) {
+    let promised = summary.threads.iter();
+    let promised = promised.filter_map(|thread| Some((thread.promised?, thread.samples)));
+    let brief = promised.filter(|(promised, _)| *promised > 0.0 && *promised < BRIEF_PERIODS);
+    brief.fold((0, 0.0), |(threads, missing), (promised, samples)| {
+        (threads + 1, missing + promised - samples as f64)
+    })
 }
 
 /// Threads that ended in the window without any sample in the recording.
