@@ -98,7 +98,8 @@ impl TruthLine {
 /// Minimum good delivery, as a share of promised samples.
 const GOOD_DELIVERY: f64 = 0.99;
 
-/// Periods of CPU time below which a thread misses more than a twentieth of its samples.
+/// Periods of CPU time below which the loss of half a period on each of two CPUs is more than a
+/// twentieth of a thread's samples.
 const BRIEF_PERIODS: f64 = 20.0;
 
 /// Minimum number of promised samples for a meaningful delivery: chance adds or removes one sample
@@ -368,8 +369,7 @@ fn delivery(profile: &Profile, summary: &Summary, lines: &mut Vec<TruthLine>) {
         let (brief, missing_there) = brief_threads(summary);
         if missing_there * 2.0 > missing as f64 {
             text.push_str(&format!(
-                "; most of them of {} with less than {BRIEF_PERIODS} periods of CPU time (on each \
-                 CPU, a thread's last period has no sample)",
+                "; most of them of {} with less than {BRIEF_PERIODS} periods of CPU time each",
                 some(brief, "thread", "threads")
             ));
             remedy = "a higher --rate";
