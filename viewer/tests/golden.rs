@@ -474,11 +474,11 @@ fn losses_after_the_end_are_told_and_explain_unnamed_code() {
 /// Many threads with little CPU time lose a large part of their samples; one busy thread does not.
 #[test]
 fn samples_missing_of_brief_threads_have_that_reason() {
-    let with = |threads: u64, milliseconds: u64, samples: u64| {
+    let with = |threads: u32, milliseconds: u64, samples: u64| {
         let mut recording = Recording::of("native");
         recording.put(Record::Session(Box::new(at_second_one("native", ""))));
         let mut spread = Spread(Vec::new());
-        for key in (2..).take(usize::try_from(threads).unwrap()).map(ThreadKey) {
+        for key in (2..2 + threads).map(ThreadKey) {
             recording
                 .thread(key, PROCESS, SECOND, "worker", ThreadRole::Other)
                 .put(thread_end(key, milliseconds));
