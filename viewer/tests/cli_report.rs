@@ -274,7 +274,8 @@ fn the_texts_form_follows_its_options() {
         .prints("known_shares.c:");
     let none = report(&path, &["--ranges", "none"]).code(0);
     let auto = report(&path, &[]).code(0);
-    let unsplit = !none.stdout.contains(".c:") && none.stdout == auto.stdout;
+    // Where libc has debug information, a function inlined there has a line of its own.
+    let unsplit = !none.stdout.contains(".c:") && !auto.stdout.contains("known_shares.c:");
     none.check(unsplit && all.stdout.len() > auto.stdout.len(), "no ranges");
     report(&path, &["--min-share", "101"])
         .code(2)
