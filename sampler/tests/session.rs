@@ -329,8 +329,8 @@ fn what_engine_and_adapter_say_is_in_the_recording() {
             "{address:#x}: {touched:?}"
         );
     }
-    // What the first poll has not told yet may be in an interpreter. From the first sample on
-    // that is known not to be, all are known.
+    // Until the first poll has reported, each sample may be in an interpreter, and keeps its
+    // registers. After the first sample without registers, only samples in the interpreter have them.
     let (mut kept, mut bare) = (0, 0);
     for record in &records {
         let Record::Sample(sample) = record else {

@@ -134,7 +134,7 @@ impl Layout {
         layout
     }
 
-    /// Whether the profile is as it was. After a step, places have other ids.
+    /// Whether `profile` has made no step since this layout. After a step, places have other ids.
     #[must_use]
     pub fn is_of(&self, profile: &Profile) -> bool {
         self.steps == profile.steps

@@ -89,7 +89,7 @@ impl ByMethod {
         all
     }
 
-    /// Whether these are all sites of a profile, which may grow.
+    /// Whether this index includes all sites of `profile`. A growing profile gets more.
     #[must_use]
     pub fn is_of(&self, profile: &Profile) -> bool {
         self.begins.len() == profile.sites.len() + 1

@@ -79,7 +79,7 @@ impl Located {
         located
     }
 
-    /// Whether the profile is as it was. After a step, places have other ids.
+    /// Whether `profile` has made no step since this search. After a step, places have other ids.
     #[must_use]
     pub fn is_of(&self, profile: &Profile) -> bool {
         self.steps == profile.steps

@@ -206,7 +206,7 @@ const fn key(key: u32) -> ProcessKey {
     ProcessKey(key)
 }
 
-/// The zones when all of `code` is there.
+/// Zones after all changes of `code`.
 fn zones(code: &Code) -> Zones {
     let history = code.history();
     let mut zones = Zones::new(history.placements);

@@ -162,9 +162,9 @@ fn mono() {
     dominates(&recorded, "Dominant", "Minor", 0.9);
 }
 
-/// CPython's trampolines make functions visible in call chains alone: a pc is in the
-/// interpreter's loop or in what that calls, whichever function that runs. So that is
-/// what is to be seen.
+/// CPython's trampolines make functions visible in call chains alone. Each pc is in the
+/// interpreter's loop, or in code that the loop calls, whichever function runs. So only call chains
+/// show the functions.
 #[test]
 fn cpython() {
     let Some(python) = newest_python() else {

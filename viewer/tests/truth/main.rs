@@ -74,7 +74,7 @@ fn known_shares_with_few_descriptors_too() {
     let Some(mut target) = Target::known_shares_with(&threads) else {
         return;
     };
-    // Its main thread has an event, too. The 64 others are for the rest of vmscope.
+    // Its main thread has an event, too. vmscope needs 64 descriptors besides.
     let vmscope = |arguments: &[&str]| {
         let mut command = Command::new("prlimit");
         command.args(["--nofile=129:129", env!("CARGO_BIN_EXE_vmscope")]);

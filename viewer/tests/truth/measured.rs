@@ -178,7 +178,7 @@ impl Measured {
         self.agrees_of(what, &tids);
     }
 
-    /// The shares of all threads together, and of each of these.
+    /// Compares the shares of all threads together, and of each thread in `tids`.
     pub fn agrees_of(&self, what: &str, tids: &[u64]) {
         let missing = self.missing();
         let mut worst = Worst::default();

@@ -99,7 +99,7 @@ pub struct Poll {
 
 impl std::fmt::Debug for Poll {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Look")
+        f.debug_struct("Poll")
             .field("process", &self.process)
             .field("began", &self.began)
             .field("records", &self.records.len())

@@ -464,7 +464,7 @@ fn what_a_living_child_inherited_stays_and_nothing_else_does() {
     keep.put(thread(100 * SECOND, 1));
     keep.flush().unwrap();
     let ancestors = vec![(1, None), (2, Some(1)), (3, Some(2))];
-    // Where it was moved before the fork, and where it is.
+    // Both addresses: before the fork, and after the last move.
     assert_eq!(saved_code(&mut keep), (vec![2, 3], ancestors, vec![3, 7]));
 
     keep.put(process_end(101 * SECOND, 3));

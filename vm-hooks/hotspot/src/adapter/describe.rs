@@ -4,6 +4,7 @@ use rustc_hash::FxHashSet;
 use vmscope_process::Poll;
 use vmscope_records::{Avma, Constituent, ConstituentKind};
 
+use super::kept::Kept;
 use super::methods::{Methods, Pinned};
 use crate::code::{Blob, BlobKind, Nmethod, Scope, tier};
 use crate::pages::Pages;
@@ -26,16 +27,17 @@ pub(super) enum KnownFrom<'p, 'm> {
     Nothing,
 }
 
-/// Fills in the description of a compiled method, except its map. Returns the known methods among
-/// its own and the inlined ones, and whether this list is complete. Without a known own method, the
+/// Fills in the description of a compiled method, except its map, and keeps the constituent and the
+/// known methods among its own and the inlined ones. Without a known own method, the
 /// code gets no name.
 pub(super) fn describe(
-    nmethod: &Nmethod,
+    kept: &mut Kept,
     constituent: &mut Constituent,
     from: KnownFrom<'_, '_>,
     methods: &mut Methods,
     poll: &mut Poll,
-) -> (Vec<Pinned>, bool) {
+) {
+    let nmethod = &kept.nmethod;
     constituent.kind = ConstituentKind::Method;
     constituent.tier = tier(nmethod.level.into()).to_owned();
     // Names of inlined methods can wait until samples hit the code, unless the classes may be
@@ -57,8 +59,9 @@ pub(super) fn describe(
         Some(info) => info.full_name(),
         None => String::new(),
     };
-    let are_all = !is_own_enough && pinned.len() == wanted.len();
-    (pinned, are_all)
+    kept.are_all = !is_own_enough && pinned.len() == wanted.len();
+    kept.methods = pinned;
+    kept.constituent = Some(constituent.clone());
 }
 
 /// The compiled method and its inlined methods, as present in the VM, and whether all could be

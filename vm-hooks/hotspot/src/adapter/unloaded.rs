@@ -31,13 +31,12 @@ impl Unloaded {
             let Some(kept) = nmethods.get_mut(&id) else {
                 continue;
             };
-            let Some(constituent) = &mut kept.constituent else {
+            let Some(mut constituent) = kept.constituent.take() else {
                 continue;
             };
-            (kept.methods, kept.are_all) =
-                describe(&kept.nmethod, constituent, KnownFrom::Before, methods, poll);
+            describe(kept, &mut constituent, KnownFrom::Before, methods, poll);
             if !constituent.name.is_empty() {
-                poll.code(CodeChange::Seen(constituent.clone()));
+                poll.code(CodeChange::Seen(constituent));
             }
         }
     }

@@ -460,9 +460,7 @@ impl Zone {
                                 true if knows_dead => KnownFrom::Before,
                                 true => KnownFrom::Nothing,
                             };
-                            (kept.methods, kept.are_all) =
-                                describe(&kept.nmethod, constituent, from, methods, poll);
-                            kept.constituent = Some(constituent.clone());
+                            describe(kept, constituent, from, methods, poll);
                         }
                     }
                 }

@@ -71,7 +71,7 @@ const PIECE: u64 = 16 << 20;
 /// Maximum plausible size of a blob; larger blobs are skipped.
 const MAX_BLOB: u64 = 64 << 20;
 
-/// Maximum bytes of an nmethod's header: some ten times its size in JDK 11 to 25.
+/// Maximum bytes of the headers of an nmethod and its block: some ten times its size in JDK 11 to 25.
 const MAX_HEADER: usize = 4096;
 
 /// Maximum number of names in memory.
@@ -155,7 +155,7 @@ impl CodeCache {
         Ok(heaps)
     }
 
-    /// Whether the nmethod in `blob` is still the one with `id`.
+    /// Whether `blob`, with its block in use, contains the nmethod `id` now.
     ///
     /// # Errors
     /// Errors of reads.
@@ -166,13 +166,15 @@ impl CodeCache {
         memory: &dyn Memory,
     ) -> Result<bool, MemoryError> {
         let layout = &self.layout;
-        let begin = Avma(blob.at.0.wrapping_sub(layout.heaps.block_bytes));
-        if layout.heaps.used_block(begin, memory)?.is_none() {
-            return Ok(false);
-        }
-        let bytes = layout.nmethod.bytes.min(blob.size.into());
-        let bytes = memory.read_vec(blob.at, bytes, MAX_HEADER)?;
-        Ok(Nmethod::identify(layout, blob, &bytes) == Some(id))
+        let header = layout.heaps.block_bytes;
+        let begin = Avma(blob.at.0.wrapping_sub(header));
+        let length = layout.nmethod.bytes.min(blob.size.into());
+        let bytes = memory.read_vec(begin, header.saturating_add(length), MAX_HEADER)?;
+        let block = layout.heaps.block(&bytes);
+        let is_used = block.is_some_and(|block| block.is_used);
+        let header = usize::try_from(header).unwrap_or(usize::MAX);
+        let nmethod = bytes.get(header..).unwrap_or_default();
+        Ok(is_used && Nmethod::identify(layout, blob, nmethod) == Some(id))
     }
 
     /// The finished nmethod in whose block `at` lies; `None` for other code and free memory, and

@@ -167,8 +167,9 @@ pub(super) fn block_at(
         match memory.read_u8(Avma(heap.map.0.wrapping_add(segment)))? {
             0 => {
                 let begin = Avma(heap.low.0.wrapping_add(segment * heap.segment));
-                let length = layout.used_block(begin, memory)?;
-                let bytes = length.and_then(|length| length.checked_mul(heap.segment));
+                let header = memory.read_vec(begin, layout.block_bytes, MAX_HEADER)?;
+                let used = layout.block(&header).filter(|block| block.is_used);
+                let bytes = used.and_then(|block| block.segments.checked_mul(heap.segment));
                 let holds = |bytes: &u64| at.0 - begin.0 < *bytes;
                 return Ok(bytes.filter(holds).map(|bytes| (begin, bytes)));
             }
@@ -182,16 +183,21 @@ pub(super) fn block_at(
     Ok(None)
 }
 
+/// A block's header.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct BlockHeader {
+    /// Length of the block, its header included.
+    pub segments: u64,
+    pub is_used: bool,
+}
+
 impl HeapsLayout {
-    /// Number of segments of the used block at `begin`; `None` for a free block.
-    pub(super) fn used_block(
-        &self,
-        begin: Avma,
-        memory: &dyn Memory,
-    ) -> Result<Option<u64>, MemoryError> {
-        let header = memory.read_vec(begin, self.block_bytes, MAX_HEADER)?;
-        let used = self.block_used.of(&header).unwrap_or(0) & 0xff != 0;
-        Ok(self.block_length.unsigned_of(&header).filter(|_| used))
+    /// The header at the begin of a block's bytes; `None` if they are too few.
+    pub(super) fn block(&self, bytes: &[u8]) -> Option<BlockHeader> {
+        Some(BlockHeader {
+            segments: self.block_length.unsigned_of(bytes)?,
+            is_used: self.block_used.of(bytes)? & 0xff != 0,
+        })
     }
 }
 
@@ -236,19 +242,16 @@ impl BlockWalk {
             let Some(whole) = piece.get(from..).filter(|rest| rest.len() > header) else {
                 break;
             };
-            let (Some(length), Some(used)) = (
-                layout.block_length.unsigned_of(whole),
-                layout.block_used.of(whole),
-            ) else {
+            let Some(block) = layout.block(whole) else {
                 break;
             };
-            let bytes = length.checked_mul(heap.segment);
+            let bytes = block.segments.checked_mul(heap.segment);
             let end = bytes.and_then(|bytes| at.checked_add(bytes));
             let Some(end) = end.filter(|&end| end > at && end <= left) else {
                 blocks.is_sound = false;
                 break;
             };
-            if used & 0xff != 0 {
+            if block.is_used {
                 let within = usize::try_from(end).ok();
                 let Some(within) = within.filter(|end| *end <= piece.len()) else {
                     blocks.wants = end - at;

@@ -21,8 +21,8 @@ impl ProcessLife {
         self.process.parent.filter(|_| self.forked)
     }
 
-    /// Takes its parent's mappings from a forked process: its own copies are kept, without those that
-    /// it has removed since.
+    /// Takes a forked process's inherited mappings away. The recording keeps copies of the mappings
+    /// that the process still has.
     pub fn not_inherited(&self) -> Option<Record> {
         self.heir_of().map(|_| {
             Record::Unmapping(Unmapping {

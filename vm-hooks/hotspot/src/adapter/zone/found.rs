@@ -110,10 +110,7 @@ impl Zone {
         self.known
             .found(poll, seen, &replaced, |_, constituent, poll| {
                 if let Some(kept) = nmethods.get_mut(&id) {
-                    let from = KnownFrom::Memory(pages);
-                    (kept.methods, kept.are_all) =
-                        describe(&kept.nmethod, constituent, from, methods, poll);
-                    kept.constituent = Some(constituent.clone());
+                    describe(kept, constituent, KnownFrom::Memory(pages), methods, poll);
                 }
             });
     }
