@@ -6,19 +6,22 @@
 
 kills   Each way of recording is killed --runs times (SIGKILL) at a random moment in the first
         seconds: the recorder, its target, or both. `readable` counts the files that hold samples
-        and that `vmscope report` reads; `missing` is the time from the last sample in the
-        file to the kill, at worst; `kept` says whether all samples before it are there, or those
-        of the window, and how long a time at most. Times come from the chunks' headers
-        (vm-hooks/records/FORMAT.md), not from vmscope.
+        and that `vmscope report` reads. `missing` is the time between the last sample in the
+        file and the end of sampling, at worst: the recorder's or the target's death, whichever
+        comes first. `not sampled` is a target thread's CPU time in that time, at worst: a
+        program that did not run can't be sampled. `kept` says whether all samples before are
+        there, or those of the window, and how long a time at most. Times come from the chunks'
+        headers (vm-hooks/records/FORMAT.md), not from vmscope.
 cost    CPU time and peak memory of `vmscope attach --quiet --duration 30`, plain and with
         --keep-last 10, on the same target; --target COMMAND adds one, such as a JVM.
 
 The targets are viewer/tests/programs/known_shares.c and map_storm.c. Needs a C compiler. Writes Markdown
 tables to stdout, progress to stderr. Exit code: 0, or 1 if a file was not readable, lacks
-more than a second, or lacks a part of its window.
+more than a second of the target's CPU time, or lacks a part of its window.
 """
 
 import argparse
+import bisect
 import os
 import pathlib
 import pty
@@ -36,6 +39,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 PROGRAMS = HERE.parent / "tests" / "programs"
 WINDOW = 2.0
 LONGEST = 6.0
+THREADS = 2
 MODES = {
     "record": ("record", []),
     "attach": ("attach", []),
@@ -81,6 +85,44 @@ def kill(pid):
         pass
 
 
+class CpuTime(threading.Thread):
+    """CPU time of a process over time, read every few milliseconds until the process is gone."""
+
+    def __init__(self, pid):
+        super().__init__(daemon=True)
+        # The kernel's clock of a process (CPUCLOCK_SCHED in linux/posix-timers.h).
+        self.clock = (~pid << 3) | 2
+        self.stat = f"/proc/{pid}/stat"
+        self.times, self.used, self.stopped = [], [], False
+        self.start()
+
+    def run(self):
+        while not self.stopped and self.read():
+            time.sleep(0.004)
+
+    def read(self):
+        """Notes the CPU time now; returns whether the process still lives."""
+        try:
+            with open(self.stat, encoding="ascii") as stat:
+                state = stat.read().rpartition(")")[2].split()[0]
+            used = time.clock_gettime(self.clock)
+        except OSError:
+            return False
+        self.times.append(time.monotonic())
+        self.used.append(used)
+        return state not in "ZX"
+
+    def death(self):
+        """Waits for the end of the process; returns the time of the last reading."""
+        self.join(20)
+        return self.times[-1]
+
+    def between(self, begin, end):
+        """CPU seconds that the process used from the moment `begin` to the moment `end`."""
+        first, last = (bisect.bisect_right(self.times, moment) - 1 for moment in (begin, end))
+        return self.used[max(last, 0)] - self.used[max(first, 0)]
+
+
 class Run:
     """One recording."""
 
@@ -88,16 +130,18 @@ class Run:
         self.output = folder / "out.vmscope"
         verb, options = MODES[mode]
         words = [vmscope, verb, *options, "--output", self.output]
-        target = [program, "--forever", "--threads", "2"]
+        target = [program, "--forever", "--threads", str(THREADS)]
         self.target, self.terminal = None, None
         if verb == "record":
             self.vmscope = subprocess.Popen(words + ["--quiet", "--", *target], stdout=subprocess.PIPE,
                                             stderr=subprocess.DEVNULL)
             self.target_pid = int(self.vmscope.stdout.readline().split()[1])
+            self.cpu_time = CpuTime(self.target_pid)
             return
         self.target = subprocess.Popen(target, stdout=subprocess.PIPE)
         self.target.stdout.readline()
         self.target_pid = self.target.pid
+        self.cpu_time = CpuTime(self.target_pid)
         words.append(str(self.target_pid))
         if verb != "top":
             self.vmscope = subprocess.Popen(words + ["--quiet"], stdout=subprocess.DEVNULL,
@@ -126,12 +170,16 @@ class Run:
         return 0
 
     def end(self, victim):
-        """Kills, ends what is left, and returns the moment of the kill."""
+        """Kills, ends what is left, and returns the moment at which sampling ended."""
         moment = time.monotonic()
         if victim != "vmscope":
             kill(self.target_pid)
         if victim != "target":
             kill(self.vmscope.pid)
+        if victim == "target":
+            # A busy machine lets a killed program run on until its next turn.
+            moment = self.cpu_time.death()
+        self.cpu_time.stopped = True
         if self.terminal is not None and victim == "target":
             # The screen stays, with what was recorded, until the user leaves.
             time.sleep(1.5)
@@ -152,11 +200,11 @@ def kills(options, folder):
     draw = random.Random(options.seed)
     program = build("known_shares", folder)
     good = True
-    print("| recording | killed | readable | missing at the end, at most | kept |")
-    print("|---|---|---|---|---|")
+    print("| recording | killed | readable | missing at the end, at most | of it not sampled | kept |")
+    print("|---|---|---|---|---|---|")
     for mode in MODES:
         for victim in ("vmscope", "target", "both"):
-            readable, missing, kept, whole = 0, 0.0, 0.0, True
+            readable, missing, unsampled, kept, whole = 0, 0.0, 0.0, 0.0, True
             for _ in range(options.runs):
                 with tempfile.TemporaryDirectory(dir=folder) as own:
                     run = Run(options.vmscope, mode, program, pathlib.Path(own))
@@ -171,16 +219,18 @@ def kills(options, folder):
                         continue
                     readable += 1
                     missing = max(missing, moment - times[1])
+                    used = run.cpu_time.between(times[1], moment) / THREADS
+                    unsampled = max(unsampled, used)
                     window = WINDOW if "keep" in mode else LONGEST + 60
                     kept = max(kept, moment - times[0])
                     # An edge is as exact as a chunk.
                     whole &= times[0] <= max(began, moment - window) + 0.01
             say(f"{mode}, {victim}: {readable} of {options.runs}")
-            good &= readable == options.runs and missing < 1 and whole
+            good &= readable == options.runs and unsampled < 1 and whole
             part = "all" if "keep" not in mode else f"{WINDOW:.0f} s or all; at most {kept:.1f} s"
             part = part if whole else "not all"
-            print(f"| `{mode}` | {victim} | {readable} of {options.runs} | {missing:.2f} s | {part} |",
-                  flush=True)
+            print(f"| `{mode}` | {victim} | {readable} of {options.runs} | {missing:.2f} s | "
+                  f"{unsampled:.2f} s | {part} |", flush=True)
     return good
 
 

@@ -7,6 +7,7 @@ use std::path::Path;
 use vmscope_process::Modules;
 use vmscope_records::Record;
 use vmscope_records::recording::{RecordingFile, Writer};
+use vmscope_sampler::promptly;
 use vmscope_symbolizer::Trace;
 
 use crate::binaries::SessionBinaries;
@@ -14,11 +15,16 @@ use crate::memory::MemoryOption;
 use crate::report::{open_recording, resolve_missing};
 
 /// Adds symbols of all sampled native code to the recording at `path`, from the files that its
-/// session opened. Memory does not grow with the recording's length, and stays below `memory`.
+/// session opened. Memory does not grow with the recording's length, and stays below `memory`. The
+/// user waits for it: it runs at real-time priority for at most half a second.
 ///
 /// # Errors
 /// Failure to read or extend the recording. It stays readable, with some or no symbols.
 pub fn embed_symbols(path: &Path, modules: &Modules, memory: MemoryOption) -> Result<()> {
+    promptly(|| embed(path, modules, memory))
+}
+
+fn embed(path: &Path, modules: &Modules, memory: MemoryOption) -> Result<()> {
     let mut reader = open_recording(path)?;
     let max_memory = memory.max_for(reader.progress().1);
     let trace = Trace::read_places(&mut reader, max_memory)?;

@@ -117,8 +117,7 @@ fn finish(
         say("the recording ended early: vmscope reached its maximum memory (--max-memory)");
         complete = false;
     }
-    let embed = || embed_symbols(path, &outcome.modules, options.report.memory);
-    if let Err(error) = promptly(embed) {
+    if let Err(error) = embed_symbols(path, &outcome.modules, options.report.memory) {
         say(&format!("the recording has no symbols: {error:#}"));
         complete = false;
     }

@@ -69,7 +69,7 @@ impl Cleanup {
         }
     }
 
-    /// A process of the run was recognised, whose files these are.
+    /// Notes a recognised process of this run.
     pub(crate) fn note_process(&self, process: &ProcessView, attribution: Attribution) {
         let pid = process.pid();
         let Some(journal) = &self.journal else {
@@ -151,8 +151,7 @@ impl Cleanup {
     pub fn finish(&self) {
         let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
         if let Ok(root) = own_root() {
-            // What can't be removed stays in the journal's place for nobody: the next
-            // run could not remove it either.
+            // A failed removal is not noted for the next run, which could not remove it either.
             left.retain(|piece| root.remove(&piece.path, piece.identity).is_err());
         }
         if let Some(journal) = &self.journal {
@@ -179,24 +178,24 @@ fn remove_v8_logs(root: &Root, folder: &[u8], inner_pid: u32, mark: Mark) {
             && begins_as_v8_log(&file)
             && let Ok(identity) = file.identity()
         {
-            // It may be gone by itself.
+            // V8 may have removed it.
             let _ = root.remove(&path, identity);
         }
     }
 }
 
-/// By what a file is told to be a process's.
+/// Properties by which a file belongs to a process.
 #[derive(Clone, Copy, Debug)]
 struct Mark {
     /// Its user.
     owner: u32,
-    /// When the process began, seconds since 1970: it was made and last written since.
+    /// Start of the process, seconds since 1970: its files are not older.
     since: i64,
 }
 
 impl Mark {
-    /// That of files of `process`. One that was over before it could be looked at ran as
-    /// our own user, or its files stay.
+    /// Properties of the files of `process`. A process that ended too early to be examined must have
+    /// run as our own user; otherwise its files stay.
     fn of(process: &ProcessView) -> Option<Self> {
         let owner = match process.user() {
             Some(user) => user,
@@ -226,7 +225,7 @@ impl Mark {
 fn begins_as_v8_log(file: &ModuleFile) -> bool {
     use vmscope_process::ReadAt as _;
     const HEAD: &[u8] = b"v8-version,";
-    // One that was just created is empty until V8 flushes it.
+    // A new log is empty until V8 flushes it.
     file.is_empty() || file.read_at(0, HEAD.len()).is_ok_and(|head| head == HEAD)
 }
 

@@ -1,4 +1,4 @@
-//! What a run means to remove, written down for the next run in case it can't.
+//! The list of files that a run will remove, on disk: the next run removes the rest after a kill.
 
 use std::ffi::OsStr;
 use std::fmt::Write as _;
@@ -18,21 +18,21 @@ use crate::find::PERF_MAP_FOLDER;
 
 use super::{LeftFile, Mark, SLACK_SECONDS, remove_v8_logs};
 
-/// A longer journal is none of ours.
+/// Longest journal that is read.
 const MAX_BYTES: u64 = 16 << 20;
 
 /// The first line of a journal.
 const HEAD: &str = "vmscope journal 1";
 
-/// The journal of a run: a file that only its user can read, in the user's state folder.
-/// It names the processes that may leave files, and files that could not be removed yet.
+/// The journal of a run: a file of mode 0600 in the user's state folder.
+/// It names processes that may leave files, and files whose removal failed so far.
 #[derive(Debug)]
 pub struct Journal {
     path: PathBuf,
 }
 
 impl Journal {
-    /// Begins the journal of this run in `folder`, which is made if it is not there.
+    /// Begins the journal of this run in `folder`, and creates that folder if it is missing.
     ///
     /// # Errors
     ///
@@ -66,12 +66,12 @@ impl Journal {
         ));
     }
 
-    /// Notes that the files of process `pid` are not to be removed, whatever was noted.
+    /// Notes that the files of process `pid` must stay, despite earlier notes.
     pub(super) fn not_ours(&self, pid: u32) {
         self.line(&format!("not {pid}\n"));
     }
 
-    /// Notes a file that is to be removed.
+    /// Notes a file for removal.
     pub(super) fn file(&self, piece: &LeftFile) {
         let (device, inode) = piece.identity;
         self.line(&format!("file {device} {inode} {}\n", to_hex(&piece.path)));
@@ -79,7 +79,7 @@ impl Journal {
 
     /// Everything is cleaned up.
     pub(super) fn end(&self) {
-        // Left behind, the next run finds nothing to do in it.
+        // A remaining journal does no harm: the next run finds its files removed.
         let _ = std::fs::remove_file(&self.path);
     }
 
@@ -92,8 +92,8 @@ impl Journal {
         let _ = file.and_then(|mut file| file.write_all(line.as_bytes()));
     }
 
-    /// Removes what runs have left behind that are over without having said so.
-    /// Journals of runs that go on are left alone.
+    /// Removes the remaining files of killed runs, and those runs' journals.
+    /// Journals of current runs stay.
     pub fn sweep(folder: &Path) {
         let (Ok(entries), Ok(root)) = (std::fs::read_dir(folder), own_root()) else {
             return;
@@ -108,21 +108,21 @@ impl Journal {
                 None => is_torn(&text, &path),
             };
             if is_done {
-                // Somebody else may have swept at the same time.
+                // Another vmscope may have removed the journal.
                 let _ = std::fs::remove_file(&path);
             }
         }
     }
 }
 
-/// What a journal of an earlier run says.
+/// Contents of an earlier run's journal.
 #[derive(Debug, Default)]
 struct OldRun {
     pid: u32,
     started: u64,
-    /// Whether the machine was started anew since.
+    /// Whether the machine rebooted since the run.
     rebooted: bool,
-    /// When the journal was begun, seconds since 1970.
+    /// Creation time of the journal, seconds since 1970.
     since: i64,
     processes: Vec<(u32, u64, Vec<u8>)>,
     files: Vec<LeftFile>,
@@ -177,12 +177,12 @@ impl OldRun {
         !self.rebooted && start_ticks(self.pid) == Some(self.started)
     }
 
-    /// Removes what it left; whether that is all.
+    /// Removes the run's files; returns whether no process of the run lives any more.
     fn clean(&self, root: &Root) -> bool {
         for piece in &self.files {
             let untouched = || {
-                // Inode numbers may be used again after a reboot; nothing that was
-                // written since is of that run.
+                // A reboot may reuse inode numbers. A file written after it belongs to another
+                // run.
                 let file = root.open_no_link(&piece.path).ok()?;
                 let metadata = file.metadata().ok()??;
                 Some(metadata.mtime() < booted_at()?)
@@ -193,7 +193,7 @@ impl OldRun {
                 pid_of_name(&piece.path).is_some_and(|pid| !self.is_anothers(pid))
             };
             if is_free && pid_of_name(&piece.path).is_some() {
-                // It may be gone.
+                // The file may be gone.
                 let _ = root.remove(&piece.path, piece.identity);
             }
         }
@@ -204,7 +204,7 @@ impl OldRun {
         for (pid, started, folder) in &self.processes {
             match start_ticks(*pid) {
                 Some(now) if now == *started => all = false,
-                // Files of that name are its own by now, or may be.
+                // A new process with this number may own files of these names.
                 Some(_) => {}
                 None => self.clean_after(root, *pid, folder),
             }
@@ -212,7 +212,7 @@ impl OldRun {
         all
     }
 
-    /// Whether a process has number `pid` that is none of that run's.
+    /// Whether number `pid` belongs to a process outside that run.
     fn is_anothers(&self, pid: u32) -> bool {
         start_ticks(pid).is_some_and(|now| {
             let is_it =
@@ -221,7 +221,7 @@ impl OldRun {
         })
     }
 
-    /// Removes what process `pid`, which is over, has left in `folder` and in `/tmp`.
+    /// Removes files of the dead process `pid` in `folder` and in `/tmp`.
     fn clean_after(&self, root: &Root, pid: u32, folder: &[u8]) {
         let mark = Mark {
             owner: getuid().as_raw(),
@@ -244,8 +244,8 @@ impl OldRun {
     }
 }
 
-/// Whether a journal of a run that is over ends within its first two lines: the run was killed
-/// before it asked a VM for files, or the disk was full.
+/// Whether a dead run's journal ends within its first two lines: a kill came before vmscope asked a
+/// VM for files, or the disk was full.
 fn is_torn(text: &str, path: &Path) -> bool {
     let name = path.file_name().and_then(OsStr::to_str);
     let run = name.and_then(|name| {
@@ -265,7 +265,7 @@ fn is_torn(text: &str, path: &Path) -> bool {
     is_start && start_ticks(pid) != Some(started)
 }
 
-/// Whether a file is empty, or begins as a jitdump of process `pid` does.
+/// Whether a file is empty, or has the header of a jitdump of process `pid`.
 fn is_dump_of(file: &ModuleFile, pid: u32) -> bool {
     const PID_AT: usize = 20;
     if file.is_empty() {
@@ -281,7 +281,7 @@ fn is_dump_of(file: &ModuleFile, pid: u32) -> bool {
     word(0) == Some(0x4a69_5444) && word(PID_AT) == Some(pid)
 }
 
-/// The process that a file is of, by a name that a VM gives such files.
+/// Process number in the name of a jitdump or perf map.
 fn pid_of_name(path: &[u8]) -> Option<u32> {
     let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
     let between = |prefix: &[u8], suffix: &[u8]| {
@@ -311,7 +311,7 @@ fn read(path: &Path) -> Option<String> {
     Some(text)
 }
 
-/// When a journal was begun: its name's process may be older, its last line younger.
+/// Creation time of a journal: its process may be older, its last line younger.
 fn began(path: &Path) -> Option<i64> {
     let metadata = std::fs::metadata(path).ok()?;
     let born = metadata.created().or_else(|_| metadata.modified()).ok()?;
@@ -328,7 +328,7 @@ fn boot_id() -> io::Result<String> {
     Ok(id.trim().to_owned())
 }
 
-/// When the machine was started, seconds since 1970.
+/// Boot time of the machine, seconds since 1970.
 fn booted_at() -> Option<i64> {
     let wall = clock_gettime(ClockId::CLOCK_REALTIME).ok()?.tv_sec();
     let up = clock_gettime(ClockId::CLOCK_BOOTTIME).ok()?.tv_sec();
@@ -412,7 +412,7 @@ mod tests {
         Journal::sweep(&state);
         assert!(dump.exists(), "this run goes on");
 
-        // As if its process had been another one, which is over.
+        // Rewrites the journal as one of a dead process.
         let text = std::fs::read_to_string(&journal.path).unwrap();
         let me = format!("run {} ", std::process::id());
         let text = text.replace(&me, &format!("run {pid} "));
@@ -423,7 +423,7 @@ mod tests {
         assert!(!journal.path.exists());
     }
 
-    /// What a run that is over has written into its journal.
+    /// A dead run's journal with these lines.
     fn of_a_dead_run(lines: impl Fn(&Journal)) -> (tempfile::TempDir, Journal) {
         let state = tempfile::tempdir().unwrap();
         let journal = Journal::begin(state.path()).unwrap();
@@ -458,7 +458,7 @@ mod tests {
         let (state, journal) = of_a_dead_run(|journal| {
             journal.process(dead, path);
             journal.not_ours(dead);
-            // A process that had the number of this one.
+            // An earlier process with our number.
             journal.line(&format!("process {me} 1 {}\n", to_hex(path)));
             let dump = dump_of(me);
             let root = own_root().unwrap();
