@@ -347,6 +347,7 @@ impl Opened {
         let pages = Pages::new(process.memory());
         let signs = signs(&self.data, self.jvm.version.major);
         self.zone.count(signs, poll.began());
+        self.zone.read_not_entrant(&pages, poll)?;
         (self.zone).read_hit(touched.fresh(), &pages, &mut self.methods, poll)?;
         let is_due = is_last || self.zone.is_due(touched.fresh(), signs, Instant::now());
         if is_due {

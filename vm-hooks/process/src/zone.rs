@@ -81,6 +81,30 @@ impl<I: Clone + Eq + Hash> CodeZone<I> {
         }
     }
 
+    /// Reports the end of code, found between two polls.
+    pub fn went(&mut self, poll: &mut Poll, identity: &I, reason: GoneReason) {
+        if let Some(known) = self.known.remove(identity) {
+            self.report_gone(&known, (poll.now(), reason), poll);
+        }
+    }
+
+    /// Reports that code was found gone at `time`; returns the time at which it was last seen.
+    fn report_gone(
+        &self,
+        known: &Known,
+        (time, reason): (TimeNs, GoneReason),
+        poll: &mut Poll,
+    ) -> Option<TimeNs> {
+        let last_seen = self.last_poll.max(self.whole_until).max(known.seen_at);
+        poll.code(CodeChange::Gone(ConstituentGone {
+            key: known.key,
+            last_seen: last_seen.unwrap_or(poll.began()),
+            time,
+            reason,
+        }));
+        last_seen
+    }
+
     /// Reports code found between two polls. It takes the place of the known code `replaced`, all of
     /// which overlaps it. `describe`: see [`CodeZone::update`].
     pub fn found(
@@ -91,18 +115,11 @@ impl<I: Clone + Eq + Hash> CodeZone<I> {
         describe: impl FnOnce(&I, &mut Constituent, &mut Poll),
     ) {
         let now = poll.now();
-        let polled = self.last_poll.max(self.whole_until);
         let mut absent_at = self.last_poll;
         for identity in replaced {
             if let Some(known) = self.known.remove(identity) {
-                let last_seen = polled.max(known.seen_at);
-                absent_at = absent_at.max(last_seen);
-                poll.code(CodeChange::Gone(ConstituentGone {
-                    key: known.key,
-                    last_seen: last_seen.unwrap_or(poll.began()),
-                    time: now,
-                    reason: GoneReason::Recycled,
-                }));
+                let found = (now, GoneReason::Recycled);
+                absent_at = absent_at.max(self.report_gone(&known, found, poll));
             }
         }
         let known = Known {
@@ -173,23 +190,26 @@ impl<I: Clone + Eq + Hash> CodeZone<I> {
         new.sort_by_key(|(_, known)| (known.start, known.key));
         let changes = gone.len() + moved.len() + new.len();
 
-        let last_seen = self.last_poll.max(self.whole_until.take());
-        let last_seen = last_seen.unwrap_or(poll.began());
+        // New code was absent while other code had its place.
+        let mut absent_at = vec![self.last_poll; new.len()];
         for (identity, known) in gone {
             let after = new.partition_point(|(_, other)| other.start < known.end);
-            let taken = after.checked_sub(1).and_then(|at| new.get(at));
-            let taken = taken.is_some_and(|(_, other)| other.end > known.start);
-            poll.code(CodeChange::Gone(ConstituentGone {
-                key: known.key,
-                last_seen: last_seen.max(known.seen_at.unwrap_or_default()),
-                time: now,
-                reason: if taken {
-                    GoneReason::Recycled
-                } else {
-                    reason(&identity)
-                },
-            }));
+            let before = new.iter().zip(&mut absent_at).take(after).rev();
+            let over: Vec<&mut Option<TimeNs>> = before
+                .take_while(|((_, other), _)| other.end > known.start)
+                .map(|(_, absent_at)| absent_at)
+                .collect();
+            let reason = match over.is_empty() {
+                true => reason(&identity),
+                false => GoneReason::Recycled,
+            };
+            let last_seen = self.report_gone(&known, (now, reason), poll);
+            for absent_at in over {
+                *absent_at = (*absent_at).max(last_seen);
+            }
         }
+        let last_seen = self.last_poll.max(self.whole_until.take());
+        let last_seen = last_seen.unwrap_or(poll.began());
         for (key, to) in moved {
             poll.code(CodeChange::Moved(ConstituentMoved {
                 key,
@@ -198,8 +218,8 @@ impl<I: Clone + Eq + Hash> CodeZone<I> {
                 to,
             }));
         }
-        for (identity, known) in new {
-            let mut constituent = new_constituent(&known, (self.last_poll, now), poll);
+        for ((identity, known), absent_at) in new.into_iter().zip(absent_at) {
+            let mut constituent = new_constituent(&known, (absent_at, now), poll);
             describe(&identity, &mut constituent, poll);
             poll.code(CodeChange::Seen(constituent));
         }
@@ -267,9 +287,10 @@ mod tests {
     use super::*;
     use crate::KeySource;
 
-    /// Code found between two polls ends what was there, as of its last sighting.
+    /// New code ends the code in its place, as of the last sighting of the latter, whether a poll
+    /// finds the new code or a look between two polls.
     #[test]
-    fn code_found_between_polls_replaces_what_it_overlaps() {
+    fn new_code_replaces_what_it_overlaps() {
         let time = Arc::new(AtomicU64::new(10));
         let clock = Arc::clone(&time);
         let keys = KeySource::new();
@@ -293,8 +314,12 @@ mod tests {
         zone.found(&mut between, code(4, 0, 20), &[1, 2], |_, _, _| {});
         time.store(30, Ordering::Relaxed);
         let mut last = poll();
-        let all = [code(4, 0, 20)];
+        zone.was_there(&4, TimeNs(26));
+        let all = [code(5, 10, 15), code(6, 20, 25)];
         zone.update(&mut last, all, |_, _, _| {}, |_| GoneReason::Unloaded);
+        time.store(40, Ordering::Relaxed);
+        zone.went(&mut last, &6, GoneReason::Unloaded);
+        zone.went(&mut last, &6, GoneReason::Unloaded);
         let mut gone = Vec::new();
         let mut came = Vec::new();
         for record in between.finish().0.into_iter().chain(last.finish().0) {
@@ -304,9 +329,12 @@ mod tests {
                 _ => {}
             }
         }
-        assert_eq!(came, [(Avma(0), Some(TimeNs(14)), TimeNs(20))]);
-        let recycled = |seen| (TimeNs(seen), TimeNs(20), GoneReason::Recycled);
-        let unloaded = (TimeNs(10), TimeNs(30), GoneReason::Unloaded);
-        assert_eq!(gone, [recycled(10), recycled(14), unloaded]);
+        let new = |at, absent, since| (Avma(at), Some(TimeNs(absent)), TimeNs(since));
+        assert_eq!(came, [new(0, 14, 20), new(10, 26, 30), new(20, 10, 30)]);
+        let recycled = |seen, time| (TimeNs(seen), TimeNs(time), GoneReason::Recycled);
+        let unloaded = (TimeNs(30), TimeNs(40), GoneReason::Unloaded);
+        let before = [recycled(10, 20), recycled(14, 20)];
+        let after = [recycled(26, 30), recycled(10, 30), unloaded];
+        assert_eq!(gone, [&before[..], &after[..]].concat());
     }
 }

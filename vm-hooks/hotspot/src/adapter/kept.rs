@@ -122,9 +122,7 @@ impl Nmethods {
     pub fn put_found(&mut self, nmethod: Nmethod, replaced: &[NmethodId], now: TimeNs) {
         let (id, blob) = (nmethod.id, nmethod.blob.clone());
         for id in replaced {
-            if let Some(kept) = self.all.get_mut(id) {
-                kept.gone_at.get_or_insert(now);
-            }
+            self.went(id, now);
         }
         self.put(nmethod);
         let Some(kept) = self.all.get_mut(&id) else {
@@ -137,6 +135,13 @@ impl Nmethods {
                 self.places.insert(at, place);
                 self.reach = reach_of(&self.places);
             }
+        }
+    }
+
+    /// Notes that an nmethod was found gone between two readings at `now`.
+    pub fn went(&mut self, id: &NmethodId, now: TimeNs) {
+        if let Some(kept) = self.all.get_mut(id) {
+            kept.gone_at.get_or_insert(now);
         }
     }
 

@@ -10,11 +10,11 @@ use super::*;
 use crate::code::{CodeCache, Found, Nmethod, NmethodId};
 use crate::testing::{Snapshot, walk};
 
-/// A JVM's memory; a part can be removed, and a pointer set to null.
+/// A JVM's memory; a part can be removed, and bytes replaced.
 struct Holed {
     whole: ProcessView,
     hole: Mutex<Option<Avma>>,
-    null: Mutex<Option<Avma>>,
+    patch: Mutex<Option<(Avma, Vec<u8>)>>,
 }
 
 impl Memory for Holed {
@@ -28,11 +28,11 @@ impl Memory for Holed {
             .whole
             .memory()
             .read_partial(at, &mut buffer[..length])?;
-        if let Some(null) = *self.null.lock().unwrap() {
-            for address in null.0..null.0 + 8 {
+        if let Some((patched, bytes)) = &*self.patch.lock().unwrap() {
+            for (address, new) in (patched.0..).zip(bytes) {
                 let within = usize::try_from(address.wrapping_sub(at.0)).unwrap();
                 if let Some(byte) = buffer[..got].get_mut(within) {
-                    *byte = 0;
+                    *byte = *new;
                 }
             }
         }
@@ -59,13 +59,18 @@ impl Scene {
         let memory = Arc::new(Holed {
             whole: snapshot.process(),
             hole: Mutex::new(None),
-            null: Mutex::new(None),
+            patch: Mutex::new(None),
         });
         Scene {
             process: snapshot.process_with(memory.clone()),
             memory,
             adapter: HotSpotAdapter::new(),
         }
+    }
+
+    /// Replaces the bytes at an address, and no others.
+    fn patch(&self, at: Avma, bytes: &[u8]) {
+        *self.memory.patch.lock().unwrap() = Some((at, bytes.to_vec()));
     }
 
     fn without(&self, hole: Option<Avma>) {
@@ -244,12 +249,12 @@ fn an_nmethod_is_found_by_its_addresses() {
                 let found = found.map(|found| (found.id, found.blob));
                 assert_eq!(found, Some((id, blob.clone())), "{name}");
             }
-            assert!(cache.is_there(id, &blob, &*memory).unwrap());
+            assert!(cache.state_of(id, &blob, &*memory).unwrap().is_some());
             let other = NmethodId {
                 compile_id: id.compile_id + 1,
                 ..id
             };
-            assert!(!cache.is_there(other, &blob, &*memory).unwrap());
+            assert_eq!(cache.state_of(other, &blob, &*memory).unwrap(), None);
         }
     }
 }
@@ -271,7 +276,7 @@ fn sampled_code_is_found_before_the_next_reading() {
             .find(|heap| heap.low <= code && code < heap.high);
         let found = cache.nmethod_at(heap.unwrap(), code, &pages).unwrap();
         // The second half of the block's header has the mark of a used block.
-        *memory.null.lock().unwrap() = Some(Avma(found.unwrap().blob.at.0 - 8));
+        scene.patch(Avma(found.unwrap().blob.at.0 - 8), &[0; 8]);
         let (result, before) = scene.poll(&[]);
         result.unwrap();
         assert!(!before.iter().any(|one| one.start == code), "{name}");
@@ -282,7 +287,7 @@ fn sampled_code_is_found_before_the_next_reading() {
             told.into_iter().find(|one| one.start == code)
         };
         assert_eq!(told(&mut scene), None);
-        *memory.null.lock().unwrap() = None;
+        scene.patch(Avma(0), &[]);
         let found = told(&mut scene).unwrap();
         assert!(!found.name.is_empty() && found.absent_at == Some(TimeNs(7)));
     }
@@ -368,7 +373,7 @@ fn code_of_unloaded_classes_is_told_before_its_name_is_certain() {
         let structs = &opened.jvm.structs;
         let of = |name| structs.offset(name, "_method");
         let field = of("nmethod").or_else(|_| of("CompiledMethod")).unwrap();
-        *scene.memory.null.lock().unwrap() = Some(Avma(code.blob.at.0 + field));
+        scene.patch(Avma(code.blob.at.0 + field), &[0; 8]);
 
         let at = code.blob.code_begin;
         let [nameless] = read_at(&mut scene, at, false).try_into().unwrap();
@@ -386,6 +391,55 @@ fn code_of_unloaded_classes_is_told_before_its_name_is_certain() {
             assert_eq!(told, []);
         }
         assert_eq!(read_at(&mut scene, at, true), []);
+    }
+}
+
+/// The VM keeps the memory of code that no thread runs any more for a while. Such code is gone as
+/// soon as a reading, or a comparison before the next reading, finds its state.
+#[test]
+fn code_that_no_thread_runs_is_gone() {
+    const UNLOADED: u8 = 4;
+    for is_compared in [false, true] {
+        let mut scene = Scene::new("jdk17");
+        let told = scene.poll(&[]).1;
+        let hit = told.iter().max_by_key(|one| one.start).unwrap();
+        let opened = scene.opened();
+        let [id] = opened.zone.nmethods_at(hit.start).try_into().unwrap();
+        let of = |name| opened.jvm.structs.offset(name, "_state");
+        let field = of("nmethod").or_else(|_| of("CompiledMethod")).unwrap();
+        let state = Avma(id.blob.0 + field);
+        let read = |scene: &mut Scene, is_compared: bool| {
+            let memory = scene.memory.clone();
+            let (pages, mut poll) = (Pages::new(&*memory), poll_with(&[]));
+            let opened = scene.opened();
+            if is_compared {
+                opened.zone.read_not_entrant(&pages, &mut poll).unwrap();
+            } else {
+                let what = (false, None, false);
+                let read = (opened.zone).poll(&pages, &mut opened.methods, what, &mut poll);
+                read.unwrap();
+            }
+            let records = poll.finish().0;
+            let here = records.iter().filter_map(|record| match record {
+                Record::ConstituentGone(gone) => Some((gone.key == hit.key, "gone")),
+                Record::Constituent(one) => Some((one.start == hit.start, "told")),
+                _ => None,
+            });
+            here.filter(|(is_it, _)| *is_it)
+                .map(|(_, what)| what)
+                .collect::<Vec<_>>()
+        };
+        if is_compared {
+            scene.patch(state, &[u8::try_from(super::zone::NOT_ENTRANT).unwrap()]);
+            assert_eq!(read(&mut scene, false), [""; 0]);
+            assert_eq!(read(&mut scene, true), [""; 0]);
+            scene.opened().zone.compare_now();
+        }
+        scene.patch(state, &[UNLOADED]);
+        assert_eq!(read(&mut scene, is_compared), ["gone"]);
+        for _ in 0..2 {
+            assert_eq!(read(&mut scene, false), [""; 0]);
+        }
     }
 }
 

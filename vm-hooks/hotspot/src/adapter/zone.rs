@@ -29,8 +29,8 @@ const LONGEST: Duration = Duration::from_millis(800);
 /// Number of changes between two readings that makes the pause shorter.
 const MUCH: usize = 2;
 
-/// Minimum pause after a reading, as a multiple of the reading's CPU time. Readings thus take
-/// less than 1 % of a processor, even if the VM compiles without end.
+/// Minimum pause after a reading, as a multiple of the reading's CPU time without the reports of new
+/// code. Readings thus take less than 1 % of a processor, even if the VM compiles without end.
 const PAUSE_FACTOR: u32 = 120;
 
 /// Maximum bytes per reading of nmethod data outside the code cache: several times the need of
@@ -39,6 +39,16 @@ const MAX_ELSEWHERE: u64 = 512 << 20;
 
 /// State of an nmethod under construction (all versions).
 const NOT_INSTALLED: i8 = -1;
+
+/// First state of an nmethod that no thread runs any more: unloaded, then zombie (up to JDK 19;
+/// `CompiledMethod`). Its memory waits for other code.
+const DEAD: i8 = 3;
+
+/// State of an nmethod without new calls, which threads may still run (up to JDK 19).
+pub(super) const NOT_ENTRANT: i8 = 2;
+
+/// Maximum number of nmethods compared between readings.
+const MAX_NOT_ENTRANT: usize = 1 << 10;
 
 /// Identity of a piece of code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -83,6 +93,12 @@ pub(super) struct Zone {
     dispatch_in: Vec<(Avma, Avma)>,
     known: CodeZone<CodeId>,
     nmethods: Nmethods,
+    /// Dead nmethods of the last reading, and since: see [`DEAD`].
+    dead: FxHashSet<NmethodId>,
+    /// Nmethods without new calls at the last reading, which may die before the next. Empty where
+    /// no nmethod dies between readings.
+    not_entrant: Vec<NmethodId>,
+    compare_not_before: Instant,
     unloaded: Unloaded,
     /// Nmethods with samples outside their maps, which wait for their next map.
     waiting: FxHashSet<NmethodId>,
@@ -142,6 +158,9 @@ impl Zone {
             dispatch_in: Vec::new(),
             known: CodeZone::new(),
             nmethods: Nmethods::default(),
+            dead: FxHashSet::default(),
+            not_entrant: Vec::new(),
+            compare_not_before: Instant::now(),
             unloaded: Unloaded::default(),
             waiting: FxHashSet::default(),
             others: FxHashMap::default(),
@@ -244,6 +263,18 @@ impl Zone {
         self.max_elsewhere = bytes;
     }
 
+    /// Simulates the end of the pause between comparisons.
+    #[cfg(test)]
+    pub fn compare_now(&mut self) {
+        self.compare_not_before = Instant::now();
+    }
+
+    /// Nmethods at an address.
+    #[cfg(test)]
+    pub fn nmethods_at(&self, at: Avma) -> Vec<NmethodId> {
+        self.nmethods.at(&[at])
+    }
+
     /// Simulates a long pause.
     #[cfg(test)]
     pub fn put_off(&mut self) {
@@ -282,6 +313,10 @@ impl Zone {
         let mut routines: FxHashMap<CodeId, (ConstituentKind, String)> = FxHashMap::default();
         let layout = self.cache.layout().clone();
         let (nmethods, others) = (&mut self.nmethods, &mut self.others);
+        let (known, dead_before) = (&self.known, &self.dead);
+        let mut dead: FxHashSet<NmethodId> = FxHashSet::default();
+        let mut not_entrant: Vec<NmethodId> = Vec::new();
+        let has_sweeper = !signs.is_some_and(|signs| signs.are_deaths);
         let (codelets, stubs, dispatch) = (&self.codelets, &self.stubs, &self.dispatch);
         let mut dispatch_in = Vec::new();
         let mut torn = 0;
@@ -306,6 +341,17 @@ impl Zone {
                 bytes,
             } => {
                 methods_in.push(blob.at);
+                if state >= DEAD {
+                    dead.insert(id);
+                    let was_alive = known.get(&CodeId::Nmethod(id)).is_some();
+                    if is_first || was_alive || dead_before.contains(&id) {
+                        counts.used += u64::from(blob.size);
+                        return;
+                    }
+                } else if state == NOT_ENTRANT && has_sweeper && not_entrant.len() < MAX_NOT_ENTRANT
+                {
+                    not_entrant.push(id);
+                }
                 if nmethods.wants(&id) {
                     if state == NOT_INSTALLED {
                         return;
@@ -381,6 +427,7 @@ impl Zone {
         if let Some(error) = failure {
             return Err(error);
         }
+        (self.dead, self.not_entrant) = (dead, not_entrant);
         self.take_dispatch(dispatch_in, poll);
         // Unread ranges keep their earlier contents.
         let unread = self.cache.unread();
@@ -426,6 +473,7 @@ impl Zone {
             .map(|code| (code.start, code.end, code.identity));
         self.covered.extend(covered);
         self.covered.sort_unstable();
+        let walked = cpu_time().saturating_sub(before);
         let is_there: FxHashSet<CodeId> = seen.iter().map(|code| code.identity).collect();
         let (nmethods, dispatch_in) = (&mut self.nmethods, &self.dispatch_in);
         let mut came = std::mem::take(&mut self.came);
@@ -495,7 +543,12 @@ impl Zone {
             true => PAUSE_FACTOR,
             false => SHORT_PAUSE_FACTOR,
         };
-        let pause = took.saturating_mul(PAUSE_FACTOR);
+        // Reports of new code cost the same after any pause, and the first reading costs more than
+        // the next.
+        let pause = match is_first {
+            true => took.saturating_mul(SHORT_PAUSE_FACTOR),
+            false => walked.saturating_mul(PAUSE_FACTOR),
+        };
         self.collected_not_before = now + took.saturating_mul(after_collection);
         self.due = now + self.cadence.pause().max(pause);
         self.not_before = now + SHORTEST.max(pause);

@@ -155,16 +155,16 @@ impl CodeCache {
         Ok(heaps)
     }
 
-    /// Whether `blob`, with its block in use, contains the nmethod `id` now.
+    /// State of the nmethod `id` in `blob`; `None` if it is gone, or its block is free.
     ///
     /// # Errors
     /// Errors of reads.
-    pub fn is_there(
+    pub fn state_of(
         &self,
         id: NmethodId,
         blob: &Blob,
         memory: &dyn Memory,
-    ) -> Result<bool, MemoryError> {
+    ) -> Result<Option<i8>, MemoryError> {
         let layout = &self.layout;
         let header = layout.heaps.block_bytes;
         let begin = Avma(blob.at.0.wrapping_sub(header));
@@ -174,7 +174,8 @@ impl CodeCache {
         let is_used = block.is_some_and(|block| block.is_used);
         let header = usize::try_from(header).unwrap_or(usize::MAX);
         let nmethod = bytes.get(header..).unwrap_or_default();
-        Ok(is_used && Nmethod::identify(layout, blob, nmethod) == Some(id))
+        let is_there = is_used && Nmethod::identify(layout, blob, nmethod) == Some(id);
+        Ok(is_there.then(|| Nmethod::state_of(layout, nmethod)))
     }
 
     /// The finished nmethod in whose block `at` lies; `None` for other code and free memory, and

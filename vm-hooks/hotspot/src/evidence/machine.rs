@@ -60,7 +60,11 @@ impl Machine {
     pub fn of(nmethod: &Nmethod, narrow_class: Option<(u64, u32)>) -> Self {
         let code = nmethod.code.get(..MAX_CODE).unwrap_or(&nmethod.code);
         let begin = nmethod.blob.code_begin.0;
-        let mut machine = Machine::default();
+        // Instructions have 4 to 5 bytes on average.
+        let mut machine = Machine {
+            insns: Vec::with_capacity(code.len() / 4),
+            signs: Vec::with_capacity(code.len() / 8),
+        };
         let mut decoder = Decoder::with_ip(64, code, begin, DecoderOptions::NONE);
         let mut insn = Instruction::default();
         let signer = Signer {

@@ -1,18 +1,33 @@
 //! Code at sampled addresses, read between two readings of the whole code cache.
 
+use std::time::Instant;
+
 use rustc_hash::{FxHashMap, FxHashSet};
-use vmscope_process::{AdapterError, MemoryError, Poll};
-use vmscope_records::Avma;
+use vmscope_process::{AdapterError, MemoryError, Poll, cpu_time};
+use vmscope_records::{Avma, GoneReason};
 
 use super::super::describe::{KnownFrom, describe};
 use super::super::methods::Methods;
-use super::{CodeId, NOT_INSTALLED, Zone, seen_code};
+use super::{CodeId, DEAD, NOT_INSTALLED, Zone, seen_code};
 use crate::code::{FoundNmethod, HeapBounds, Nmethod, NmethodId};
 use crate::pages::Pages;
 
 /// Maximum number of nmethods that one poll finds by sampled addresses: many times the samples of
 /// a poll's pause on a few processors. The next reading finds the rest.
 const MAX_HIT: usize = 256;
+
+/// Minimum pause between two comparisons of nmethods without new calls, as a multiple of their CPU
+/// time.
+const COMPARE_FACTOR: u32 = 300;
+
+/// A known nmethod now.
+enum State {
+    /// Present, with the VM's state.
+    Present(i8),
+    Gone,
+    /// The VM is just changing the memory.
+    Unreadable,
+}
 
 impl Zone {
     /// Reads the code at sampled addresses, and reports new code at once: until the next reading of
@@ -40,9 +55,7 @@ impl Zone {
                 Some(CodeId::Nmethod(id)) if never_dies || !compared.insert(id) => true,
                 Some(CodeId::Nmethod(id)) => {
                     let time = poll.now();
-                    let blob = self.nmethods.get(&id).map(|kept| &kept.nmethod.blob);
-                    let same = blob.map(|blob| self.cache.is_there(id, blob, pages.memory()));
-                    let is_there = usable(same.transpose())?.flatten() == Some(true);
+                    let is_there = matches!(self.state_of(id, pages)?, State::Present(_));
                     if is_there {
                         self.known.was_there(&CodeId::Nmethod(id), time);
                     }
@@ -55,7 +68,9 @@ impl Zone {
             }
             match self.cache.nmethod_at(heap, *at, pages) {
                 Ok(Some(nmethod)) if nmethod.state != NOT_INSTALLED => {
-                    found.insert(nmethod.id, nmethod);
+                    if !self.dead.contains(&nmethod.id) {
+                        found.insert(nmethod.id, nmethod);
+                    }
                 }
                 Err(error) if error.is_final() => return Err(error),
                 _ => {}
@@ -78,6 +93,67 @@ impl Zone {
             }
         }
         Ok(())
+    }
+
+    /// Compares nmethods without new calls, and reports the end of those that are dead or gone. The
+    /// VM may give their memory to other code before the next reading.
+    ///
+    /// # Errors
+    /// Final errors of reads.
+    pub fn read_not_entrant(
+        &mut self,
+        pages: &Pages<'_>,
+        poll: &mut Poll,
+    ) -> Result<(), AdapterError> {
+        if self.not_entrant.is_empty() || Instant::now() < self.compare_not_before {
+            return Ok(());
+        }
+        let before = cpu_time();
+        let mut left = std::mem::take(&mut self.not_entrant);
+        let mut failure = None;
+        left.retain(|id| {
+            let identity = CodeId::Nmethod(*id);
+            let time = poll.now();
+            match self.state_of(*id, pages) {
+                Ok(State::Present(state)) if state < DEAD => {
+                    self.known.was_there(&identity, time);
+                    return true;
+                }
+                Ok(State::Unreadable) => return true,
+                Ok(State::Present(_)) => {
+                    self.dead.insert(*id);
+                }
+                Ok(State::Gone) => {}
+                Err(error) => {
+                    failure = Some(error);
+                    return true;
+                }
+            }
+            self.known.went(poll, &identity, GoneReason::Unloaded);
+            self.covered.retain(|(.., other)| *other != identity);
+            self.nmethods.went(id, poll.began());
+            false
+        });
+        self.not_entrant = left;
+        let pause = cpu_time()
+            .saturating_sub(before)
+            .saturating_mul(COMPARE_FACTOR);
+        self.compare_not_before = Instant::now() + pause;
+        failure.map_or(Ok(()), Err)
+    }
+
+    fn state_of(&self, id: NmethodId, pages: &Pages<'_>) -> Result<State, AdapterError> {
+        let Some(kept) = self.nmethods.get(&id) else {
+            return Ok(State::Gone);
+        };
+        let blob = &kept.nmethod.blob;
+        Ok(
+            match usable(self.cache.state_of(id, blob, pages.memory()))? {
+                Some(Some(state)) => State::Present(state),
+                Some(None) => State::Gone,
+                None => State::Unreadable,
+            },
+        )
     }
 
     /// Reports an nmethod found between two readings, in the place of what it overlaps.
