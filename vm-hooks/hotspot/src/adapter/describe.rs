@@ -48,6 +48,7 @@ pub(super) fn describe(
     } else {
         methods_of(nmethod)
     };
+    methods.compare_again(nmethod.method);
     let pinned = pinned(&wanted, from, methods, poll);
     let own = pinned.iter().find(|(method, _)| *method == nmethod.method);
     let own = own.map(|(_, own)| own);

@@ -214,10 +214,8 @@ impl Interpreted {
             let place = self.index.find(*value);
             if let Some(place) = place
                 && let Some((entry, _)) = self.index.get_mut(place)
-                && entry.pinned.is_none()
-                && methods.meet(pages, entry.method, poll)
+                && pin(entry, methods, pages, poll)
             {
-                entry.pinned = methods.pin(entry.method);
                 found.read.push(place);
             }
         }
@@ -298,10 +296,8 @@ impl Interpreted {
         }
         if self.certain.is_some() {
             for place in walked.new.into_iter().take(EAGER) {
-                if let Some((entry, _)) = self.index.get_mut(place)
-                    && methods.meet(pages, entry.method, poll)
-                {
-                    entry.pinned = methods.pin(entry.method);
+                if let Some((entry, _)) = self.index.get_mut(place) {
+                    pin(entry, methods, pages, poll);
                 }
             }
         }
@@ -388,6 +384,18 @@ impl Found {
             index.take_back(klass);
         }
     }
+}
+
+/// Reads the method of an entry, unless that is done. Returns whether it was read now.
+fn pin(entry: &mut Entry, methods: &mut Methods, pages: &Pages<'_>, poll: &mut Poll) -> bool {
+    if entry.pinned.is_some() {
+        return false;
+    }
+    methods.compare_again(entry.method);
+    if methods.meet(pages, entry.method, poll) {
+        entry.pinned = methods.pin(entry.method);
+    }
+    entry.pinned.is_some()
 }
 
 fn unloaded(counts: Option<ClassCounts>) -> Option<i64> {

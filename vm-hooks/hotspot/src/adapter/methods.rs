@@ -166,6 +166,13 @@ impl Methods {
         now.is_ok_and(|now| now == known.stamp)
     }
 
+    /// Requires a new comparison of a method that new code or a new class names. After an unloading,
+    /// the memory of an unloaded method stays unchanged for a while: a comparison may have found the
+    /// method that had the address before.
+    pub fn compare_again(&mut self, method: Avma) {
+        self.compared.remove(&method);
+    }
+
     /// Reads a method if it is unknown or replaced. Returns whether the known data is current;
     /// otherwise the caller reports a nameless method.
     pub fn meet(&mut self, memory: &dyn Memory, method: Avma, poll: &mut Poll) -> bool {

@@ -264,3 +264,23 @@ fn only_what_was_pinned_names_code_that_is_gone() {
         assert!(methods.tell_whole(None, other, poll).is_some());
     });
 }
+
+/// After an unloading, the memory of an unloaded method stays unchanged until another method takes
+/// the place, without a further unloading.
+#[test]
+fn new_code_asks_again_who_has_the_address() {
+    let fixture = Fixture::new();
+    let (place, other) = (fixture.all[0], fixture.all[1]);
+    fixture.run(|jvm, memory, methods, poll| {
+        assert!(methods.meet(memory, place, poll));
+        methods.begin(TimeNs(2), Some(1));
+        assert!(methods.meet(memory, place, poll));
+        let old = name(methods, place);
+        let taken = moved(jvm, memory, place, other);
+        assert!(methods.meet(&taken, place, poll));
+        assert_eq!(name(methods, place), old, "compared already");
+        methods.compare_again(place);
+        assert!(methods.meet(&taken, place, poll));
+        assert_ne!(name(methods, place), old);
+    });
+}
