@@ -12,8 +12,8 @@ use std::path::Path;
 
 use recordings::{PROCESS, PROGRAM, PROGRAM_AT, Recording, THREAD, code, read};
 use vmscope_records::{
-    BoundaryRule, BytecodePc, ChainFrame, Constituent, Cover, CpuMode, Exactness, MethodKey, PcMap,
-    Position, ProcessKey, ThreadKey, ThreadRole, TimeNs,
+    BoundaryRule, BytecodePc, ChainFrame, Constituent, Cover, CpuMode, Exactness, Limit, LimitKind,
+    MethodKey, PcMap, Position, ProcessKey, Record, ThreadKey, ThreadRole, TimeNs,
 };
 
 fn seeds() -> Vec<(&'static str, Recording)> {
@@ -65,7 +65,20 @@ fn seeds() -> Vec<(&'static str, Recording)> {
         })
         .sample(1, THREAD, 0x9004)
         .sample(2, THREAD, 0x900c);
+    // Larger ones cost the fuzzer its time; tests/hostile.rs has them.
+    let (mut limits, mut samples) = (Recording::of("native"), Recording::of("native"));
+    for time in 0..200 {
+        limits.put(Record::Limit(Limit {
+            time: TimeNs(time),
+            kind: LimitKind::Other,
+            text: String::new(),
+            remedy: String::new(),
+        }));
+        samples.sample(time, THREAD, PROGRAM_AT + time);
+    }
     vec![
+        ("limits", limits),
+        ("samples", samples),
         ("native", native),
         ("boundary", boundary),
         ("covers", covers),

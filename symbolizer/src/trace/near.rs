@@ -10,8 +10,9 @@ const GRAIN_BITS: u32 = 9;
 /// Blocks of 2^3 neighbouring grains have neighbouring slots, filled together.
 const BLOCK_BITS: u32 = 3;
 
-/// The number of slots: 2^19, 32 bytes each. Unwritten slots take no memory.
-const BITS: u32 = 19;
+/// The number of slots: 2^19, 32 bytes each. Unwritten slots take no memory. A fuzzer makes a
+/// cache for each input.
+const BITS: u32 = if cfg!(fuzzing) { 8 } else { 19 };
 
 /// Bits of process keys and of addresses without their grain; larger ones are not cached.
 const PROCESS_BITS: u32 = 15;
