@@ -45,7 +45,7 @@ pub fn records_of(bytes: &[u8]) -> Vec<Record> {
 }
 
 /// The time of a record's delivery. Rules and descriptions come first.
-fn told_at(record: &Record) -> u64 {
+pub fn told_at(record: &Record) -> u64 {
     match record {
         Record::RegionRules(_) | Record::InterpreterRules(_) | Record::Method(_) => 0,
         Record::Module(_) | Record::Session(_) | Record::Symbols(_) => 0,

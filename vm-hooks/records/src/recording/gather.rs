@@ -151,7 +151,7 @@ pub fn plain_recording(payload: &[u8]) -> Vec<u8> {
     let payload = &payload[..payload.len().min(MAX_RAW_BYTES)];
     let header = ChunkHeader {
         codec: Codec::Plain,
-        content: Content::STATE,
+        content: Content::default(),
         raw_bytes: payload.len(),
         stored_bytes: payload.len(),
         payload_crc: crc32fast::hash(payload),
