@@ -4,6 +4,7 @@ mod clocks;
 mod files;
 mod flaws;
 mod reading;
+pub mod testing;
 mod thread_roles;
 
 use std::collections::HashSet;
@@ -98,6 +99,31 @@ struct Map {
     over: bool,
     /// The map is being rewritten: last poll of the old one.
     anew_since: Option<TimeNs>,
+}
+
+impl Dump {
+    fn new(file: DumpFile, path: Vec<u8>) -> Self {
+        Dump {
+            file,
+            path,
+            clock: None,
+            flaws: 0,
+            over: false,
+            polls_without_header: 0,
+        }
+    }
+}
+
+impl Map {
+    fn new(file: PerfMapFile, remove: Option<(Root, Vec<u8>)>) -> Self {
+        Map {
+            file,
+            remove,
+            flaws: 0,
+            over: false,
+            anew_since: None,
+        }
+    }
 }
 
 impl FileAdapter {

@@ -58,7 +58,7 @@ pub(crate) struct LiveCode {
     sampled: Sampled,
     /// Emitted code of a perf map; beyond `max_unsampled`, code is emitted once sampled.
     unsampled: usize,
-    max_unsampled: usize,
+    pub max_unsampled: usize,
     /// Which reading of a file that is written anew has told of it last.
     edition: u32,
     /// Pieces that can't be: of no size, beyond the address space, too many.

@@ -30,5 +30,7 @@ mod launched;
 pub mod perf_map;
 pub mod vm;
 
+#[doc(hidden)]
+pub use adapter::testing;
 pub use family::Family;
 pub use flaws::{FlawCount, Flaws};

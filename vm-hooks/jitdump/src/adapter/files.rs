@@ -32,13 +32,8 @@ impl FileAdapter {
                     cleanup.remove_map_later(process, &path, file.file())
                 });
                 self.report_kept_files(poll);
-                self.map = Some(Map {
-                    file,
-                    remove: ours.then_some((found.folder, found.name)),
-                    flaws: 0,
-                    over: false,
-                    anew_since: None,
-                });
+                let remove = ours.then_some((found.folder, found.name));
+                self.map = Some(Map::new(file, remove));
             }
             Err(error) if read => self.limit(error_chain(&error), "", poll),
             Ok(None) | Err(_) => {}
@@ -79,14 +74,7 @@ impl FileAdapter {
             cleanup.remove_dump(process, marker.path(), file.file());
         }
         self.report_kept_files(poll);
-        self.dumps.push(Dump {
-            file,
-            path: marker.path().to_vec(),
-            clock: None,
-            flaws: 0,
-            over: false,
-            polls_without_header: 0,
-        });
+        self.dumps.push(Dump::new(file, marker.path().to_vec()));
     }
 
     /// What vmscope has turned on, where this process's files are there because of it.

@@ -5,6 +5,7 @@ use vmscope_process::testing::FakeMemory;
 use vmscope_process::{KeySource, ModuleFile};
 use vmscope_records::{Arch, Avma, Pid, ProcessKey, Record};
 
+use super::testing::Files;
 use super::*;
 use crate::dump::Load;
 use crate::dump::tests::encode::Encoder;
@@ -18,39 +19,13 @@ fn poll() -> Poll {
 }
 
 fn adapter(map: Option<Arc<ModuleFile>>, dumps: &[&[u8]]) -> FileAdapter {
-    let vm = Vm {
-        kind: VmKind::Other,
-        identity: VmIdentity {
-            kind: "vm".to_owned(),
-            version: String::new(),
-        },
-        rules: Vec::new(),
+    let image = |bytes: &&[u8]| Arc::new(ModuleFile::from_image((*bytes).into()));
+    let files = Files {
+        dumps: dumps.iter().map(image).collect(),
+        map,
+        ..Files::default()
     };
-    let origin = FileOrigin {
-        launched: None,
-        attribution: Attribution::default(),
-        map_folder: Vec::new(),
-    };
-    let mut adapter = FileAdapter::new(vm, origin, TimeNs(0));
-    adapter.map = map.map(|file| Map {
-        file: PerfMapFile::new(file, "map"),
-        remove: None,
-        flaws: 0,
-        over: false,
-        anew_since: None,
-    });
-    for bytes in dumps {
-        let file = Arc::new(ModuleFile::from_image((*bytes).into()));
-        adapter.dumps.push(Dump {
-            file: DumpFile::new(file, "dump"),
-            path: Vec::new(),
-            clock: Some(DumpClock::Unknown),
-            flaws: 0,
-            over: false,
-            polls_without_header: 0,
-        });
-    }
-    adapter
+    files.file_adapter()
 }
 
 fn image(text: &str) -> Arc<ModuleFile> {
