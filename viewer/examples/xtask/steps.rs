@@ -86,9 +86,10 @@ pub const TEST: &[Step] = &[
 
 /// What takes longer or needs more.
 pub const DEEP: &[Step] = &[
+    // At most 20 minutes for each target: two and a half hours on two processors.
     plain(
-        "fuzzing, minutes for each target",
-        &[".ci/fuzz", "-1", "300"],
+        "fuzzing, ten million inputs for each target",
+        &[".ci/fuzz", "10000000", "1200"],
     ),
     Step {
         name: "property tests, many cases",
