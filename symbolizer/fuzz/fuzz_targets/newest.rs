@@ -141,7 +141,7 @@ fuzz_target!(|input: &[u8]| {
         session.step(*event);
     }
     let mut kept = KeepLast::new(DurationNs(1 + u64::from(window)), usize::MAX);
-    for part in session.recording.records().chunks(1 + usize::from(flush)) {
+    for part in session.recording.records().chunks(8 + usize::from(flush)) {
         part.iter().for_each(|record| kept.put(record.clone()));
         kept.flush().expect("memory takes everything");
     }
