@@ -67,10 +67,10 @@ impl Zone {
                 continue;
             }
             match self.cache.nmethod_at(heap, *at, pages) {
-                Ok(Some(nmethod)) if nmethod.state != NOT_INSTALLED => {
-                    if !self.dead.contains(&nmethod.id) {
-                        found.insert(nmethod.id, nmethod);
-                    }
+                Ok(Some(nmethod))
+                    if nmethod.state != NOT_INSTALLED && !self.dead.contains(&nmethod.id) =>
+                {
+                    found.insert(nmethod.id, nmethod);
                 }
                 Err(error) if error.is_final() => return Err(error),
                 _ => {}
