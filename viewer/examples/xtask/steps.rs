@@ -86,7 +86,7 @@ pub const TEST: &[Step] = &[
 
 /// What takes longer or needs more.
 pub const DEEP: &[Step] = &[
-    // At most 20 minutes for each target: two and a half hours on two processors.
+    // At most 20 minutes for each target: 2 h 40 min on two processors.
     plain(
         "fuzzing, ten million inputs for each target",
         &[".ci/fuzz", "10000000", "1200"],
