@@ -168,6 +168,10 @@ pub const DEEP: &[Step] = &[
         &["cargo", "build", "--release", "--locked"],
     ),
     plain("kills at random moments", &["viewer/benches/kills.py"]),
+    plain(
+        "overload, storms and hostile recordings",
+        &["viewer/benches/abuse.py"],
+    ),
     Step {
         name: "large Java programs",
         command: &[
