@@ -48,7 +48,9 @@ pub(super) fn describe(
     } else {
         methods_of(nmethod)
     };
-    methods.compare_again(nmethod.method);
+    if let KnownFrom::Memory(pages) = from {
+        methods.meet_anew(pages, nmethod.method, poll);
+    }
     let pinned = pinned(&wanted, from, methods, poll);
     let own = pinned.iter().find(|(method, _)| *method == nmethod.method);
     let own = own.map(|(_, own)| own);

@@ -391,8 +391,7 @@ fn pin(entry: &mut Entry, methods: &mut Methods, pages: &Pages<'_>, poll: &mut P
     if entry.pinned.is_some() {
         return false;
     }
-    methods.compare_again(entry.method);
-    if methods.meet(pages, entry.method, poll) {
+    if methods.meet_anew(pages, entry.method, poll) {
         entry.pinned = methods.pin(entry.method);
     }
     entry.pinned.is_some()

@@ -166,13 +166,6 @@ impl Methods {
         now.is_ok_and(|now| now == known.stamp)
     }
 
-    /// Requires a new comparison of a method that new code or a new class names. After an unloading,
-    /// the memory of an unloaded method stays unchanged for a while: a comparison may have found the
-    /// method that had the address before.
-    pub fn compare_again(&mut self, method: Avma) {
-        self.compared.remove(&method);
-    }
-
     /// Reads a method if it is unknown or replaced. Returns whether the known data is current;
     /// otherwise the caller reports a nameless method.
     pub fn meet(&mut self, memory: &dyn Memory, method: Avma, poll: &mut Poll) -> bool {
@@ -210,6 +203,14 @@ impl Methods {
         self.known.insert(method, Arc::new(known));
         self.compared.insert(method);
         true
+    }
+
+    /// Likewise for a method that new code or a new class names: compares it in any case. After an
+    /// unloading, the memory of an unloaded method stays unchanged for a while: an earlier comparison
+    /// may have found the method that had the address before.
+    pub fn meet_anew(&mut self, memory: &dyn Memory, method: Avma, poll: &mut Poll) -> bool {
+        self.compared.remove(&method);
+        self.meet(memory, method, poll)
     }
 
     fn tell_full(&mut self, poll: &mut Poll) {

@@ -1,4 +1,5 @@
-//! Code at sampled addresses, read between two readings of the whole code cache.
+//! Reads between two readings of the whole code cache: of code at sampled addresses, and of code that
+//! may die.
 
 use std::time::Instant;
 
@@ -109,37 +110,36 @@ impl Zone {
             return Ok(());
         }
         let before = cpu_time();
-        let mut left = std::mem::take(&mut self.not_entrant);
-        let mut failure = None;
-        left.retain(|id| {
+        let time = poll.now();
+        let mut gone: FxHashSet<CodeId> = FxHashSet::default();
+        for id in &self.not_entrant {
             let identity = CodeId::Nmethod(*id);
-            let time = poll.now();
-            match self.state_of(*id, pages) {
-                Ok(State::Present(state)) if state < DEAD => {
+            match self.state_of(*id, pages)? {
+                State::Present(state) if state < DEAD => {
                     self.known.was_there(&identity, time);
-                    return true;
+                    continue;
                 }
-                Ok(State::Unreadable) => return true,
-                Ok(State::Present(_)) => {
+                State::Unreadable => continue,
+                State::Present(_) => {
                     self.dead.insert(*id);
                 }
-                Ok(State::Gone) => {}
-                Err(error) => {
-                    failure = Some(error);
-                    return true;
-                }
+                State::Gone => {}
             }
             self.known.went(poll, &identity, GoneReason::Unloaded);
-            self.covered.retain(|(.., other)| *other != identity);
             self.nmethods.went(id, poll.began());
-            false
-        });
-        self.not_entrant = left;
+            gone.insert(identity);
+        }
+        if !gone.is_empty() {
+            self.covered
+                .retain(|(.., identity)| !gone.contains(identity));
+            self.not_entrant
+                .retain(|id| !gone.contains(&CodeId::Nmethod(*id)));
+        }
         let pause = cpu_time()
             .saturating_sub(before)
             .saturating_mul(COMPARE_FACTOR);
         self.compare_not_before = Instant::now() + pause;
-        failure.map_or(Ok(()), Err)
+        Ok(())
     }
 
     fn state_of(&self, id: NmethodId, pages: &Pages<'_>) -> Result<State, AdapterError> {
