@@ -77,7 +77,7 @@ fn check(live: &Live, settled: u64, step: usize) {
         assert!(kept <= BOUNDS.samples + BOUNDS.samples / 8 + BUCKET + step);
         assert!(trace.samples.times.is_sorted());
         assert_eq!(profile.site_of_place.len(), trace.places.len());
-        // One for the others of each region, in code and elsewhere.
+        // Each region has two more entries for omitted ones: of code, and of other functions.
         assert!(profile.entries.len() <= BOUNDS.entries + 2 * Region::ALL.len());
         let series = BOUNDS.series + BOUNDS.series / 8;
         for (what, length) in [

@@ -25,7 +25,7 @@ struct Piece {
     start: u64,
     size: u64,
     since: u64,
-    /// Whether it was told to be gone.
+    /// Whether the recording has its end.
     gone: bool,
     replaced: bool,
 }

@@ -35,9 +35,9 @@ pub(crate) struct CodeLoad {
     pub size: u64,
     /// As the VM writes it.
     pub name: String,
-    /// When it is known to be there.
+    /// First time at which the code is known to be present.
     pub since: TimeNs,
-    /// When it was not there yet; `None` where `since` is exact.
+    /// Last time at which the code was certainly absent; `None` if `since` is exact.
     pub absent_at: Option<TimeNs>,
     pub lines: Vec<LineStart>,
 }
@@ -48,7 +48,7 @@ pub(crate) struct LiveCode {
     kind: VmKind,
     by_start: BTreeMap<u64, LiveEntry>,
     methods: HashMap<(String, String, u32), MethodKey>,
-    /// Code that was over by then is not told: before the recording began.
+    /// Begin of the recording: code with an earlier end is not emitted.
     emit_from: TimeNs,
     max_live: usize,
     max_bytes: usize,
@@ -65,7 +65,7 @@ pub(crate) struct LiveCode {
     pub unusable: u64,
     /// Times that ran backwards.
     pub disordered: u64,
-    /// Code that has no method of its own, because there are too many.
+    /// Code without a method of its own, beyond the maximum number of methods.
     pub without_method: u64,
 }
 
@@ -74,7 +74,7 @@ pub(crate) struct LiveCode {
 struct HeldBack {
     count: usize,
     bytes: usize,
-    /// What is told next is here or after it.
+    /// Address at which [`LiveCode::emit_held`] continues.
     from: u64,
 }
 
@@ -230,7 +230,7 @@ impl LiveCode {
             there.edition = self.edition;
             return None;
         }
-        // Even where there is no room for it: the old code is not there any more.
+        // New code ends the old code even if there is no memory for the new.
         load.since = self.make_room(start, end, load.since, load.absent_at, poll);
         if self.by_start.len() >= self.max_live || self.live_bytes >= self.max_bytes {
             self.unusable += 1;
@@ -239,8 +239,8 @@ impl LiveCode {
         Some((load, end))
     }
 
-    /// Code was moved; what is not known to be there can't be, but ends what was where
-    /// it is moved to.
+    /// Moves code, which ends older code at the new address. Unknown code can't be moved, but ends the
+    /// older code, too.
     pub fn moved(&mut self, from: Avma, to: Avma, size: u64, time: TimeNs, poll: &mut Poll) {
         let Some(mut entry) = self.take(from.get()) else {
             let end = to.get().saturating_add(size);
@@ -315,7 +315,7 @@ impl LiveCode {
         self.held.count == 0
     }
 
-    /// A file is read that was written anew: what it does not tell again is gone.
+    /// Begins to read a rewritten file: code that the file no longer names is gone.
     pub fn begin_anew(&mut self) {
         self.edition = self.edition.wrapping_add(1);
     }

@@ -63,6 +63,21 @@ pub enum VmKind {
     Other,
 }
 
+impl VmKind {
+    /// All kinds.
+    pub const ALL: [VmKind; 9] = [
+        VmKind::V8,
+        VmKind::DotNet,
+        VmKind::Beam,
+        VmKind::Php,
+        VmKind::CPython,
+        VmKind::Mono,
+        VmKind::Wasmtime,
+        VmKind::Julia,
+        VmKind::Other,
+    ];
+}
+
 /// A name that a VM gave to a piece of code, taken apart.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CodeName {

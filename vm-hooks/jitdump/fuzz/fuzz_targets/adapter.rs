@@ -18,18 +18,6 @@ use vmscope_records::{
     TimeNs,
 };
 
-const KINDS: [VmKind; 9] = [
-    VmKind::Other,
-    VmKind::V8,
-    VmKind::DotNet,
-    VmKind::Beam,
-    VmKind::Php,
-    VmKind::CPython,
-    VmKind::Mono,
-    VmKind::Wasmtime,
-    VmKind::Julia,
-];
-
 /// Later than the times of most dumps, so that they count.
 const NOW: u64 = 1 << 62;
 
@@ -217,7 +205,7 @@ fuzz_target!(|input: &[u8]| {
         Arc::new(ModuleFile::from_file(file).expect("a file in memory"))
     };
     let files = Files {
-        kind: KINDS[usize::from(kind) % KINDS.len()],
+        kind: VmKind::ALL[usize::from(kind) % VmKind::ALL.len()],
         dumps: (!dump.is_empty()).then(|| file(0)).into_iter().collect(),
         map: (!map.is_empty()).then(|| file(1)),
         has_times: flags & 1 == 0,

@@ -73,7 +73,7 @@ fn the_end_does_not_wait_for_a_file_without_an_end() {
     adapter.finish(&view(), &mut poll).unwrap();
     assert!(adapter.bytes_read() < MAX_BYTES_AT_END + (8 << 20));
     let (code, limits, lost) = told(poll);
-    // The zeros are a line that is none.
+    // The zeros are an invalid line.
     assert_eq!((code, lost), (vec!["+f".to_owned()], 2));
     assert!(
         limits
@@ -92,7 +92,7 @@ fn the_map_is_read_where_no_dump_can_be() {
         adapter.poll(&view(), &mut poll).unwrap();
         assert_eq!(told(poll).0, [expected]);
     }
-    // One that no head comes to, and one that is none.
+    // A dump that never gets a header, and a file that is no dump.
     let mut adapter = adapter(
         Some(image("1000 10 of the map\n")),
         &[&[], b"no dump at all"],

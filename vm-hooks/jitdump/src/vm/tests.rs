@@ -229,17 +229,6 @@ fn names_of_julia_and_luajit() {
 
 #[test]
 fn nothing_is_lost_and_nothing_panics() {
-    let kinds = [
-        VmKind::V8,
-        VmKind::DotNet,
-        VmKind::Beam,
-        VmKind::Php,
-        VmKind::CPython,
-        VmKind::Mono,
-        VmKind::Wasmtime,
-        VmKind::Julia,
-        VmKind::Other,
-    ];
     let odd = [
         "",
         " ",
@@ -266,7 +255,7 @@ fn nothing_is_lost_and_nothing_panics() {
         "(wrapper ",
         "(wrapper x) ",
     ];
-    for kind in kinds {
+    for kind in VmKind::ALL {
         for name in odd {
             assert!(!kind.split(name).name.is_empty(), "{kind:?} {name:?}");
         }
