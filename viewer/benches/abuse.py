@@ -25,7 +25,7 @@ import tempfile
 import time
 import zlib
 
-from kills import build
+from kills import build, waited
 
 # Case, program and arguments, seconds of --duration, further options, whether Ctrl-C ends it.
 STORMS = [
@@ -41,13 +41,6 @@ STORMS = [
      5, [], False),
     ("perf map of 1,000,000 lines", "perf_map --lines 1000000 --run 16", 3, [], False),
 ]
-
-
-def waited(child):
-    """Waits for a child; returns its exit status and usage."""
-    _, status, used = os.wait4(child.pid, 0)
-    child.returncode = os.waitstatus_to_exitcode(status)
-    return child.returncode, used
 
 
 def storm(vmscope, folder, case):

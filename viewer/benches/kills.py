@@ -78,6 +78,13 @@ def sample_times(path):
     return None if first is None else (first / 1e9, last / 1e9)
 
 
+def waited(child):
+    """Waits for a child; returns its exit code and usage."""
+    _, status, used = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    return child.returncode, used
+
+
 def kill(pid):
     try:
         os.kill(pid, signal.SIGKILL)
@@ -253,8 +260,7 @@ def cost(options, folder):
                 attach = [options.vmscope, "attach", str(target.pid), "--quiet", "--duration", "30",
                           "--output", output, *keep]
                 child = subprocess.Popen(attach, stderr=subprocess.DEVNULL)
-                _, status, used = os.wait4(child.pid, 0)
-                child.returncode = status
+                _, used = waited(child)
                 cpu = used.ru_utime + used.ru_stime
                 shown = "`attach " + " ".join(keep) + "`" if keep else "`attach`"
                 print(f"| {name} | {shown} | {cpu:.2f} s | {used.ru_maxrss / 1024:.0f} MiB | "
