@@ -11,8 +11,8 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use vmscope_sampler::{
-    Engine as _, EngineEvent, EngineState, HeldCommand, KernelEngine, KernelOptions, SamplingRate,
-    raise_this_thread,
+    CallGraph, Engine as _, EngineEvent, EngineState, HeldCommand, KernelEngine, KernelOptions,
+    SamplingRate, UserCallers, raise_this_thread,
 };
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -28,7 +28,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         stack_bytes: number("STACK_BYTES")
             .and_then(|n| n.try_into().ok())
             .unwrap_or(0),
-        call_graph_depth: std::env::var("CHAIN").ok().and_then(|n| n.parse().ok()),
+        call_graph: number("CHAIN").map(|depth| CallGraph {
+            depth: depth.try_into().unwrap_or(u16::MAX),
+            from: UserCallers::FramePointers,
+        }),
         max_descriptors: std::env::var("MAX_FDS").ok().and_then(|n| n.parse().ok()),
         ..KernelOptions::default()
     };

@@ -47,9 +47,8 @@ use crate::sys;
 pub struct KernelOptions {
     /// Sampling rate.
     pub rate: SamplingRate,
-    /// Maximum frames of frame-pointer call chains, kernel and user together; also bounded by
-    /// `perf_event_max_stack` (127 by default).
-    pub call_graph_depth: Option<u16>,
+    /// Callers of each sample.
+    pub call_graph: Option<CallGraph>,
     /// User registers by kernel number (`perf_regs.h`); 0 for none.
     pub registers: u64,
     /// Bytes of user stack, rounded down to a multiple of 8; 0 for none. Includes the stack pointer
@@ -59,6 +58,26 @@ pub struct KernelOptions {
     pub max_descriptors: Option<u64>,
     /// Progress of the opening, for whoever waits.
     pub opening: Arc<Opening>,
+}
+
+/// Callers of each sample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CallGraph {
+    /// Maximum number of callers. `perf_event_max_stack` (127 by default) bounds what the kernel
+    /// follows itself.
+    pub depth: u16,
+    /// Where user callers come from.
+    pub from: UserCallers,
+}
+
+/// Source of user callers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UserCallers {
+    /// The kernel follows frame pointers.
+    FramePointers,
+    /// Each sample gets registers and this many bytes of user stack, for
+    /// [`SessionOptions::unwind_depth`](crate::session::SessionOptions::unwind_depth).
+    Stack(u16),
 }
 
 /// Progress of opening the targets' threads, readable from any thread.

@@ -24,7 +24,7 @@ pub use engine::{
     Engine, EngineDescription, EngineError, EngineEvent, EngineState, RawMapping, RawSample,
     RawThreadEnd,
 };
-pub use kernel::{KernelEngine, KernelOptions, Opening};
+pub use kernel::{CallGraph, KernelEngine, KernelOptions, Opening, UserCallers};
 pub use launch::{HeldCommand, LaunchError, RunningCommand};
 pub use priority::{Favoured, Scheduling, promptly, raise_this_thread};
 pub use rate::{RateError, SamplingRate};

@@ -160,6 +160,7 @@ fn what_an_interpreter_executes_is_recorded_and_nothing_else_of_its_registers() 
         engine_reason: String::new(),
         output: Some(output.clone()),
         keep_last: None,
+        unwind_depth: None,
         duration: None,
         environment: Vec::new(),
         tap: None,

@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 
 use vmscope_records::{CpuMode, Pid};
 use vmscope_sampler::{
-    Engine as _, EngineError, EngineEvent, EngineState, HeldCommand, KernelEngine, KernelOptions,
-    RawThreadEnd,
+    CallGraph, Engine as _, EngineError, EngineEvent, EngineState, HeldCommand, KernelEngine,
+    KernelOptions, RawThreadEnd, UserCallers,
 };
 
 const ROLE: &str = "VMSCOPE_TEST_ROLE";
@@ -459,7 +459,10 @@ fn children_and_execs_of_a_command_are_followed() {
 #[test]
 fn a_spinning_thread_is_sampled_at_the_rate_in_user_space() {
     let options = KernelOptions {
-        call_graph_depth: Some(16),
+        call_graph: Some(CallGraph {
+            depth: 16,
+            from: UserCallers::FramePointers,
+        }),
         ..KernelOptions::default()
     };
     let Some(events) = follow(child("spin"), &options) else {

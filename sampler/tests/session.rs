@@ -251,6 +251,7 @@ fn options(output: &Path) -> SessionOptions {
         engine_reason: String::new(),
         output: Some(output.to_owned()),
         keep_last: None,
+        unwind_depth: None,
         duration: None,
         environment: Vec::new(),
         tap: None,

@@ -33,7 +33,7 @@ use std::io::{Read, Seek};
 use std::ops::ControlFlow;
 use vmscope_records::recording::{Ending, ReadError, Reader};
 use vmscope_records::{
-    Avma, Collection, Compilation, Constituent, Counter, DurationNs, Fact, FileOffset,
+    Avma, ChainEnd, Collection, Compilation, Constituent, Counter, DurationNs, Fact, FileOffset,
     InterpreterRules, Limit, Lost, Mark, Method, MethodKey, Module, ModuleKey, Process, ProcessEnd,
     ProcessKey, RecordingEnd, RegionRules, Session, Symbols, Thread, ThreadCpu, ThreadEnd,
     ThreadKey, ThreadRole, Tid, TimeNs,
@@ -85,7 +85,8 @@ pub enum Place {
     Code(CodeId, u32),
     /// A bytecode under interpretation.
     Interpreted {
-        /// The interpreter's code for the bytecode.
+        /// The interpreter's code for the bytecode; of a caller, whose call is going on, the
+        /// bytecodes themselves.
         handler: CodeId,
         /// The constituent with the bytecodes.
         bytecodes: CodeId,
@@ -174,10 +175,42 @@ pub struct Samples {
     pub places: Vec<PlaceId>,
     /// The callers, from the direct caller outwards; empty without any callers.
     pub chains: Vec<Option<ChainId>>,
-    /// The number of chains cut off at the greatest depth.
-    pub truncated_chains: u64,
-    /// The number of chains cut off at a caller where nothing is mapped: the frame pointer was none.
-    pub broken_chains: u64,
+    /// Why the chains end.
+    pub chain_ends: ChainEnds,
+}
+
+/// Numbers of chains by the reason of their end (TRUTH.md §9).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ChainEnds {
+    /// Followed by frame pointers until they made no sense.
+    pub unknown: u64,
+    /// Reached the thread's first frame.
+    pub whole: u64,
+    /// Cut off at the maximum depth.
+    pub depth: u64,
+    /// Cut off at the end of the copied stack.
+    pub stack: u64,
+    /// Broken at a frame without a rule, or at a caller where nothing is mapped.
+    pub broken: u64,
+    /// Without user callers: unwinding was behind.
+    pub behind: u64,
+    /// Chains among them with a frame that only its frame pointer explains.
+    pub guessed: u64,
+}
+
+impl ChainEnds {
+    pub(crate) fn count(&mut self, end: ChainEnd, guessed: bool) {
+        let count = match end {
+            ChainEnd::Whole => &mut self.whole,
+            ChainEnd::Depth => &mut self.depth,
+            ChainEnd::Stack => &mut self.stack,
+            ChainEnd::Broken => &mut self.broken,
+            ChainEnd::Behind => &mut self.behind,
+            _ => &mut self.unknown,
+        };
+        *count += 1;
+        self.guessed += u64::from(guessed);
+    }
 }
 
 impl Samples {

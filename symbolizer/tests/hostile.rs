@@ -94,7 +94,7 @@ fn a_chain_has_no_more_callers_than_an_engine_records() {
     let mut recording = Recording::of("native");
     let callers = (0..100_000).map(|n| PROGRAM_AT + 1 + n % 0xffe);
     let trace = recording.stack(5, THREAD, callers).read().unwrap();
-    assert_eq!(trace.samples.truncated_chains, 1);
+    assert_eq!(trace.samples.chain_ends.depth, 1);
     assert_eq!(trace.chains.len(), usize::from(u16::MAX));
 }
 

@@ -199,7 +199,7 @@ fn javas_mutators_have_callers_and_its_compilers_work() {
         assert_eq!(is_mutator, (3..=12).contains(&depth), "{depth}");
     }
     let deep = depths.iter().filter(|(_, depth)| *depth > 0).count();
-    assert_eq!((deep, trace.samples.truncated_chains), (8_345, 59));
+    assert_eq!((deep, trace.samples.chain_ends.depth), (8_345, 59));
     let inlined = |depth: usize| {
         let samples = all(&profile).sites;
         let sites = profile.sites.iter().zip(samples);

@@ -124,5 +124,5 @@ fn a_caller_where_nothing_is_mapped_ends_the_stack() {
         .map(|&one| names(&profile, &tree, one))
         .collect();
     assert_eq!(stacks, [&["m2", "m1"][..], &["m2"], &["m2", "m1", "main"]]);
-    assert_eq!(profile.trace.samples.broken_chains, 2);
+    assert_eq!(profile.trace.samples.chain_ends.broken, 2);
 }

@@ -218,7 +218,7 @@ fn caller_chains_by_frame_pointer() {
         whole * 100 >= chain * 98,
         "{whole} of {chain} have their whole chain"
     );
-    let truncated = samples.truncated_chains;
+    let truncated = samples.chain_ends.depth;
     assert!(
         truncated * 100 >= deep * 98 && truncated <= diving,
         "{truncated} of {deep}, {diving} deep in the recursion"

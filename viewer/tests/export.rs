@@ -161,7 +161,7 @@ fn sample(recording: &mut Recording, time: u64, thread: ThreadKey, pc: u64, call
     let chain = CallChain {
         kernel: Vec::new(),
         user: callers.iter().copied().map(Avma).collect(),
-        truncated: false,
+        ..CallChain::default()
     };
     recording.put(Record::Sample(Sample {
         time: TimeNs(SECOND + time),

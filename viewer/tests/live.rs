@@ -124,7 +124,6 @@ fn watch(pid: u32, output: Option<&Path>, time: Duration) -> Option<Both> {
     let needs = readers.sample_needs();
     let options = KernelOptions {
         rate: SamplingRate::from_hz(1400.0).unwrap(),
-        call_graph_depth: None,
         registers: needs.registers,
         stack_bytes: u16::try_from(needs.stack_bytes).unwrap(),
         ..KernelOptions::default()
@@ -147,6 +146,7 @@ fn watch(pid: u32, output: Option<&Path>, time: Duration) -> Option<Both> {
             engine_reason: String::new(),
             output: output.map(Path::to_owned),
             keep_last: None,
+            unwind_depth: None,
             duration: Some(time),
             environment: Vec::new(),
             tap: Some(source),

@@ -7,12 +7,21 @@ use perf_event_open_sys::bindings::{self as sys, perf_event_attr};
 /// Optional sample contents.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Extras {
-    /// Maximum frames of call chains, kernel and user together.
-    pub chain_depth: Option<u16>,
+    /// The kernel's call chains.
+    pub chain: Option<KernelChain>,
     /// User registers by the kernel's numbers; 0 for none.
     pub registers: u64,
     /// Bytes of user stack, a multiple of 8 below 64 KiB; 0 for none.
     pub stack_bytes: u16,
+}
+
+/// A kernel's call chain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct KernelChain {
+    /// Maximum frames, kernel and user together.
+    pub depth: u16,
+    /// Follow frame pointers in user code, too.
+    pub user: bool,
 }
 
 /// Properties of all events, determined when opening the first.
@@ -58,9 +67,10 @@ impl Recipe {
                 | sys::PERF_SAMPLE_TID
                 | sys::PERF_SAMPLE_TIME,
         );
-        if let Some(depth) = self.extras.chain_depth {
+        if let Some(chain) = self.extras.chain {
             attr.sample_type |= u64::from(sys::PERF_SAMPLE_CALLCHAIN);
-            attr.sample_max_stack = depth;
+            attr.sample_max_stack = chain.depth;
+            attr.set_exclude_callchain_user(u64::from(!chain.user));
             attr.set_exclude_callchain_kernel(u64::from(self.exclude_kernel));
         }
         if self.extras.registers != 0 {

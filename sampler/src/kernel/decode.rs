@@ -6,7 +6,7 @@
 
 use perf_event_open_sys::bindings as sys;
 use vmscope_records::{
-    Arch, Avma, CallChain, CpuMode, FileOffset, LossReason, Pid, Registers, SampleDetail,
+    Arch, Avma, CallChain, ChainEnd, CpuMode, FileOffset, LossReason, Pid, Registers, SampleDetail,
     StackBytes, TimeNs,
 };
 
@@ -19,6 +19,13 @@ const FIRST_CONTEXT: u64 = sys::PERF_CONTEXT_MAX;
 
 /// Register number of the stack pointer (`perf_regs.h`).
 pub(super) const SP_REGISTER: u32 = if cfg!(target_arch = "aarch64") { 31 } else { 7 };
+
+/// General registers, stack pointer and pc (`perf_regs.h`): AX to IP and R8 to R15; on aarch64
+/// x0 to x30, sp and pc.
+pub(super) const GENERAL_REGISTERS: u64 = match cfg!(target_arch = "aarch64") {
+    true => (1 << 33) - 1,
+    false => 0x00ff_01ff,
+};
 
 /// A decoded record.
 #[derive(Clone, Debug, PartialEq)]
@@ -224,9 +231,9 @@ fn sample(record: RawRecord<'_>, extras: &Extras) -> Option<Decoded> {
 
 fn details(mut from: Bytes<'_>, extras: &Extras, mode: CpuMode) -> Option<SampleDetail> {
     let mut detail = SampleDetail::default();
-    if let Some(depth) = extras.chain_depth {
+    if let Some(asked) = extras.chain {
         let count = from.u64()?;
-        detail.chain = Some(call_chain(from.words(count)?, depth, mode));
+        detail.chain = Some(call_chain(from.words(count)?, asked.depth, mode));
     }
     if extras.registers != 0 {
         // The ABI is 0 without registers: kernel threads, exiting threads.
@@ -288,7 +295,9 @@ fn call_chain(entries: impl Iterator<Item = u64>, depth: u16, mode: CpuMode) -> 
     if !own.is_empty() {
         own.remove(0);
     }
-    chain.truncated = addresses >= u64::from(depth);
+    if addresses >= u64::from(depth) {
+        chain.end = ChainEnd::Depth;
+    }
     chain
 }
 

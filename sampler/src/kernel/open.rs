@@ -6,13 +6,13 @@ use std::os::fd::AsFd as _;
 use rustc_hash::{FxHashMap, FxHashSet};
 use vmscope_records::{Limit, LimitKind, Pid, SampleClock, Tid, TimeNs};
 
-use super::attr::{Extras, Recipe};
-use super::decode::SP_REGISTER;
+use super::attr::{Extras, KernelChain, Recipe};
+use super::decode::{GENERAL_REGISTERS, SP_REGISTER};
 use super::order::Sorter;
 use super::proc::Stat;
 use super::sources::{Refused, Sources, lockable_bytes};
 use super::threads::{Process, Thread};
-use super::{KernelEngine, KernelOptions, Opening, Target, limit, period_of, proc};
+use super::{KernelEngine, KernelOptions, Opening, Target, UserCallers, limit, period_of, proc};
 use crate::engine::{EngineDescription, EngineError, EngineEvent};
 use crate::sys;
 
@@ -224,12 +224,23 @@ impl KernelEngine {
         let mut targets = targets?;
         let max_stack = proc::kernel_setting("perf_event_max_stack").unwrap_or(127);
         let max_stack = u16::try_from(max_stack).unwrap_or(127);
-        let stack_bytes = options.stack_bytes & !7;
+        let unwound = match options.call_graph.map(|asked| asked.from) {
+            Some(UserCallers::Stack(bytes)) => bytes,
+            _ => 0,
+        };
+        let stack_bytes = options.stack_bytes.max(unwound) & !7;
+        let registers = match unwound {
+            0 => options.registers,
+            _ => options.registers | GENERAL_REGISTERS,
+        };
         let mut recipe = Recipe {
             period_ns: options.rate.period().get(),
             extras: Extras {
-                chain_depth: options.call_graph_depth.map(|n| n.clamp(1, max_stack)),
-                registers: options.registers | u64::from(stack_bytes != 0) << SP_REGISTER,
+                chain: options.call_graph.map(|asked| KernelChain {
+                    depth: asked.depth.clamp(1, max_stack),
+                    user: asked.from == UserCallers::FramePointers,
+                }),
+                registers: registers | u64::from(stack_bytes != 0) << SP_REGISTER,
                 stack_bytes,
             },
             exclude_kernel: false,
@@ -256,7 +267,11 @@ impl KernelEngine {
                 "sysctl kernel.perf_event_paranoid=1 (or lower), or run with CAP_PERFMON",
             ));
         }
-        if recipe.extras.chain_depth.is_some() {
+        if recipe.exclude_kernel {
+            // Nothing to follow.
+            recipe.extras.chain = recipe.extras.chain.filter(|chain| chain.user);
+        }
+        if recipe.extras.chain.is_some_and(|chain| chain.user) {
             limits.push(limit(
                 now,
                 LimitKind::Callers,

@@ -82,6 +82,11 @@ impl Drain {
             (None, Ok(())) => String::new(),
         };
         // Sampling has stopped, so blocking is harmless.
+        for event in &mut events {
+            if let EngineEvent::Sample(sample) = event {
+                self.progress.put_stack(sample);
+            }
+        }
         let _ = self.out.send(Message::Events(events));
         let _ = self.out.send(Message::End(ended, reason, detail));
         match failure {
@@ -95,11 +100,18 @@ impl Drain {
         if events.is_empty() {
             return;
         }
+        for event in &mut events {
+            if let EngineEvent::Sample(sample) = event {
+                self.progress.put_stack(sample);
+            }
+        }
         match self.out.try_send(Message::Events(events)) {
             Ok(()) => {}
             // Without a writer, sampling is useless.
             Err(TrySendError::Disconnected(_)) => self.progress.ask_to_stop(EndReason::WriteFailed),
-            Err(TrySendError::Full(Message::Events(events))) => overrun.keep(events),
+            Err(TrySendError::Full(Message::Events(events))) => {
+                overrun.keep(events, &self.progress);
+            }
             Err(TrySendError::Full(_)) => {}
         }
     }
@@ -107,12 +119,15 @@ impl Drain {
 
 impl Overrun {
     /// Counts samples as lost; holds other events back.
-    fn keep(&mut self, events: Vec<EngineEvent>) {
+    fn keep(&mut self, events: Vec<EngineEvent>, progress: &Progress) {
         for event in events {
             self.from.get_or_insert(event.time());
             self.to = self.to.max(event.time());
             match event {
-                EngineEvent::Sample(_) => self.samples += 1,
+                EngineEvent::Sample(sample) => {
+                    progress.take_stack(&sample);
+                    self.samples += 1;
+                }
                 other if self.held_back.len() < MAX_HELD_BACK => self.held_back.push(other),
                 _ => self.dropped += 1,
             }

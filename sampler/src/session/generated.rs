@@ -8,6 +8,7 @@ use vmscope_records::{
     Avma, CpuMode, InterpreterRules, InterpreterSource, Mapping, Ranges, SampleDetail, Word,
 };
 
+use super::unwind::CodeMapping;
 use crate::engine::RawSample;
 
 /// Mappings per address space. Code of further files counts as generated, and repeated mappings are
@@ -114,6 +115,22 @@ impl Generated {
         if **detail == SampleDetail::default() {
             sample.detail = None;
         }
+    }
+
+    /// The executable mapping at an address.
+    pub fn code_at(&self, at: u64) -> Option<CodeMapping> {
+        let (start, end, (mapping, _)) = self.mappings.range_at(at)?;
+        let offset = (mapping.offset.get()).wrapping_add(start.wrapping_sub(mapping.start.0));
+        Some(CodeMapping {
+            start,
+            end,
+            file: mapping.module.map(|module| (module, offset)),
+        })
+    }
+
+    /// Adds values that adapters shall name.
+    pub fn touch(&mut self, values: impl IntoIterator<Item = Avma>) {
+        self.touched.extend(values);
     }
 
     pub fn take_touched(&mut self) -> impl Iterator<Item = Avma> + '_ {

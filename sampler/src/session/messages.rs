@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crossbeam_channel::Sender;
-use vmscope_process::{CompilationNews, ThreadNews};
+use vmscope_process::{CompilationNews, ThreadNews, Unwinder};
 use vmscope_records::{EndReason, InterpreterSource, Mark, ProcessKey, Record, TimeNs, VmIdentity};
 
 use super::sink::{Saved, SinkError};
@@ -28,6 +28,8 @@ pub(super) enum AdapterMessage {
     Poll(Vec<Record>, Vec<ThreadNews>),
     /// Adapters read a process; sources of interpreter positions in its samples.
     Reads(ProcessKey, Vec<InterpreterSource>),
+    /// Unwind rules for a process.
+    Unwinder(ProcessKey, Box<dyn Unwinder>),
     /// Compilations in a process.
     Compilations(ProcessKey, Vec<CompilationNews>),
     /// The recording's VM.

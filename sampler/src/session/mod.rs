@@ -20,6 +20,7 @@ mod secrets;
 mod sink;
 mod tap;
 mod touched;
+mod unwind;
 mod writer;
 
 pub use describe::{command_line, now};
@@ -66,6 +67,8 @@ pub struct SessionOptions {
     /// Keep only the newest part, of this length. `None` means [`DEFAULT_KEPT`] for a recording in
     /// memory, everything for a file.
     pub keep_last: Option<DurationNs>,
+    /// Maximum number of callers that samples get from their copied stacks; `None`: no callers.
+    pub unwind_depth: Option<u16>,
     /// Longest duration.
     pub duration: Option<Duration>,
     /// Changes to the command's environment, each as `NAME=value`.
@@ -199,7 +202,11 @@ impl Session {
             session,
             limits,
             (options.environment, options.keep_secrets),
-            recorder::Recorder::new(process_table.clone(), readers.sample_needs().sources),
+            recorder::Recorder::new(
+                process_table.clone(),
+                readers.sample_needs().sources,
+                options.unwind_depth,
+            ),
             options.tap,
         );
         let attached = match options.launched {

@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use vmscope_records::EndReason;
 
+use crate::engine::RawSample;
+
 /// Counters of a running recording, readable from any thread.
 #[derive(Debug, Default)]
 pub struct Progress {
@@ -13,7 +15,12 @@ pub struct Progress {
     pub(super) bytes: AtomicU64,
     pub(super) done: AtomicBool,
     stop: OnceLock<EndReason>,
+    /// Bytes of stack on their way to the writer.
+    stacks: AtomicU64,
 }
+
+/// Maximum bytes of stack on their way to the writer: a second of deep stacks on some processors.
+const MAX_STACKS: u64 = 64 << 20;
 
 impl Progress {
     /// Samples recorded so far.
@@ -34,6 +41,30 @@ impl Progress {
         self.bytes.load(Ordering::Relaxed)
     }
 
+    /// Counts a sample's stack on its way to the writer. Drops the stack if the writer is behind: the
+    /// sample then has no callers, which its chain tells.
+    pub(super) fn put_stack(&self, sample: &mut RawSample) {
+        let bytes = stack_bytes(sample);
+        if bytes == 0 {
+            return;
+        }
+        if self.stacks.load(Ordering::Relaxed).saturating_add(bytes) > MAX_STACKS {
+            if let Some(detail) = &mut sample.detail {
+                detail.stack = None;
+            }
+        } else {
+            self.stacks.fetch_add(bytes, Ordering::Relaxed);
+        }
+    }
+
+    /// The writer has a sample's stack.
+    pub(super) fn take_stack(&self, sample: &RawSample) {
+        let bytes = stack_bytes(sample);
+        if bytes > 0 {
+            self.stacks.fetch_sub(bytes, Ordering::Relaxed);
+        }
+    }
+
     /// Whether the recording has ended.
     #[must_use]
     pub fn is_done(&self) -> bool {
@@ -48,4 +79,10 @@ impl Progress {
     pub(super) fn stop_reason(&self) -> Option<EndReason> {
         self.stop.get().copied()
     }
+}
+
+/// Bytes of a sample's copied stack.
+fn stack_bytes(sample: &RawSample) -> u64 {
+    let stack = (sample.detail.as_ref()).and_then(|detail| detail.stack.as_ref());
+    stack.map_or(0, |stack| stack.bytes.len() as u64)
 }

@@ -5,6 +5,7 @@ mod reading;
 
 use super::generated::Generated;
 use super::process_table::ProcessTable;
+use super::unwind::{Unwinding, UnwoundSpace};
 use crate::engine::{EngineEvent, RawMapping, RawSample, RawThreadEnd};
 use std::collections::HashMap;
 use vmscope_process::{CompilationNews, MapEntry, Modules, Sighting, ThreadNews};
@@ -32,6 +33,8 @@ pub(super) struct Recorder {
     process_table: Option<ProcessTable>,
     /// Sources of interpreter positions in samples of unrecognised VMs.
     sources: Vec<InterpreterSource>,
+    /// Present if samples get callers from their stacks.
+    unwinding: Option<Unwinding>,
     pub modules: Modules,
     pub samples: u64,
     pub lost: u64,
@@ -43,6 +46,7 @@ struct ProcessState {
     /// Any event other than its start has come; an exec before that counts as the start.
     used: bool,
     generated: Generated,
+    unwound: UnwoundSpace,
 }
 
 #[derive(Debug)]
@@ -56,11 +60,17 @@ struct ThreadState {
 }
 
 impl Recorder {
-    /// Publishes address spaces in `process_table`; `sources` are for unrecognised VMs.
-    pub fn new(process_table: Option<ProcessTable>, sources: Vec<InterpreterSource>) -> Self {
+    /// Publishes address spaces in `process_table`; `sources` are for unrecognised VMs. Samples get
+    /// at most `unwind_depth` callers from their stacks; none without.
+    pub fn new(
+        process_table: Option<ProcessTable>,
+        sources: Vec<InterpreterSource>,
+        unwind_depth: Option<u16>,
+    ) -> Self {
         Recorder {
             process_table,
             sources,
+            unwinding: unwind_depth.map(Unwinding::new),
             ..Recorder::default()
         }
     }
@@ -268,6 +278,11 @@ impl Recorder {
         let thread = self.thread(sample.time, sample.pid, sample.tid, out);
         if let Some(process) = self.processes.get_mut(&sample.pid) {
             process.used = true;
+            if let (Some(unwinding), Some(detail)) = (&mut self.unwinding, &mut sample.detail) {
+                let space = (&mut process.unwound, &process.generated);
+                let values = unwinding.unwind(detail, sample.mode, space, &self.modules);
+                process.generated.touch(values);
+            }
             process.generated.sampled(&mut sample, &self.sources);
         }
         self.samples += 1;
@@ -301,6 +316,7 @@ impl Recorder {
             key,
             used: false,
             generated: Generated::default(),
+            unwound: UnwoundSpace::default(),
         };
         self.processes.insert(pid, process);
         if let Some(table) = &self.process_table {
@@ -363,6 +379,7 @@ impl Recorder {
             // The exec of a launched command.
             if let Some(process) = self.processes.get_mut(&pid) {
                 process.generated = Generated::default();
+                process.unwound = UnwoundSpace::default();
             }
             if let Some(table) = &self.process_table {
                 table.replace_program(old, &name);
@@ -455,7 +472,13 @@ impl Recorder {
     ) {
         let mapping = seen.mapping(key, time);
         let process = self.processes.get_mut(&pid).filter(|_| seen.executable);
-        let is_new = process.is_none_or(|process| process.generated.mapped(&entry, &mapping));
+        let is_new = process.is_none_or(|process| {
+            let is_new = process.generated.mapped(&entry, &mapping);
+            if is_new {
+                process.unwound.changed(entry.start.0, entry.end.0);
+            }
+            is_new
+        });
         if let Some(table) = self.process_table.as_ref().filter(|_| seen.executable) {
             let file = seen.module.and_then(|module| self.modules.file(module));
             table.add_mapping(key, entry, file);

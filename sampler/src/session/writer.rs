@@ -194,6 +194,9 @@ impl WriterThread {
 
     fn take_events(&mut self, events: Vec<EngineEvent>) {
         for event in events {
+            if let EngineEvent::Sample(sample) = &event {
+                self.progress.take_stack(sample);
+            }
             self.recorder.take(event, &mut self.records);
         }
         self.recorder.publish_touched();
@@ -220,6 +223,9 @@ impl WriterThread {
                 self.recorder.take_poll(records, threads, &mut self.records);
             }
             AdapterMessage::Reads(process, sources) => self.recorder.take_reads(process, sources),
+            AdapterMessage::Unwinder(process, unwinder) => {
+                self.recorder.take_unwinder(process, unwinder);
+            }
             AdapterMessage::Compilations(process, news) => {
                 self.recorder
                     .take_compilations(process, news, &mut self.records);

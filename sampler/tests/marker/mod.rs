@@ -268,7 +268,6 @@ pub fn start_with(
     let held = HeldCommand::start(command).unwrap();
     let options = KernelOptions {
         rate: SamplingRate::DEFAULT,
-        call_graph_depth: None,
         registers: 0,
         stack_bytes: 0,
         ..KernelOptions::default()
@@ -287,6 +286,7 @@ pub fn start_with(
         engine_reason: String::new(),
         output: Some(log.recording()),
         keep_last: None,
+        unwind_depth: None,
         duration: None,
         environment: Vec::new(),
         tap: None,

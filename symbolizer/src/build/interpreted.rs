@@ -19,6 +19,7 @@ impl Builder<'_> {
         data: CodeId,
         bytecode: Option<BytecodePc>,
     ) -> SiteId {
+        let is_caller = handler == data;
         let data = self.trace.constituent(data);
         let known = data
             .method
@@ -54,7 +55,7 @@ impl Builder<'_> {
         let is_handled =
             |pc| handler.is_some() && handler == method.and_then(|m| instruction_at(m, pc));
         let exactness = match bytecode {
-            Some(pc) if !is_handled(pc) => Exactness::Approximate,
+            Some(pc) if !is_caller && !is_handled(pc) => Exactness::Approximate,
             _ => Exactness::Exact,
         };
         let frame = Frame {

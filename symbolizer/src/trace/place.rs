@@ -16,8 +16,8 @@ use std::ops::ControlFlow;
 use std::vec::IntoIter;
 use vmscope_records::recording::{Item, Reader};
 use vmscope_records::{
-    Avma, CallChain, Content, CpuMode, Limit, LimitKind, ProcessKey, Sample, ThreadKey, ThreadRole,
-    TimeNs,
+    Avma, CallChain, ChainEnd, Content, CpuMode, Limit, LimitKind, ProcessKey, Sample, ThreadKey,
+    ThreadRole, TimeNs,
 };
 
 /// The most callers of a sample, in the kernel and in the program: the engine's greatest depth.
@@ -172,7 +172,6 @@ impl Trace {
         let user = chain.user.get(..MAX_CALLERS).unwrap_or(&chain.user);
         let kernel = chain.kernel.get(..MAX_CALLERS).unwrap_or(&chain.kernel);
         let is_cut = user.len() < chain.user.len() || kernel.len() < chain.kernel.len();
-        self.samples.truncated_chains += u64::from(chain.truncated || is_cut);
         let mut node = None;
         let mut is_broken = false;
         // From the outermost inwards. A return address belongs to the call before it;
@@ -185,16 +184,26 @@ impl Trace {
                 Avma(address.0.saturating_sub(1))
             };
             let place = now.place(process, call, CpuMode::User);
-            let place = now.on_thread(place, role);
-            // Where nothing is mapped, nothing calls: what lies outside is no caller, either.
-            let is_caller = now.places.all[place] != Place::Unmapped;
+            let mut place = now.on_thread(place, role);
+            let mut is_caller = now.places.all[place] != Place::Unmapped;
+            // An interpreted caller has the address of its bytecode. Otherwise, where nothing is
+            // mapped, nothing calls: what lies outside is no caller, either.
+            if !is_caller && chain.end != ChainEnd::Unknown {
+                place = now.interpreted_caller(process, call);
+                is_caller = true;
+            }
             is_broken |= !is_caller;
             node = match is_caller {
                 true => Some(self.chains.put(node, place)),
                 false => None,
             };
         }
-        self.samples.broken_chains += u64::from(is_broken);
+        let end = match chain.end {
+            _ if is_broken => ChainEnd::Broken,
+            _ if is_cut => ChainEnd::Depth,
+            end => end,
+        };
+        self.samples.chain_ends.count(end, chain.guessed);
         for address in kernel.iter().rev() {
             let call = Avma(address.0.saturating_sub(1));
             let place = now.place(process, call, CpuMode::Kernel);

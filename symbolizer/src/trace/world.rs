@@ -327,6 +327,21 @@ impl World {
         place
     }
 
+    /// The place of an interpreted caller, whose bytecode or method object is at `at`.
+    pub(crate) fn interpreted_caller(&mut self, process: ProcessKey, at: Avma) -> PlaceId {
+        let claim = |layer| self.zones.lookup(process, layer, at);
+        let found = match claim(Layer::Bytecodes).or_else(|| claim(Layer::Methods)) {
+            Some(Claim::One(data, offset)) => Place::Interpreted {
+                handler: data,
+                bytecodes: data,
+                bytecode: offset,
+            },
+            Some(Claim::Doubtful) => Place::Doubtful,
+            None => Place::Generated,
+        };
+        self.places.intern(found)
+    }
+
     /// The place of native code on a thread with a role.
     pub(crate) fn on_thread(&mut self, place: PlaceId, role: ThreadRole) -> PlaceId {
         // First, because a look at the place mostly waits for memory.

@@ -200,11 +200,11 @@ fn remarks(export: &Export<'_>, output: &Output) -> Vec<String> {
                 .to_owned(),
         );
     }
-    if samples.truncated_chains > 0 {
+    if samples.chain_ends.depth > 0 {
         lines.push(format!(
             "{} cut off at the maximum depth: outermost callers are missing; record with a greater \
              --max-depth",
-            some(samples.truncated_chains, "caller chain", "caller chains"),
+            some(samples.chain_ends.depth, "caller chain", "caller chains"),
         ));
     }
     let limits = truth_of(export.profile, export.summary).len();

@@ -14,7 +14,7 @@ use vmscope_records::{
     EndReason, Exactness, Limit, LimitKind, LossReason, ModuleState, Stream, ThreadEnd, TimeNs,
 };
 use vmscope_symbolizer::summary::is_loss_in;
-use vmscope_symbolizer::trace::Place;
+use vmscope_symbolizer::trace::{ChainEnds, Place};
 use vmscope_symbolizer::{Profile, SiteId, Summary};
 
 /// A limit of accuracy.
@@ -132,7 +132,8 @@ pub fn truth_of(profile: &Profile, summary: &Summary) -> Vec<TruthLine> {
     // The newest limit of callers is a VM's own, where there is one.
     let of_callers = |limit: &&Limit| limit.kind == LimitKind::Callers;
     let callers = profile.trace.limits.iter().rev().find(of_callers);
-    let has_callers = !profile.trace.chains.is_empty();
+    // Limits of callers concern frame pointers.
+    let has_callers = profile.trace.samples.chain_ends.unknown > 0;
     let limits = profile.trace.limits.iter().filter(|limit| {
         !of_callers(limit) || has_callers && callers.is_some_and(|one| std::ptr::eq(one, *limit))
     });
@@ -144,21 +145,42 @@ pub fn truth_of(profile: &Profile, summary: &Summary) -> Vec<TruthLine> {
             _ => About::Limits,
         }));
     }
-    let broken = profile.trace.samples.broken_chains;
-    if broken > 0 {
-        let text = "lack outer callers: a frame pointer led to no code";
-        lines.push(TruthLine::new(Some(broken), text, ""));
-    }
-    let truncated = profile.trace.samples.truncated_chains;
-    if truncated > 0 {
-        let text = "exceed the maximum depth of callers";
-        lines.push(TruthLine::new(
-            Some(truncated),
-            text,
-            "record with a greater --max-depth",
-        ));
-    }
+    callers_are_incomplete(&profile.trace.samples.chain_ends, &mut lines);
     lines
+}
+
+/// Chains of callers that do not reach the thread's first frame, by reason.
+fn callers_are_incomplete(ends: &ChainEnds, lines: &mut Vec<TruthLine>) {
+    let broken = match ends.unknown {
+        0 => "lack outer callers: a frame has no unwind rule",
+        _ => "lack outer callers: a frame pointer led to no code",
+    };
+    let told = [
+        (ends.broken, broken, ""),
+        (
+            ends.depth,
+            "exceed the maximum depth of callers",
+            "record with a greater --max-depth",
+        ),
+        (
+            ends.stack,
+            "lack outer callers: their stacks are larger than the copies",
+            "record with a greater --stack-size",
+        ),
+        (
+            ends.behind,
+            "have no callers: vmscope was too slow to unwind them",
+            "record with a smaller --rate or --stack-size",
+        ),
+        (
+            ends.guessed,
+            "have callers that rest on a frame pointer alone: code without an unwind table",
+            "",
+        ),
+    ];
+    for (count, text, remedy) in told.into_iter().filter(|(count, ..)| *count > 0) {
+        lines.push(TruthLine::new(Some(count), text, remedy));
+    }
 }
 
 /// Assigns a kind to lines without one.

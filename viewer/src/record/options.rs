@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use vmscope_records::{DurationNs, Pid};
 use vmscope_sampler::session::{Readers, SessionOptions};
-use vmscope_sampler::{KernelOptions, Opening, RateError, SamplingRate};
+use vmscope_sampler::{KernelOptions, Opening, RateError, SamplingRate, UserCallers};
 
 use crate::report::ReportOptions;
 
@@ -15,6 +15,12 @@ pub const DEFAULT_OUTPUT: &str = "recording.vmscope";
 
 /// Default maximum number of frames per chain: the kernel's default (`perf_event_max_stack`).
 const DEFAULT_DEPTH: u16 = 127;
+
+/// Default bytes of stack per sample: some hundred frames.
+const DEFAULT_STACK: u16 = 16 << 10;
+
+/// Maximum bytes of stack per sample: the kernel's records have at most 64 KiB.
+const MAX_STACK: i64 = (63 << 10) + 512;
 
 /// Sampling options of `record`, `attach` and `top`.
 #[derive(Args, Clone, Debug)]
@@ -29,7 +35,7 @@ pub struct SamplingOptions {
     /// Sampling engine
     #[arg(long, value_enum, default_value_t = EngineChoice::Auto)]
     pub(super) engine: EngineChoice,
-    /// Record caller chains, by frame pointer
+    /// Record the callers of each sample
     #[arg(long, value_enum, value_name = "HOW", num_args = 0..=1, require_equals = true,
           default_missing_value = "auto")]
     pub(super) call_graph: Option<CallGraph>,
@@ -37,6 +43,10 @@ pub struct SamplingOptions {
     #[arg(long, value_name = "FRAMES", default_value_t = DEFAULT_DEPTH,
           value_parser = clap::value_parser!(u16).range(1..))]
     pub(super) max_depth: u16,
+    /// Bytes of stack that each sample copies for --call-graph=auto
+    #[arg(long, value_name = "BYTES", default_value_t = DEFAULT_STACK,
+          value_parser = clap::value_parser!(u16).range(512..=MAX_STACK))]
+    pub(super) stack_size: u16,
 }
 
 /// Options of `record` and `attach`.
@@ -91,7 +101,7 @@ impl SamplingOptions {
         let needs = readers.sample_needs();
         Ok(KernelOptions {
             rate: self.rate()?,
-            call_graph_depth: self.call_graph.map(|_| self.max_depth),
+            call_graph: self.call_graph.and_then(|how| how.asked(self)),
             registers: needs.registers,
             stack_bytes: u16::try_from(needs.stack_bytes).unwrap_or(u16::MAX),
             max_descriptors: None,
@@ -116,6 +126,7 @@ impl SamplingOptions {
             },
             output: None,
             keep_last: None,
+            unwind_depth: (self.call_graph == Some(CallGraph::Auto)).then_some(self.max_depth),
             duration: self.duration,
             environment: Vec::new(),
             tap: None,
@@ -151,10 +162,24 @@ pub(super) enum EngineChoice {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum CallGraph {
-    /// The best available: by frame pointer
+    /// By unwind tables and the VM's rules, from a copy of the stack
     Auto,
-    /// By frame pointer
+    /// By frame pointers: cheaper, for programs that have them everywhere
     Fp,
+    /// None
+    Off,
+}
+
+impl CallGraph {
+    fn asked(self, options: &SamplingOptions) -> Option<vmscope_sampler::CallGraph> {
+        let from = match self {
+            CallGraph::Auto => UserCallers::Stack(options.stack_size),
+            CallGraph::Fp => UserCallers::FramePointers,
+            CallGraph::Off => return None,
+        };
+        let depth = options.max_depth;
+        Some(vmscope_sampler::CallGraph { depth, from })
+    }
 }
 
 pub(super) fn positive_seconds(text: &str) -> Result<Duration, String> {

@@ -31,7 +31,7 @@ use std::time::Duration;
 
 use vmscope_records::{InterpreterSource, Pid, VmIdentity};
 
-use crate::{AdapterError, Poll, ProcessView};
+use crate::{AdapterError, Poll, ProcessView, Unwinder};
 
 /// A family of VMs (HotSpot, Cog, writers of jitdump files). Stateless: an [`Adapter`] holds the
 /// state of one process.
@@ -141,6 +141,13 @@ pub trait Adapter: Send {
     /// polls; default: `false`.
     fn tells_all_code(&self) -> bool {
         false
+    }
+
+    /// Unwind rules of the VM's code. Asked after each poll until it has an answer; default: none,
+    /// and callers are found by frame pointers.
+    fn unwinder(&mut self, process: &ProcessView) -> Option<Box<dyn Unwinder>> {
+        let _ = process;
+        None
     }
 
     /// Pause until the next poll: short while code changes, long while it is stable (see

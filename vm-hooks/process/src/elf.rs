@@ -67,6 +67,8 @@ pub struct Section {
     pub name_at: u64,
     /// `sh_type`: `SHT_SYMTAB`, `SHT_DYNSYM`, `SHT_NOTE`, …
     pub kind: u32,
+    /// Address before relocation by the load bias; 0 if it is not mapped.
+    pub address: u64,
     /// File offset.
     pub offset: u64,
     /// Size in bytes.
@@ -226,6 +228,7 @@ pub fn parse_sections(bytes: &[u8], header: &ElfHeader) -> Result<Vec<Section>, 
     let sections = parsed.iter().map(|section| Section {
         name_at: u64::try_from(section.sh_name).unwrap_or(u64::MAX),
         kind: section.sh_type,
+        address: section.sh_addr,
         offset: section.sh_offset,
         size: section.sh_size,
         link: section.sh_link,

@@ -1,6 +1,6 @@
 //! Build-id, load bias and symbols of an ELF file. Reads headers at once, tables on demand.
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::sync::{Arc, OnceLock};
 
 use goblin::elf::{program_header, section_header};
@@ -11,6 +11,9 @@ use crate::elf::{
     parse_sections, parse_segments, parse_symbols,
 };
 use crate::{ElfError, ElfHeader, MapEntry, RawSymbol, ReadAt, Section, Segment, SymbolKind};
+
+/// A section's addresses before relocation, and its contents.
+pub type SectionBytes = (Range<u64>, Vec<u8>);
 
 /// Cap per symbol table. Browsers have about a million symbols.
 const MAX_SYMBOLS: u64 = 8 << 20;
@@ -136,14 +139,35 @@ impl ElfFile {
     /// # Errors
     /// [`ElfError`] if the location of section headers is invalid.
     pub fn has_section(&self, name: &str) -> Result<bool, ElfError> {
+        Ok(self.section_named(name)?.is_some())
+    }
+
+    /// Addresses before relocation and contents of the section named `name`; `None` without it, or
+    /// if the file lacks its contents.
+    ///
+    /// # Errors
+    /// [`ElfError`] if it exceeds `cap` bytes, or lies outside the file.
+    pub fn section(&self, name: &str, cap: u64) -> Result<Option<SectionBytes>, ElfError> {
+        let Some(section) = self.section_named(name)? else {
+            return Ok(None);
+        };
+        if section.kind == section_header::SHT_NOBITS {
+            return Ok(None);
+        }
+        let bytes = self.table("section", section.offset, section.size, 1, cap)?;
+        let end = section.address.saturating_add(section.size);
+        Ok(Some((section.address..end, bytes)))
+    }
+
+    fn section_named(&self, name: &str) -> Result<Option<&Section>, ElfError> {
         let sections = self.sections()?;
         let names = sections.get(usize::from(self.header.section_names));
         let Some(names) = names.filter(|_| self.header.section_names != 0) else {
-            return Ok(false);
+            return Ok(None);
         };
         let what = "section names";
         let bytes = self.table(what, names.offset, names.size, 1, MAX_SECTION_NAMES)?;
-        Ok(sections.iter().any(|section| {
+        Ok(sections.iter().find(|section| {
             let at = usize::try_from(section.name_at).unwrap_or(usize::MAX);
             let rest = bytes
                 .get(at..)
@@ -178,14 +202,19 @@ impl ElfFile {
     /// Load bias, from one mapping of the file; `None` if no segment fits the mapping.
     #[must_use]
     pub fn bias(&self, mapping: &MapEntry) -> Option<LoadBias> {
-        let offset = mapping.offset.get();
+        self.bias_of(mapping.start, mapping.offset.get(), mapping.executable)
+    }
+
+    /// Likewise for a mapping that begins at `start` with the file's byte at `offset`.
+    #[must_use]
+    pub fn bias_of(&self, start: Avma, offset: u64, executable: bool) -> Option<LoadBias> {
         let loads = || {
             let loads = self.segments.iter();
             // Segments that share a page map it twice; permissions distinguish them.
             loads.filter(|segment| {
                 segment.kind == program_header::PT_LOAD
                     && segment.file_bytes > 0
-                    && segment.executable == mapping.executable
+                    && segment.executable == executable
             })
         };
         // A mapping begins at the page of its segment, unless a split (mprotect) cut it. `p_align`
@@ -199,7 +228,7 @@ impl ElfFile {
         let mapped_as = segment
             .address
             .wrapping_add(offset.wrapping_sub(segment.offset));
-        Some(LoadBias(mapping.start.get().wrapping_sub(mapped_as)))
+        Some(LoadBias(start.get().wrapping_sub(mapped_as)))
     }
 
     /// Symbols at run-time addresses, in the order of `names`. Searches `.dynsym` (small) first,

@@ -203,6 +203,12 @@ impl ProcessView {
         &*self.memory
     }
 
+    /// Likewise for longer than the view.
+    #[must_use]
+    pub fn shared_memory(&self) -> Arc<dyn Memory> {
+        Arc::clone(&self.memory)
+    }
+
     /// Whether this is a live process (not a core file).
     #[must_use]
     pub fn is_live(&self) -> bool {

@@ -58,8 +58,14 @@ impl<V: Clone> Ranges<V> {
     /// The value at an address.
     #[must_use]
     pub fn at(&self, address: u64) -> Option<&V> {
-        let (_, (to, value)) = self.0.range(..=address).next_back()?;
-        (address < *to).then_some(value)
+        self.range_at(address).map(|(.., value)| value)
+    }
+
+    /// The range at an address: start, end, value.
+    #[must_use]
+    pub fn range_at(&self, address: u64) -> Option<(u64, u64, &V)> {
+        let (from, (to, value)) = self.0.range(..=address).next_back()?;
+        (address < *to).then_some((*from, *to, value))
     }
 
     /// The values of the ranges that overlap `[start, end)`, descending.

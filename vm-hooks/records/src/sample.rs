@@ -54,8 +54,30 @@ pub struct CallChain {
     pub kernel: Vec<Avma>,
     /// User return addresses, innermost first.
     pub user: Vec<Avma>,
-    /// Whether the chain exceeded the maximum depth.
-    pub truncated: bool,
+    /// Why the chain ends where it does.
+    pub end: ChainEnd,
+    /// Whether a frame without an unwind rule was passed by its frame pointer: nothing confirms
+    /// its callers.
+    pub guessed: bool,
+}
+
+/// Why a chain of callers ends (TRUTH.md §9).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ChainEnd {
+    /// Unknown: the kernel follows frame pointers until they make no sense.
+    #[default]
+    Unknown,
+    /// The thread's first frame.
+    Whole,
+    /// The maximum depth.
+    Depth,
+    /// The end of the copied stack.
+    Stack,
+    /// A frame without an unwind rule, or with values that make no sense.
+    Broken,
+    /// Unwinding was behind: the stack was dropped.
+    Behind,
 }
 
 /// User registers in the kernel's numbering (`arch/*/include/uapi/asm/perf_regs.h`).

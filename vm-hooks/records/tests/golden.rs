@@ -38,7 +38,8 @@ fn records() -> Vec<Record> {
         chain: Some(CallChain {
             kernel: vec![Avma(u64::MAX - 5)],
             user: vec![Avma(0x40_1000), Avma(0x40_0ff0)],
-            truncated: true,
+            end: ChainEnd::Depth,
+            guessed: false,
         }),
         registers: Some(Registers {
             arch: Arch::X86_64,

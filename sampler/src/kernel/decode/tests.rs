@@ -1,4 +1,5 @@
 use super::*;
+use crate::kernel::attr::KernelChain;
 use proptest::prelude::*;
 
 fn words(words: &[u64]) -> Vec<u8> {
@@ -26,8 +27,12 @@ const LOST: Body = Body::Lost {
     from: 0,
 };
 
+const fn chain(depth: u16) -> KernelChain {
+    KernelChain { depth, user: true }
+}
+
 const PLAIN: Extras = Extras {
-    chain_depth: None,
+    chain: None,
     registers: 0,
     stack_bytes: 0,
 };
@@ -120,7 +125,7 @@ fn a_mapping() {
 #[test]
 fn chains_are_cut_at_their_marks() {
     let extras = Extras {
-        chain_depth: Some(6),
+        chain: Some(chain(6)),
         ..PLAIN
     };
     let kernel = sys::PERF_CONTEXT_KERNEL;
@@ -142,7 +147,7 @@ fn chains_are_cut_at_their_marks() {
     };
     let chain = sample(2, &[user, 1, 2, 3]);
     assert_eq!(chain.user, vec![Avma(2), Avma(3)]);
-    assert!(chain.kernel.is_empty() && !chain.truncated);
+    assert!(chain.kernel.is_empty() && chain.end == ChainEnd::Unknown);
     let chain = sample(1, &[kernel, 1, 2, user, 3, 4]);
     assert_eq!(chain.kernel, vec![Avma(2)]);
     assert_eq!(
@@ -150,14 +155,14 @@ fn chains_are_cut_at_their_marks() {
         vec![Avma(3), Avma(4)],
         "begins with the user pc"
     );
-    assert!(sample(1, &[kernel, 1, 2, 3, 4, 5, 6]).truncated);
+    assert_eq!(sample(1, &[kernel, 1, 2, 3, 4, 5, 6]).end, ChainEnd::Depth);
     assert!(sample(2, &[user]).user.is_empty());
 }
 
 #[test]
 fn registers_and_stack() {
     let extras = Extras {
-        chain_depth: None,
+        chain: None,
         registers: 1 << SP_REGISTER | 1,
         stack_bytes: 16,
     };
@@ -190,7 +195,7 @@ proptest! {
         for (at, value) in small {
             if let Some(byte) = body.get_mut(at) { *byte = value; }
         }
-        let all = Extras { chain_depth: Some(64), registers: 0xff, stack_bytes: 64 };
+        let all = Extras { chain: Some(chain(64)), registers: 0xff, stack_bytes: 64 };
         for extras in [PLAIN, all] {
             let _ = decode(raw(kind, misc, &body), &extras);
         }

@@ -33,6 +33,7 @@ pub(in crate::session) struct RunningAdapter {
     /// Sampled addresses before this time are in `touched`, or were polled.
     touched_until: TimeNs,
     has_polled: bool,
+    has_unwinder: bool,
     /// Code before this time is complete.
     complete_until: TimeNs,
     /// Polling has ended; the last poll may follow.
@@ -60,6 +61,7 @@ impl RunningAdapter {
             touched: Vec::new(),
             touched_until: TimeNs(0),
             has_polled: false,
+            has_unwinder: false,
             complete_until: TimeNs(0),
             is_stopped: false,
             is_failed: false,
@@ -147,6 +149,13 @@ impl RunningAdapter {
             self.complete_until = self.complete_until.max(complete);
         }
         emitter.emit_poll(poll);
+        if !self.has_unwinder
+            && let Some(unwinder) = self.adapter.unwinder(view)
+        {
+            self.has_unwinder = true;
+            let message = AdapterMessage::Unwinder(view.key(), unwinder);
+            let _ = emitter.out.send(message);
+        }
         if let Err(error) = result {
             emitter.emit_error(self.family, &error);
             self.is_stopped = error.is_final();

@@ -2,6 +2,7 @@
 
 use super::{ProcessState, Recorder};
 use crate::session::process_table::ProcessTable;
+use vmscope_process::Unwinder;
 use vmscope_records::{InterpreterSource, ProcessKey, Record};
 
 impl Recorder {
@@ -13,6 +14,13 @@ impl Recorder {
     pub fn take_reads(&mut self, key: ProcessKey, sources: Vec<InterpreterSource>) {
         if let Some(process) = self.process_called(key) {
             process.generated.reads(sources);
+        }
+    }
+
+    /// Unwind rules for a process.
+    pub fn take_unwinder(&mut self, key: ProcessKey, unwinder: Box<dyn Unwinder>) {
+        if let Some(process) = self.process_called(key) {
+            process.unwound.add(unwinder);
         }
     }
 

@@ -6,7 +6,9 @@ use super::libraries::{ANONYMOUS, NOWHERE, nameless, native};
 use super::methods::Java;
 use super::skewed;
 use super::zone::{BP, BX, Nmethod, R13, Zone, adapter, bytecode_at, codelet, object_of, stub};
-use vmscope_records::{Arch, Avma, CallChain, CpuMode, Registers, SampleDetail, ThreadKey};
+use vmscope_records::{
+    Arch, Avma, CallChain, ChainEnd, CpuMode, Registers, SampleDetail, ThreadKey,
+};
 
 /// Limit of recorded callers.
 const MAX_DEPTH: usize = 12;
@@ -301,7 +303,10 @@ fn leaf(
     registers: Option<Registers>,
 ) -> Leaf {
     let room = MAX_DEPTH - kernel.len();
-    let truncated = user.len() > room;
+    let end = match user.len() > room {
+        true => ChainEnd::Depth,
+        false => ChainEnd::Unknown,
+    };
     user.truncate(room);
     let addresses = |all: Vec<u64>| all.into_iter().map(Avma).collect();
     Leaf {
@@ -311,7 +316,8 @@ fn leaf(
             chain: Some(CallChain {
                 kernel: addresses(kernel),
                 user: addresses(user),
-                truncated,
+                end,
+                guessed: false,
             }),
             registers,
             ..SampleDetail::default()

@@ -162,7 +162,7 @@ impl Stage {
         let chain = CallChain {
             kernel: Vec::new(),
             user: callers.into_iter().map(Avma).collect(),
-            truncated: false,
+            ..CallChain::default()
         };
         let detail = SampleDetail {
             chain: Some(chain),

@@ -3,8 +3,8 @@
 
 use super::{Wire, WireError};
 use crate::{
-    BoundaryRule, CollectionScope, CounterMeaning, CpuMode, EndReason, Exactness, GoneReason,
-    LimitKind, LossReason, Region, SampleClock, Stream, SymbolSource, ThreadRole,
+    BoundaryRule, ChainEnd, CollectionScope, CounterMeaning, CpuMode, EndReason, Exactness,
+    GoneReason, LimitKind, LossReason, Region, SampleClock, Stream, SymbolSource, ThreadRole,
 };
 
 pub(super) trait Code: Copy {
@@ -41,6 +41,7 @@ codes! {
     SampleClock { Cpu = 1, Wall = 2 } else Wall;
     ThreadRole { Other = 0, Mutator = 1, Collector = 2, Compiler = 3, Heartbeat = 4, Vm = 5 } else Other;
     CpuMode { User = 0, Kernel = 1, Idle = 2, Other = 3 } else Other;
+    ChainEnd { Unknown = 0, Whole = 1, Depth = 2, Stack = 3, Broken = 4, Behind = 5 } else Unknown;
     Exactness { MethodOnly = 0, Exact = 1, Approximate = 2 } else MethodOnly;
     BoundaryRule { AfterInstruction = 0, AtStart = 1 } else AtStart;
     GoneReason { Unknown = 0, Freed = 1, Recycled = 2, Flushed = 3, Unloaded = 4 } else Unknown;

@@ -3,7 +3,9 @@
 
 use super::codes::Code;
 use super::{Wire, WireError, budget, messages as m};
-use crate::{Avma, CallChain, CpuMode, Registers, Sample, SampleDetail, ThreadKey, TimeNs};
+use crate::{
+    Avma, CallChain, ChainEnd, CpuMode, Registers, Sample, SampleDetail, ThreadKey, TimeNs,
+};
 use prost::Message;
 
 /// Maximum number of samples per batch that a reader accepts and allocates. The writer's batches
@@ -113,7 +115,13 @@ fn detail_message(index: usize, detail: &SampleDetail) -> m::SampleDetail {
         chain: detail.chain.as_ref().map(|chain| m::CallChain {
             kernel_deltas: deltas(&chain.kernel),
             user_deltas: deltas(&chain.user),
-            truncated: chain.truncated,
+            truncated: chain.end == ChainEnd::Depth,
+            // Recordings before ends had the flag only.
+            end: match chain.end {
+                ChainEnd::Depth => 0,
+                end => end.code(),
+            },
+            guessed: chain.guessed,
         }),
         registers: detail.registers.as_ref().map(|registers| m::Registers {
             elf_machine: registers.arch.to_wire(),
@@ -130,7 +138,11 @@ fn detail_of(detail: m::SampleDetail) -> Result<SampleDetail, WireError> {
         chain: detail.chain.map(|chain| CallChain {
             kernel: sums(chain.kernel_deltas),
             user: sums(chain.user_deltas),
-            truncated: chain.truncated,
+            end: match chain.truncated {
+                true => ChainEnd::Depth,
+                false => ChainEnd::from_code(chain.end),
+            },
+            guessed: chain.guessed,
         }),
         registers: detail
             .registers

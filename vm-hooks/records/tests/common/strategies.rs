@@ -55,7 +55,7 @@ generate! {
     // Its order in time is the caller's business.
     Sample { time, thread, pc, mode, detail: option::weighted(0.3, Generate::generate()) }
     SampleDetail { chain, registers, stack, words }
-    CallChain { kernel, user, truncated }
+    CallChain { kernel, user, end, guessed }
     StackBytes { sp, bytes: vec(any::<u8>(), 0..100) }
     Word { at, value }
     ConstituentGone { key, last_seen, time, reason }
@@ -144,6 +144,7 @@ choices! {
     }
     ThreadRole { Collector Compiler Heartbeat Mutator Other Vm }
     CpuMode { Idle Kernel Other User }
+    ChainEnd { Unknown Whole Depth Stack Broken Behind }
     Exactness { Approximate Exact MethodOnly }
     BoundaryRule { AfterInstruction AtStart }
     GoneReason { Flushed Freed Recycled Unknown Unloaded }

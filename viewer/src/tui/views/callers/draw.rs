@@ -93,8 +93,8 @@ impl Callers {
             let share = percent(ratio(alone, all));
             parts.push(format!("{} ({share}) without callers", count(alone)));
         }
-        if samples.truncated_chains > 0 {
-            let chains = some(samples.truncated_chains, "chain", "chains");
+        if samples.chain_ends.depth > 0 {
+            let chains = some(samples.chain_ends.depth, "chain", "chains");
             parts.push(format!("{chains} of the recording cut off (maximum depth)"));
         }
         let dropped = cx.profile.time_buckets.dropped();

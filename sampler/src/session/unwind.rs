@@ -1,0 +1,179 @@
+//! Callers of samples, unwound from the registers and the stack that the kernel copied: native code
+//! by its unwind tables, a VM's code by its adapter's rules.
+//!
+//! Only addresses are kept. The copied stack is the only memory of the target that counts: later
+//! reads would mix two moments.
+
+mod native;
+
+use std::sync::Arc;
+
+use vmscope_process::{Frame, FrameRegisters, Modules, Unwinder};
+use vmscope_records::{Avma, CallChain, ChainEnd, CpuMode, ModuleKey, Registers, SampleDetail};
+
+use super::generated::Generated;
+use native::{Caches, Modular};
+
+/// Register numbers in the kernel's numbering (`perf_regs.h`): pc, stack pointer, frame pointer.
+const REGISTERS: (u32, u32, u32) = match cfg!(target_arch = "aarch64") {
+    true => (32, 31, 29),
+    false => (8, 7, 6),
+};
+
+/// Unwinds the samples of all processes.
+pub(super) struct Unwinding {
+    max_depth: usize,
+    caches: Caches,
+}
+
+/// State of one address space.
+#[derive(Default)]
+pub(super) struct UnwoundSpace {
+    native: Modular,
+    vms: Vec<Box<dyn Unwinder>>,
+}
+
+/// An executable mapping.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct CodeMapping {
+    pub start: u64,
+    pub end: u64,
+    /// The file, and the offset of `start` in it.
+    pub file: Option<(ModuleKey, u64)>,
+}
+
+impl std::fmt::Debug for Unwinding {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Unwinding")
+            .field("max_depth", &self.max_depth)
+            .finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for UnwoundSpace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("UnwoundSpace")
+            .field("vms", &self.vms.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl UnwoundSpace {
+    /// An adapter's rules, for the code that it covers.
+    pub fn add(&mut self, vm: Box<dyn Unwinder>) {
+        self.vms.push(vm);
+    }
+
+    /// Other code may lie in these addresses from now on.
+    pub fn changed(&mut self, start: u64, end: u64) {
+        self.native.forget(start, end);
+    }
+}
+
+impl Unwinding {
+    pub fn new(max_depth: u16) -> Self {
+        Unwinding {
+            max_depth: usize::from(max_depth),
+            caches: Caches::default(),
+        }
+    }
+
+    /// Adds the user callers to a sample's chain. Returns what adapters shall name: method objects of
+    /// interpreted frames.
+    pub fn unwind(
+        &mut self,
+        detail: &mut SampleDetail,
+        mode: CpuMode,
+        (space, of): (&mut UnwoundSpace, &Generated),
+        modules: &Modules,
+    ) -> Vec<Avma> {
+        let mut values = Vec::new();
+        let mut chain = detail.chain.take().unwrap_or_default();
+        chain.user.clear();
+        // Kernel threads have no user registers.
+        let Some(registers) = &detail.registers else {
+            chain.end = ChainEnd::Whole;
+            detail.chain = (mode == CpuMode::Kernel).then_some(chain);
+            return values;
+        };
+        let innermost = innermost(registers);
+        if mode == CpuMode::Kernel {
+            chain.user.extend(innermost.map(|frame| Avma(frame.pc)));
+        }
+        chain.end = match (innermost, &detail.stack) {
+            (Some(registers_now), Some(stack)) => {
+                let frame = Frame {
+                    registers: registers_now,
+                    sampled: Some(registers),
+                    stack,
+                };
+                self.walk(frame, (space, of), modules, (&mut chain, &mut values))
+            }
+            (None, _) => ChainEnd::Broken,
+            (_, None) => ChainEnd::Behind,
+        };
+        detail.chain = Some(chain);
+        values
+    }
+
+    fn walk(
+        &mut self,
+        mut frame: Frame<'_>,
+        (space, of): (&mut UnwoundSpace, &Generated),
+        modules: &Modules,
+        (chain, values): (&mut CallChain, &mut Vec<Avma>),
+    ) -> ChainEnd {
+        // In a kernel sample, the chain begins with the innermost frame itself.
+        let mut at_frame = chain.user.len().checked_sub(1);
+        loop {
+            if chain.user.len() >= self.max_depth {
+                return ChainEnd::Depth;
+            }
+            let pc = Avma(frame.registers.pc);
+            let vm = space.vms.iter_mut().find(|vm| vm.covers(pc));
+            let unwound = match vm {
+                Some(vm) => vm.caller(&frame).map(Some),
+                None => space.native.caller(&frame, of, modules, &mut self.caches),
+            };
+            let unwound = match unwound {
+                Ok(Some(unwound)) => unwound,
+                Ok(None) => return ChainEnd::Whole,
+                Err(end) => return end,
+            };
+            if let Some(shown) = unwound.shown
+                && let Some(place) = at_frame.and_then(|at| chain.user.get_mut(at))
+            {
+                *place = shown;
+                values.extend(unwound.method);
+            }
+            let (now, caller) = (frame.registers, unwound.caller);
+            // A caller's frame lies above; only code without a frame leaves the stack as it is.
+            let rises = caller.sp > now.sp || (caller.sp == now.sp && frame.sampled.is_some());
+            let is_code = |pc| of.code_at(pc).is_some();
+            if !rises || !is_code(caller.pc.wrapping_sub(1)) {
+                return ChainEnd::Broken;
+            }
+            chain.guessed |= unwound.is_guess;
+            at_frame = Some(chain.user.len());
+            chain.user.push(Avma(caller.pc));
+            frame = Frame {
+                registers: caller,
+                sampled: None,
+                ..frame
+            };
+        }
+    }
+}
+
+/// The registers of a sample's own frame.
+fn innermost(registers: &Registers) -> Option<FrameRegisters> {
+    let (pc, sp, fp) = REGISTERS;
+    Some(FrameRegisters {
+        pc: registers.value(pc)?,
+        sp: registers.value(sp)?,
+        fp: registers.value(fp)?,
+    })
+}
+
+/// A module's sections, shared.
+type Bytes = Arc<[u8]>;

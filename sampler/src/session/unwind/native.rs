@@ -1,0 +1,220 @@
+//! Native code: `.eh_frame` and `.debug_frame` by framehop, frame pointers where there is neither.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use framehop::{
+    CacheNative, Error, ExplicitModuleSectionInfo, FrameAddress, MayAllocateDuringUnwind, Module,
+    UnwindRegsNative, Unwinder as _, UnwinderNative,
+};
+use gimli::{BaseAddresses, EhFrame, EhFrameHdr, EndianSlice, LittleEndian, UnwindSection};
+use rustc_hash::FxHashMap;
+use vmscope_process::{ElfFile, Frame, FrameRegisters, Modules, Unwound};
+use vmscope_records::{Avma, ChainEnd, ModuleKey, Ranges};
+
+use super::super::generated::Generated;
+use super::{Bytes, CodeMapping};
+
+/// Maximum bytes of a module's unwind tables in memory; browsers have 20 MB.
+const MAX_TABLE_BYTES: u64 = 64 << 20;
+
+/// Maximum number of addresses whose coverage is remembered.
+const MAX_COVERED: usize = 1 << 16;
+
+/// Unwind tables of all processes' modules, and rules of recent addresses.
+#[derive(Default)]
+pub(super) struct Caches {
+    tables: FxHashMap<ModuleKey, Option<Arc<Tables>>>,
+    rules: CacheNative<MayAllocateDuringUnwind>,
+}
+
+/// A module's unwind tables.
+struct Tables {
+    sections: ExplicitModuleSectionInfo<Bytes>,
+    elf: ElfFile,
+}
+
+/// The modules of one address space.
+#[derive(Default)]
+pub(super) struct Modular {
+    unwinder: Option<UnwinderNative<Bytes, MayAllocateDuringUnwind>>,
+    /// Mappings that were looked up, with their tables and load bias.
+    loaded: Ranges<Option<(Arc<Tables>, u64)>>,
+    /// Whether the tables cover an address.
+    covered: FxHashMap<u64, bool>,
+}
+
+impl Modular {
+    /// Drops what is known of these addresses.
+    pub fn forget(&mut self, start: u64, end: u64) {
+        let gone = self.loaded.overlapping(start, end).count();
+        if gone == 0 {
+            return;
+        }
+        for (from, ..) in self.loaded.cut(start, end) {
+            if let Some(unwinder) = &mut self.unwinder {
+                unwinder.remove_module(from);
+            }
+        }
+        self.covered.clear();
+    }
+
+    /// The caller of a native frame; `None` if the frame is the thread's first.
+    ///
+    /// # Errors
+    /// [`ChainEnd`].
+    pub fn caller(
+        &mut self,
+        frame: &Frame<'_>,
+        of: &Generated,
+        modules: &Modules,
+        caches: &mut Caches,
+    ) -> Result<Option<Unwound>, ChainEnd> {
+        let FrameRegisters { pc, sp, fp } = frame.registers;
+        let address = match frame.sampled {
+            Some(_) => FrameAddress::from_instruction_pointer(pc),
+            None => FrameAddress::from_return_address(pc).ok_or(ChainEnd::Broken)?,
+        };
+        let lookup = address.address_for_lookup();
+        self.load(lookup, of, modules, caches);
+        let is_covered = self.is_covered(lookup);
+        let unwinder = self.unwinder.get_or_insert_default();
+        let mut registers = registers(frame, (pc, sp, fp));
+        let mut failure = None;
+        let mut read = |at| {
+            frame.word(at).map_err(|end| {
+                failure = Some(end);
+            })
+        };
+        let caller = unwinder.unwind_frame(address, &mut registers, &mut caches.rules, &mut read);
+        let caller = match caller {
+            Ok(Some(caller)) => caller,
+            // Without a table, the frame pointer's zero is a guess, too.
+            Ok(None) if is_covered => return Ok(None),
+            Ok(None) => return Err(ChainEnd::Broken),
+            Err(Error::CouldNotReadStack(_)) => {
+                return Err(failure.unwrap_or(ChainEnd::Broken));
+            }
+            Err(_) => return Err(ChainEnd::Broken),
+        };
+        Ok(Some(Unwound {
+            caller: FrameRegisters {
+                pc: caller,
+                sp: registers.sp(),
+                fp: frame_pointer(&registers),
+            },
+            shown: None,
+            method: None,
+            is_guess: !is_covered,
+        }))
+    }
+
+    /// Loads the tables of the mapping at an address, once.
+    fn load(&mut self, at: u64, of: &Generated, modules: &Modules, caches: &mut Caches) {
+        if self.loaded.at(at).is_some() {
+            return;
+        }
+        let Some(mapping) = of.code_at(at) else {
+            return;
+        };
+        let tables = tables(&mapping, modules, caches);
+        if let Some((tables, bias)) = &tables {
+            let range = mapping.start..mapping.end;
+            let module = Module::new(String::new(), range, *bias, tables.sections.clone());
+            self.unwinder.get_or_insert_default().add_module(module);
+        }
+        self.loaded.put(mapping.start, mapping.end, tables);
+    }
+
+    /// Whether unwind tables cover an address. Otherwise framehop follows the frame pointer.
+    fn is_covered(&mut self, at: u64) -> bool {
+        if let Some(known) = self.covered.get(&at) {
+            return *known;
+        }
+        let tables = self.loaded.at(at).and_then(Option::as_ref);
+        let is_covered = tables.is_some_and(|(tables, bias)| tables.cover(at.wrapping_sub(*bias)));
+        if self.covered.len() >= MAX_COVERED {
+            self.covered.clear();
+        }
+        self.covered.insert(at, is_covered);
+        is_covered
+    }
+}
+
+/// A mapping's tables and load bias.
+fn tables(
+    mapping: &CodeMapping,
+    modules: &Modules,
+    caches: &mut Caches,
+) -> Option<(Arc<Tables>, u64)> {
+    let (key, offset) = mapping.file?;
+    let tables = caches.tables.entry(key).or_insert_with(|| {
+        let elf = ElfFile::open(modules.file(key)?).ok()?;
+        Some(Arc::new(Tables::read(elf)))
+    });
+    let tables = Arc::clone(tables.as_ref()?);
+    let bias = tables.elf.bias_of(Avma(mapping.start), offset, true)?;
+    Some((tables, bias.0))
+}
+
+impl Tables {
+    fn read(elf: ElfFile) -> Self {
+        let mut sections = ExplicitModuleSectionInfo::default();
+        let part = |name: &str| {
+            let (range, bytes) = elf.section(name, MAX_TABLE_BYTES).ok()??;
+            Some((range, Bytes::from(bytes)))
+        };
+        let split = |found: Option<(Range<u64>, Bytes)>| found.unzip();
+        (sections.eh_frame_svma, sections.eh_frame) = split(part(".eh_frame"));
+        (sections.eh_frame_hdr_svma, sections.eh_frame_hdr) = split(part(".eh_frame_hdr"));
+        if sections.eh_frame.is_none() {
+            sections.debug_frame = part(".debug_frame").map(|(_, bytes)| bytes);
+        }
+        Tables { sections, elf }
+    }
+
+    /// Whether an entry covers the address, as the file has it.
+    fn cover(&self, svma: u64) -> bool {
+        let sections = &self.sections;
+        let (Some(header), Some(frames)) = (&sections.eh_frame_hdr, &sections.eh_frame) else {
+            // Without an index, a search for each address would be slow.
+            return sections.eh_frame.is_some() || sections.debug_frame.is_some();
+        };
+        let start = |range: &Option<Range<u64>>| range.as_ref().map_or(0, |range| range.start);
+        let bases = BaseAddresses::default()
+            .set_eh_frame(start(&sections.eh_frame_svma))
+            .set_eh_frame_hdr(start(&sections.eh_frame_hdr_svma));
+        let Ok(header) = EhFrameHdr::new(header, LittleEndian).parse(&bases, 8) else {
+            return false;
+        };
+        let mut frames = EhFrame::from(EndianSlice::new(frames, LittleEndian));
+        frames.set_address_size(8);
+        let entry = header.table().and_then(|table| {
+            let cie = EhFrame::cie_from_offset;
+            table.fde_for_address(&frames, &bases, svma, cie).ok()
+        });
+        entry.is_some()
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+fn registers(_: &Frame<'_>, (pc, sp, fp): (u64, u64, u64)) -> UnwindRegsNative {
+    UnwindRegsNative::new(pc, sp, fp)
+}
+
+#[cfg(target_arch = "x86_64")]
+fn frame_pointer(registers: &UnwindRegsNative) -> u64 {
+    registers.bp()
+}
+
+/// In a caller, the link register holds the return address that led to it.
+#[cfg(target_arch = "aarch64")]
+fn registers(frame: &Frame<'_>, (pc, sp, fp): (u64, u64, u64)) -> UnwindRegsNative {
+    let link = frame.sampled.and_then(|all| all.value(30)).unwrap_or(pc);
+    UnwindRegsNative::new(link, sp, fp)
+}
+
+#[cfg(target_arch = "aarch64")]
+fn frame_pointer(registers: &UnwindRegsNative) -> u64 {
+    registers.fp()
+}

@@ -1,0 +1,69 @@
+//! Unwinding: from a frame to its caller, for callers of samples.
+
+use vmscope_records::{Avma, ChainEnd, Registers, StackBytes};
+
+/// The registers of a frame that every unwind rule needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FrameRegisters {
+    /// The next instruction; in a caller, the return address.
+    pub pc: u64,
+    /// The stack pointer.
+    pub sp: u64,
+    /// The frame pointer register, whatever the code uses it for.
+    pub fp: u64,
+}
+
+/// A frame to unwind.
+#[derive(Clone, Copy, Debug)]
+pub struct Frame<'a> {
+    /// Its registers.
+    pub registers: FrameRegisters,
+    /// All sampled registers, in the innermost frame only.
+    pub sampled: Option<&'a Registers>,
+    /// The copied stack.
+    pub stack: &'a StackBytes,
+}
+
+/// The result of unwinding one frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unwound {
+    /// The caller's registers.
+    pub caller: FrameRegisters,
+    /// Address that stands for the frame instead of its pc: one after the address of its current
+    /// bytecode or method object, as a return address comes after its call.
+    pub shown: Option<Avma>,
+    /// The frame's method object, which names `shown`.
+    pub method: Option<Avma>,
+    /// Whether the rule is a guess: nothing confirms it.
+    pub is_guess: bool,
+}
+
+/// The unwind rules of a VM's generated code.
+///
+/// An unwinder runs in the thread that writes samples, so it may read the target's memory rarely
+/// only, and must not wait.
+pub trait Unwinder: Send + std::fmt::Debug {
+    /// Whether the rules cover the code at `pc`.
+    fn covers(&self, pc: Avma) -> bool;
+
+    /// The caller of a covered frame.
+    ///
+    /// # Errors
+    /// [`ChainEnd::Stack`] beyond the copied stack, [`ChainEnd::Broken`] without a rule or with
+    /// values that make no sense.
+    fn caller(&mut self, frame: &Frame<'_>) -> Result<Unwound, ChainEnd>;
+}
+
+impl Frame<'_> {
+    /// A word of the stack.
+    ///
+    /// # Errors
+    /// [`ChainEnd::Stack`] above the copied stack, [`ChainEnd::Broken`] below it.
+    pub fn word(&self, at: u64) -> Result<u64, ChainEnd> {
+        match self.stack.word(Avma(at)) {
+            Some(word) => Ok(word),
+            None if at < self.stack.sp.0 => Err(ChainEnd::Broken),
+            None => Err(ChainEnd::Stack),
+        }
+    }
+}
