@@ -16,7 +16,7 @@ mod zone;
 
 use std::time::{Duration, Instant};
 
-use vmscope_process::{Adapter, AdapterError, Poll, ProcessView, SampleNeeds, cpu_time};
+use vmscope_process::{Adapter, AdapterError, Poll, ProcessView, SampleNeeds, Unwinder, cpu_time};
 use vmscope_records::{Avma, LimitKind, Stream, TimeNs, VmIdentity};
 
 use crate::bytecode::PoolLayout;
@@ -28,6 +28,7 @@ use crate::pages::Pages;
 use crate::perf_data::PerfData;
 use crate::regions::rules;
 use crate::sample_needs::sample_needs;
+use crate::unwind::HotSpotUnwinder;
 use crate::vm_data::{Known, VmData};
 use interpreted::{ClassCounts, Interpreted};
 use maps::Maps;
@@ -235,6 +236,18 @@ impl Adapter for HotSpotAdapter {
 
     fn tells_all_code(&self) -> bool {
         self.tells_code_at(Instant::now())
+    }
+
+    fn unwinder(&mut self, process: &ProcessView) -> Option<Box<dyn Unwinder>> {
+        let opened = self.opened.as_ref()?;
+        if !cfg!(target_arch = "x86_64") || !opened.has_read {
+            return None;
+        }
+        let zone = &opened.zone;
+        let code = (opened.jvm.code.clone(), zone.codelets());
+        let call_stub_return = zone.stub("call_stub_return_address");
+        let unwinder = HotSpotUnwinder::new(process.shared_memory(), code, call_stub_return);
+        Some(Box::new(unwinder.ok()?))
     }
 
     fn next_poll(&self) -> Duration {

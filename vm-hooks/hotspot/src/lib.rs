@@ -35,6 +35,7 @@ pub mod stubs;
 pub mod testing;
 pub mod thread_names;
 pub mod threads;
+mod unwind;
 pub mod vm_clock;
 pub mod vm_data;
 

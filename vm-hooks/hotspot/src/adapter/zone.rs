@@ -4,6 +4,7 @@
 mod found;
 mod hits;
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -87,7 +88,7 @@ pub(super) struct Zone {
     cache: CodeCache,
     /// Begins of routines inside the stub blobs.
     stubs: Vec<(Avma, String)>,
-    codelets: Vec<Routine>,
+    codelets: Arc<[Routine]>,
     dispatch: DispatchStubs,
     /// The memory of vtable and itable stubs.
     dispatch_in: Vec<(Avma, Avma)>,
@@ -153,7 +154,7 @@ impl Zone {
         Ok(Zone {
             cache: CodeCache::new(jvm.code.clone()),
             stubs: stub_routines(process, &jvm.library, &jvm.structs, pages),
-            codelets,
+            codelets: codelets.into(),
             dispatch: DispatchStubs::of(&jvm.structs),
             dispatch_in: Vec::new(),
             known: CodeZone::new(),
@@ -179,6 +180,17 @@ impl Zone {
             max_elsewhere: MAX_ELSEWHERE,
             figures: Figures::default(),
         })
+    }
+
+    /// Codelets of the template interpreter, by address.
+    pub fn codelets(&self) -> Arc<[Routine]> {
+        Arc::clone(&self.codelets)
+    }
+
+    /// Address of the routine of that name inside a stub blob.
+    pub fn stub(&self, name: &str) -> Option<Avma> {
+        let mut stubs = self.stubs.iter();
+        stubs.find(|(_, known)| known == name).map(|(at, _)| *at)
     }
 
     /// Whether to read the code cache now: the pause is over, VM counters have changed, or some

@@ -39,8 +39,9 @@ pub struct Blob {
 }
 
 impl Blob {
-    /// Reads the header of the blob at `at`; `None` if its parts lie outside its block.
-    pub(super) fn parse(layout: &BlobLayout, at: Avma, bytes: &[u8]) -> Option<Self> {
+    /// Reads the header of the blob at `at`, whose first bytes are `bytes`; `None` if its parts lie
+    /// outside its block, which has `room` bytes for it.
+    pub(super) fn parse(layout: &BlobLayout, at: Avma, bytes: &[u8], room: u64) -> Option<Self> {
         let small = |value: i64| u32::try_from(value).ok();
         let size = small(layout.size.of(bytes)?)?;
         let data = small(layout.data_offset.of(bytes)?)?;
@@ -66,7 +67,7 @@ impl Blob {
             && begin <= end
             && end <= size
             && data <= size
-            && size as usize <= bytes.len();
+            && u64::from(size) <= room;
         let name_at = Avma(layout.name.unsigned_of(bytes)?);
         is_sound.then(|| Blob {
             at,

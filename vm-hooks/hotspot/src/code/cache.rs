@@ -53,6 +53,17 @@ pub struct FoundNmethod {
     pub bytes: Vec<u8>,
 }
 
+/// A blob's header, found by an address in the blob.
+#[derive(Clone, Debug)]
+pub struct FoundBlob {
+    /// The header.
+    pub blob: Blob,
+    /// Its kind.
+    pub kind: BlobKind,
+    /// Begin of an nmethod's out-of-line stubs; the code's end without them.
+    pub stubs: Avma,
+}
+
 /// Reader of a JVM's code cache.
 #[derive(Debug)]
 pub struct CodeCache {
@@ -73,6 +84,9 @@ const MAX_BLOB: u64 = 64 << 20;
 
 /// Maximum bytes of the headers of an nmethod and its block: some ten times its size in JDK 11 to 25.
 const MAX_HEADER: usize = 4096;
+
+/// Bytes of a blob's header to read: twice an nmethod's in JDK 11 to 25.
+const BLOB_HEADER: u64 = 1024;
 
 /// Maximum number of names in memory.
 const MAX_NAMES: usize = 1 << 16;
@@ -212,6 +226,43 @@ impl CodeCache {
         })
     }
 
+    /// The header of the blob in whose block `at` lies; `None` for free memory, and while the VM
+    /// changes the block.
+    ///
+    /// # Errors
+    /// Errors of reads.
+    pub fn blob_at(
+        &mut self,
+        heap: &HeapBounds,
+        at: Avma,
+        memory: &dyn Memory,
+    ) -> Result<Option<FoundBlob>, MemoryError> {
+        let header = self.layout.heaps.block_bytes;
+        let block = block_at(&self.layout.heaps, heap, at, memory)?;
+        let Some((begin, length)) = block.filter(|(_, length)| *length > header) else {
+            return Ok(None);
+        };
+        let (begin, room) = (Avma(begin.0.wrapping_add(header)), length - header);
+        let bytes = memory.read_vec(begin, room.min(BLOB_HEADER), MAX_HEADER)?;
+        let Some(blob) = Blob::parse(&self.layout.blob, begin, &bytes, room) else {
+            return Ok(None);
+        };
+        let Some(name) = self.name_of(&blob, memory)? else {
+            return Ok(None);
+        };
+        let kind = Blob::kind_of(name);
+        let stubs = match kind {
+            BlobKind::Nmethod => self.layout.nmethod.stub_offset.unsigned_of(&bytes),
+            _ => None,
+        };
+        let stubs = stubs.map(|offset| Avma(begin.0.saturating_add(offset)));
+        Ok(Some(FoundBlob {
+            stubs: stubs.unwrap_or(blob.code_end).min(blob.code_end),
+            blob,
+            kind,
+        }))
+    }
+
     fn read_heap(
         &mut self,
         heap: &HeapBounds,
@@ -268,22 +319,13 @@ impl CodeCache {
         bytes: &'a [u8],
         pages: &Pages<'_>,
     ) -> Result<Option<Found<'a>>, AdapterError> {
-        let Some(blob) = Blob::parse(&self.layout.blob, at, bytes) else {
+        let room = bytes.len() as u64;
+        let Some(blob) = Blob::parse(&self.layout.blob, at, bytes, room) else {
             return Ok(None);
         };
-        if !self.names.contains_key(&blob.name_at) {
-            let name = match pages.read_c_string(blob.name_at, MAX_NAME) {
-                Ok(name) => String::from_utf8_lossy(&name).into_owned(),
-                Err(error) if error.is_final() => {
-                    return Err(AdapterError::reading("code blob")(error));
-                }
-                // The VM is just creating the blob; its name is not stored yet.
-                Err(_) => return Ok(None),
-            };
-            if self.names.len() >= MAX_NAMES {
-                self.names.clear();
-            }
-            self.names.insert(blob.name_at, name);
+        let reading = AdapterError::reading("code blob");
+        if self.name_of(&blob, pages).map_err(reading)?.is_none() {
+            return Ok(None);
         }
         let name = self.names.get(&blob.name_at).map_or("", String::as_str);
         let bytes = bytes.get(..blob.size as usize).unwrap_or_default();
@@ -303,6 +345,25 @@ impl CodeCache {
                 bytes,
             }),
         })
+    }
+}
+
+impl CodeCache {
+    /// The VM's name of a blob; `None` while the VM is just creating the blob.
+    fn name_of(&mut self, blob: &Blob, memory: &dyn Memory) -> Result<Option<&str>, MemoryError> {
+        let at = blob.name_at;
+        if !self.names.contains_key(&at) {
+            let name = match memory.read_c_string(at, MAX_NAME) {
+                Ok(name) => String::from_utf8_lossy(&name).into_owned(),
+                Err(error) if error.is_final() => return Err(error),
+                Err(_) => return Ok(None),
+            };
+            if self.names.len() >= MAX_NAMES {
+                self.names.clear();
+            }
+            self.names.insert(at, name);
+        }
+        Ok(self.names.get(&at).map(String::as_str))
     }
 }
 

@@ -49,6 +49,10 @@ pub mod vtable_stub {
 /// Interpreted frame on x86-64: words near the frame pointer (`frame_x86.hpp`); equal on 11 to
 /// 25.
 pub mod interpreted_frame {
+    /// Return address: offset from rbp in bytes.
+    pub const RETURN: i64 = 8;
+    /// The caller's stack pointer, which the callee's arguments do not move.
+    pub const SENDER_SP: i64 = -8;
     /// `Method*`: offset from rbp in bytes.
     pub const METHOD: i32 = -24;
     /// Saved bytecode pointer: offset from rbp in bytes.

@@ -1,0 +1,320 @@
+//! Unwind rules of HotSpot's code on x86-64: compiled methods, interpreter, stubs and adapters.
+//!
+//! - A compiled method's frame has a fixed size; its return address is the last word, the saved
+//!   frame pointer the word before (`frame_x86.cpp`).
+//! - An interpreted frame has a frame pointer, and the stack pointer of its caller.
+//! - Where a sample finds no whole frame (prologue, epilogue, routines without a frame), the machine
+//!   code tells the rest: see `run` and `entry`.
+//!
+//! A return address counts only if a call is before it, or the interpreter's entry for returns is
+//! there. So no frame is invented from a stack's old contents.
+
+mod blobs;
+mod entry;
+mod run;
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use iced_x86::Register;
+use vmscope_process::{AdapterError, Frame, FrameRegisters, Memory, Unwinder, Unwound};
+use vmscope_records::{Avma, ChainEnd};
+
+use crate::code::{BlobKind, CodeLayout};
+use crate::layout::encodings::interpreted_frame;
+use crate::stubs::Routine;
+use blobs::{Blobs, Piece};
+use entry::{Entered, Return, entered};
+use run::{Jumps, Run};
+
+/// Maximum number of instructions between the end of a compiled frame and the return.
+const EPILOGUE: usize = 12;
+
+/// Maximum number of instructions of a routine without a frame size, on all paths to its end.
+const ROUTINE: usize = 2000;
+
+/// Unwinds the frames of one JVM.
+pub struct HotSpotUnwinder {
+    memory: Arc<dyn Memory>,
+    blobs: Blobs,
+    /// Codelets of the template interpreter, by address.
+    codelets: Arc<[Routine]>,
+    /// Address to which Java code returns that native code has called.
+    call_stub_return: Option<Avma>,
+}
+
+impl std::fmt::Debug for HotSpotUnwinder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HotSpotUnwinder").finish_non_exhaustive()
+    }
+}
+
+impl Unwinder for HotSpotUnwinder {
+    fn covers(&self, pc: Avma) -> bool {
+        self.blobs.holds(pc)
+    }
+
+    fn caller(&mut self, frame: &Frame<'_>) -> Result<Unwound, ChainEnd> {
+        match self.unwind(frame) {
+            // The VM may have given the memory to other code.
+            Err(ChainEnd::Broken) if self.blobs.forget(Avma(frame.registers.pc)) => {
+                self.unwind(frame)
+            }
+            result => result,
+        }
+    }
+}
+
+impl HotSpotUnwinder {
+    /// Rules for the JVM with this code cache and interpreter. `call_stub_return`: the address to
+    /// which Java code returns that native code has called.
+    ///
+    /// # Errors
+    /// [`AdapterError::NotReady`] during the VM's start; errors of reads.
+    pub fn new(
+        memory: Arc<dyn Memory>,
+        (layout, codelets): (CodeLayout, Arc<[Routine]>),
+        call_stub_return: Option<Avma>,
+    ) -> Result<Self, AdapterError> {
+        Ok(HotSpotUnwinder {
+            blobs: Blobs::new(layout, &*memory)?,
+            memory,
+            codelets,
+            call_stub_return,
+        })
+    }
+
+    fn unwind(&mut self, frame: &Frame<'_>) -> Result<Unwound, ChainEnd> {
+        let pc = frame.registers.pc;
+        let at = match frame.sampled {
+            Some(_) => pc,
+            None => pc.wrapping_sub(1),
+        };
+        let piece = self.piece(at).ok_or(ChainEnd::Broken)?;
+        if self.call_stub_return == Some(Avma(pc)) {
+            return by_frame_pointer(frame).map(certain);
+        }
+        match piece.kind {
+            BlobKind::Interpreter => self.interpreted(frame, &piece),
+            _ if piece.frame_bytes > 0 => self.sized(frame, &piece),
+            _ => self.routine(frame, &piece),
+        }
+    }
+
+    fn piece(&mut self, at: u64) -> Option<Piece> {
+        self.blobs.at(Avma(at), &*self.memory)
+    }
+
+    /// A frame with a fixed size.
+    fn sized(&mut self, frame: &Frame<'_>, piece: &Piece) -> Result<Unwound, ChainEnd> {
+        let FrameRegisters { pc, sp, .. } = frame.registers;
+        if frame.sampled.is_some() {
+            let is_method = piece.kind == BlobKind::Nmethod;
+            if is_method && pc < piece.frame_complete {
+                return self.in_prologue(frame, piece.code.start);
+            }
+            // Out-of-line code jumps to the interpreter after a call led to it.
+            let (steps, jumps) = match is_method {
+                true if pc < piece.stubs => (EPILOGUE, Jumps::Unknown),
+                true => (EPILOGUE, Jumps::Tail),
+                false => (ROUTINE, Jumps::Tail),
+            };
+            if let Some(caller) = self.runs_to(frame, piece, (steps, jumps)) {
+                return Ok(certain(caller));
+            }
+        }
+        let above = |words: u64| sp.wrapping_add(piece.frame_bytes).wrapping_sub(8 * words);
+        let caller = FrameRegisters {
+            pc: frame.word(above(1))?,
+            fp: frame.word(above(2))?,
+            sp: above(0),
+        };
+        if self.is_return(caller.pc, piece.kind) {
+            return Ok(certain(caller));
+        }
+        // Intrinsics, barriers and some calls push values for a while.
+        let pushed = self.runs_to(frame, piece, (ROUTINE, Jumps::Tail));
+        pushed.map(certain).ok_or(ChainEnd::Broken)
+    }
+
+    /// A compiled method before its frame is complete.
+    fn in_prologue(&mut self, frame: &Frame<'_>, start: u64) -> Result<Unwound, ChainEnd> {
+        let caller = self.since_entry(frame, start)?;
+        match self.is_return(caller.pc, BlobKind::Nmethod) {
+            true => Ok(certain(caller)),
+            false => Err(ChainEnd::Broken),
+        }
+    }
+
+    /// The caller of code entered at `start` without jumps: tells where the return address is.
+    fn since_entry(&mut self, frame: &Frame<'_>, start: u64) -> Result<FrameRegisters, ChainEnd> {
+        let FrameRegisters { pc, sp, fp } = frame.registers;
+        let code = self.code(start..pc).ok_or(ChainEnd::Broken)?;
+        let Entered { at, has_frame, .. } = entered(&code, start).ok_or(ChainEnd::Broken)?;
+        if has_frame {
+            return by_frame_pointer(frame);
+        }
+        let (pc, sp) = match at {
+            Return::Above(bytes) => {
+                let at = sp.wrapping_add(bytes);
+                (frame.word(at)?, at.wrapping_add(8))
+            }
+            Return::In(register) => (run::sampled(frame, register).ok_or(ChainEnd::Broken)?, sp),
+        };
+        Ok(FrameRegisters { pc, sp, fp })
+    }
+
+    /// Code without a frame size: a stub, an adapter.
+    fn routine(&mut self, frame: &Frame<'_>, piece: &Piece) -> Result<Unwound, ChainEnd> {
+        if let Some(caller) = self.runs_to(frame, piece, (ROUTINE, Jumps::Tail)) {
+            return Ok(certain(caller));
+        }
+        if frame.sampled.is_none() {
+            return Err(ChainEnd::Broken);
+        }
+        let FrameRegisters { sp, fp, .. } = frame.registers;
+        let innermost = FrameRegisters {
+            pc: frame.word(sp)?,
+            sp: sp.wrapping_add(8),
+            fp,
+        };
+        let candidates = [Ok(innermost), by_frame_pointer(frame)];
+        let mut candidates = candidates.into_iter().flatten();
+        let caller = candidates.find(|caller| self.is_return(caller.pc, BlobKind::Nmethod));
+        Ok(Unwound {
+            is_guess: true,
+            ..certain(caller.ok_or(ChainEnd::Broken)?)
+        })
+    }
+
+    fn interpreted(&mut self, frame: &Frame<'_>, piece: &Piece) -> Result<Unwound, ChainEnd> {
+        let FrameRegisters { pc, fp, .. } = frame.registers;
+        if frame.sampled.is_some() {
+            let sender_sp = run::sampled(frame, Register::R13);
+            if let (Some(codelet), Some(sp)) = (self.entry_codelet(pc), sender_sp) {
+                let code = self.code(codelet.start.0..pc).ok_or(ChainEnd::Broken)?;
+                let entered = entered(&code, codelet.start.0).ok_or(ChainEnd::Broken)?;
+                if !entered.has_frame || entered.pushes == 0 {
+                    let caller = self.since_entry(frame, codelet.start.0)?;
+                    return match self.is_return(caller.pc, piece.kind) {
+                        true => Ok(certain(FrameRegisters { sp, ..caller })),
+                        false => Err(ChainEnd::Broken),
+                    };
+                }
+            } else if let Some(caller) = self.runs_to(frame, piece, (EPILOGUE, Jumps::Return)) {
+                return Ok(certain(caller));
+            }
+        }
+        let word = |offset: i64| frame.word(fp.wrapping_add_signed(offset));
+        let caller = FrameRegisters {
+            pc: word(interpreted_frame::RETURN)?,
+            sp: word(interpreted_frame::SENDER_SP)?,
+            fp: word(0)?,
+        };
+        if caller.sp <= fp || !self.is_return(caller.pc, piece.kind) {
+            return Err(ChainEnd::Broken);
+        }
+        let of_caller = || {
+            let method = word(interpreted_frame::METHOD.into())?;
+            // A native method has no bytecodes.
+            let bytecode = match word(interpreted_frame::BCP.into())? {
+                0 => method,
+                bytecode => bytecode,
+            };
+            Ok::<_, ChainEnd>((Avma(bytecode.wrapping_add(1)), Avma(method)))
+        };
+        let (shown, method) = match frame.sampled {
+            Some(_) => (None, None),
+            None => of_caller().map(|(shown, method)| (Some(shown), Some(method)))?,
+        };
+        Ok(Unwound {
+            caller,
+            shown,
+            method,
+            is_guess: false,
+        })
+    }
+
+    /// The codelet around `pc`, if it is the entry of a method.
+    fn entry_codelet(&self, pc: u64) -> Option<Routine> {
+        let after = self.codelets.partition_point(|one| one.start.0 <= pc);
+        let codelet = self.codelets.get(after.checked_sub(1)?)?;
+        let is_entry = pc < codelet.end.0 && codelet.name.contains("method entry point");
+        is_entry.then(|| codelet.clone())
+    }
+
+    /// The caller to which the code at the frame's pc returns.
+    fn runs_to(
+        &mut self,
+        frame: &Frame<'_>,
+        piece: &Piece,
+        (steps, jumps): (usize, Jumps),
+    ) -> Option<FrameRegisters> {
+        // Of a compiled method, only the next instructions count.
+        let end = match steps {
+            EPILOGUE => piece.code.end.min(frame.registers.pc.saturating_add(128)),
+            _ => piece.code.end,
+        };
+        let begin = match steps {
+            EPILOGUE => frame.registers.pc,
+            _ => piece.code.start,
+        };
+        let code = match piece.kind {
+            BlobKind::Other => self.blobs.code_of(piece, &*self.memory)?,
+            _ => self.code(begin..end)?.into(),
+        };
+        let begin = match piece.kind {
+            BlobKind::Other => piece.code.start,
+            _ => begin,
+        };
+        let caller = Run::new(&code, begin, frame).caller(steps, jumps)?;
+        self.is_return(caller.pc, piece.kind).then_some(caller)
+    }
+
+    fn code(&self, range: Range<u64>) -> Option<Vec<u8>> {
+        /// More than nearly all methods and codelets have.
+        const MAX: usize = 64 << 10;
+        let length = range.end.checked_sub(range.start)?;
+        let bytes = self.memory.read_vec(Avma(range.start), length, MAX);
+        bytes.ok()
+    }
+
+    /// Whether code of a blob of kind `from` may return to `pc`. Only stubs return to native code,
+    /// whose pc the caller checks. They also return to any instruction of a compiled method: the
+    /// VM calls them at polls and faults.
+    fn is_return(&mut self, pc: u64, from: BlobKind) -> bool {
+        if !self.blobs.holds(Avma(pc)) {
+            return from == BlobKind::Other;
+        }
+        let Some(piece) = self.piece(pc.wrapping_sub(1)) else {
+            return false;
+        };
+        match piece.kind {
+            BlobKind::Interpreter => true,
+            BlobKind::Nmethod if from == BlobKind::Other => true,
+            // A frame to be deoptimised returns to its method's stubs.
+            _ if piece.stubs <= pc && pc < piece.code.end => true,
+            _ => self.blobs.is_after_call(&piece, pc, &*self.memory),
+        }
+    }
+}
+
+/// A caller without doubt.
+fn certain(caller: FrameRegisters) -> Unwound {
+    Unwound {
+        caller,
+        shown: None,
+        method: None,
+        is_guess: false,
+    }
+}
+
+/// The caller of a frame with a frame pointer.
+fn by_frame_pointer(frame: &Frame<'_>) -> Result<FrameRegisters, ChainEnd> {
+    let fp = frame.registers.fp;
+    Ok(FrameRegisters {
+        pc: frame.word(fp.wrapping_add(8))?,
+        sp: fp.wrapping_add(16),
+        fp: frame.word(fp)?,
+    })
+}

@@ -1,0 +1,191 @@
+//! The blobs of the code cache around the addresses of a walk, remembered for a while.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use iced_x86::{Decoder, DecoderOptions, FlowControl};
+use rustc_hash::FxHashMap;
+use vmscope_process::{AdapterError, Memory};
+use vmscope_records::Avma;
+
+use crate::code::{BlobKind, CodeCache, CodeLayout, HeapBounds};
+
+/// Time for which an nmethod's header is trusted: the VM may give its memory to another.
+const FRESH: Duration = Duration::from_millis(200);
+
+/// Maximum number of blobs in memory.
+const MAX_BLOBS: usize = 1 << 16;
+
+/// Maximum bytes of a stub blob's code.
+const MAX_CODE: usize = 1 << 20;
+
+/// Lengths of a call in bytes.
+const CALLS: Range<usize> = 2..9;
+
+/// The part of a blob's header that unwinding needs.
+#[derive(Clone, Debug)]
+pub(super) struct Piece {
+    /// First address, and end (exclusive), of the code.
+    pub code: Range<u64>,
+    pub kind: BlobKind,
+    /// Size of the frame with the return address; 0 for none.
+    pub frame_bytes: u64,
+    /// Address from which on the frame is complete.
+    pub frame_complete: u64,
+    /// Begin of an nmethod's out-of-line stubs; the code's end without them.
+    pub stubs: u64,
+}
+
+#[derive(Debug)]
+struct Known {
+    piece: Piece,
+    read_at: Instant,
+    /// Whether these addresses follow a call.
+    after_calls: FxHashMap<u64, bool>,
+    code: Option<Arc<[u8]>>,
+}
+
+/// The known blobs.
+#[derive(Debug)]
+pub(super) struct Blobs {
+    cache: CodeCache,
+    heaps: Vec<HeapBounds>,
+    /// By the first address of their code.
+    known: BTreeMap<u64, Known>,
+}
+
+impl Blobs {
+    pub fn new(layout: CodeLayout, memory: &dyn Memory) -> Result<Self, AdapterError> {
+        let cache = CodeCache::new(layout);
+        Ok(Blobs {
+            heaps: cache.heaps(memory)?,
+            cache,
+            known: BTreeMap::new(),
+        })
+    }
+
+    fn heap(&self, at: Avma) -> Option<&HeapBounds> {
+        let mut heaps = self.heaps.iter();
+        heaps.find(|heap| heap.low <= at && at < heap.reserved_end)
+    }
+
+    /// Whether an address lies in the code cache, or in memory reserved for its growth.
+    pub fn holds(&self, at: Avma) -> bool {
+        self.heap(at).is_some()
+    }
+
+    /// The blob with code at an address.
+    pub fn at(&mut self, at: Avma, memory: &dyn Memory) -> Option<Piece> {
+        if let Some(known) = self.known(at)
+            && (known.piece.kind != BlobKind::Nmethod || known.read_at.elapsed() < FRESH)
+        {
+            return Some(known.piece.clone());
+        }
+        let heap = *self.heap(at)?;
+        let found = self.cache.blob_at(&heap, at, memory).ok()??;
+        let blob = found.blob;
+        let after = |offset: i32| {
+            let offset = u64::try_from(offset).ok()?;
+            Some(blob.code_begin.0.saturating_add(offset))
+        };
+        let words = u64::try_from(blob.frame_size).unwrap_or(0);
+        let piece = Piece {
+            code: blob.code_begin.0..blob.code_end.0,
+            kind: found.kind,
+            frame_bytes: words.saturating_mul(8),
+            frame_complete: after(blob.frame_complete).unwrap_or(blob.code_begin.0),
+            stubs: found.stubs.0,
+        };
+        if !piece.code.contains(&at.0) {
+            return None;
+        }
+        self.remember(piece.clone());
+        Some(piece)
+    }
+
+    fn known(&self, at: Avma) -> Option<&Known> {
+        let (_, known) = self.known.range(..=at.0).next_back()?;
+        known.piece.code.contains(&at.0).then_some(known)
+    }
+
+    fn remember(&mut self, piece: Piece) {
+        if self.known.len() >= MAX_BLOBS {
+            self.known.clear();
+        }
+        let start = piece.code.start;
+        let known = Known {
+            piece,
+            read_at: Instant::now(),
+            after_calls: FxHashMap::default(),
+            code: None,
+        };
+        self.known.insert(start, known);
+    }
+
+    /// Drops the blob at an address; returns whether it was known.
+    pub fn forget(&mut self, at: Avma) -> bool {
+        let start = self.known(at).map(|known| known.piece.code.start);
+        start.is_some_and(|start| self.known.remove(&start).is_some())
+    }
+
+    /// The code of a stub blob, which the VM never changes.
+    pub fn code_of(&mut self, piece: &Piece, memory: &dyn Memory) -> Option<Arc<[u8]>> {
+        let known = self.known.get_mut(&piece.code.start)?;
+        if known.code.is_none() {
+            let length = piece.code.end.checked_sub(piece.code.start)?;
+            let bytes = memory.read_vec(Avma(piece.code.start), length, MAX_CODE);
+            known.code = Some(bytes.ok()?.into());
+        }
+        known.code.clone()
+    }
+
+    /// Whether the instruction before `pc` is a call.
+    pub fn is_after_call(&mut self, piece: &Piece, pc: u64, memory: &dyn Memory) -> bool {
+        let Some(known) = self.known.get_mut(&piece.code.start) else {
+            return false;
+        };
+        *known.after_calls.entry(pc).or_insert_with(|| {
+            let begin = pc
+                .saturating_sub(CALLS.end as u64 - 1)
+                .max(piece.code.start);
+            let bytes = memory.read_vec(Avma(begin), pc.saturating_sub(begin), CALLS.end);
+            bytes.is_ok_and(|bytes| ends_with_call(&bytes))
+        })
+    }
+}
+
+fn ends_with_call(code: &[u8]) -> bool {
+    CALLS.rev().any(|length| {
+        let Some(bytes) = code.len().checked_sub(length).and_then(|at| code.get(at..)) else {
+            return false;
+        };
+        let insn = Decoder::new(64, bytes, DecoderOptions::NONE).decode();
+        let flow = insn.flow_control();
+        insn.len() == length && matches!(flow, FlowControl::Call | FlowControl::IndirectCall)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_of_all_lengths() {
+        let calls: [&[u8]; 6] = [
+            &[0xe8, 1, 2, 3, 4],
+            &[0xff, 0xd0],
+            &[0x41, 0xff, 0xd2],
+            &[0xff, 0x53, 0x10],
+            &[0xff, 0x93, 0x10, 0x20, 0, 0],
+            &[0x41, 0xff, 0x94, 0x24, 0x10, 0, 0, 0],
+        ];
+        for call in calls {
+            let code = [&[0x90; 8], call].concat();
+            assert!(ends_with_call(&code), "{call:x?}");
+            assert!(!ends_with_call(&[call, &[0x90]].concat()), "{call:x?}");
+        }
+        assert!(!ends_with_call(&[]) && !ends_with_call(&[0xff; 9]));
+    }
+}

@@ -1,0 +1,335 @@
+//! Runs the machine code after a sampled pc to its return, with the sample's registers and stack. The
+//! run knows the stack pointer on each path, and so the return address; all paths of correct code
+//! agree.
+
+use iced_x86::{
+    Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess,
+    OpKind, Register,
+};
+use rustc_hash::FxHashSet;
+use vmscope_process::{Frame, FrameRegisters};
+
+/// Meaning of a jump out of the code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Jumps {
+    /// A jump to other code, which returns in place of this one: a tail call.
+    Tail,
+    /// A jump through a register is the return (`templateTable_x86.cpp`, `_return`).
+    Return,
+    /// Unknown: the run fails.
+    Unknown,
+}
+
+/// Maximum number of paths that wait.
+const MAX_PATHS: usize = 64;
+
+/// Maximum number of remembered stores to the stack.
+const MAX_STORES: usize = 64;
+
+/// The values of registers and of the stack on one path; `None` if unknown.
+#[derive(Clone, Debug)]
+struct Values {
+    registers: [Option<u64>; 16],
+    /// Stores to the stack, newest last.
+    stores: Vec<(u64, Option<u64>)>,
+}
+
+/// A run.
+pub(super) struct Run<'a> {
+    code: &'a [u8],
+    begin: u64,
+    frame: &'a Frame<'a>,
+    info: InstructionInfoFactory,
+}
+
+/// Register numbers of the kernel (`perf_regs.h`), by the processor's numbers.
+const KERNEL: [u32; 16] = [0, 2, 3, 1, 7, 6, 4, 5, 16, 17, 18, 19, 20, 21, 22, 23];
+
+/// Registers that C functions do not preserve (System V ABI).
+const SCRATCH: [Register; 9] = [
+    Register::RAX,
+    Register::RCX,
+    Register::RDX,
+    Register::RSI,
+    Register::RDI,
+    Register::R8,
+    Register::R9,
+    Register::R10,
+    Register::R11,
+];
+
+/// Value of a register in the innermost frame.
+pub(super) fn sampled(frame: &Frame<'_>, register: Register) -> Option<u64> {
+    frame.sampled?.value(*KERNEL.get(register.number())?)
+}
+
+enum Step {
+    Next,
+    Jump(u64),
+    /// Both the next instruction and this one.
+    Branch(u64),
+    /// The caller's registers.
+    Returns(FrameRegisters),
+    /// This path does not return.
+    End,
+}
+
+impl<'a> Run<'a> {
+    /// A run of `code`, which begins at `begin`, from the frame's pc.
+    pub fn new(code: &'a [u8], begin: u64, frame: &'a Frame<'a>) -> Self {
+        Run {
+            code,
+            begin,
+            frame,
+            info: InstructionInfoFactory::new(),
+        }
+    }
+
+    /// The caller, if a path returns within so many instructions.
+    pub fn caller(mut self, steps: usize, jumps: Jumps) -> Option<FrameRegisters> {
+        let mut met: FxHashSet<u64> = FxHashSet::default();
+        let mut paths = vec![(self.frame.registers.pc, self.values())];
+        let mut left = steps;
+        let mut insn = Instruction::default();
+        while let Some((mut ip, mut values)) = paths.pop() {
+            while left > 0 && met.insert(ip) {
+                left -= 1;
+                let offset = usize::try_from(ip.wrapping_sub(self.begin)).ok();
+                let code = offset.and_then(|offset| self.code.get(offset..));
+                let Some(code) = code.filter(|code| !code.is_empty()) else {
+                    break;
+                };
+                Decoder::with_ip(64, code, ip, DecoderOptions::NONE).decode_out(&mut insn);
+                if insn.is_invalid() {
+                    break;
+                }
+                ip = match self.step(&insn, &mut values, jumps) {
+                    Step::Next => insn.next_ip(),
+                    Step::Jump(to) => to,
+                    Step::Branch(to) => {
+                        if paths.len() < MAX_PATHS {
+                            paths.push((to, values.clone()));
+                        }
+                        insn.next_ip()
+                    }
+                    Step::Returns(caller) => return Some(caller),
+                    Step::End => break,
+                };
+            }
+        }
+        None
+    }
+
+    fn values(&self) -> Values {
+        let registers = self.frame.registers;
+        let of_caller = |number: usize| match number {
+            4 => Some(registers.sp),
+            5 => Some(registers.fp),
+            _ => None,
+        };
+        let sampled = |number: usize| self.frame.sampled?.value(*KERNEL.get(number)?);
+        Values {
+            registers: std::array::from_fn(|number| of_caller(number).or_else(|| sampled(number))),
+            stores: Vec::new(),
+        }
+    }
+
+    fn step(&mut self, insn: &Instruction, values: &mut Values, jumps: Jumps) -> Step {
+        let is_inside = |to: u64| {
+            let offset = to.wrapping_sub(self.begin);
+            offset < self.code.len() as u64
+        };
+        match insn.flow_control() {
+            FlowControl::Next => return self.plain(insn, values),
+            FlowControl::Call | FlowControl::IndirectCall => {
+                for register in SCRATCH {
+                    values.set(register, None);
+                }
+                return Step::Next;
+            }
+            FlowControl::ConditionalBranch => {
+                let to = insn.near_branch_target();
+                return match is_inside(to) {
+                    true => Step::Branch(to),
+                    false => Step::Next,
+                };
+            }
+            FlowControl::UnconditionalBranch if is_inside(insn.near_branch_target()) => {
+                return Step::Jump(insn.near_branch_target());
+            }
+            FlowControl::Return => {
+                let popped = u64::from(insn.immediate16()) * u64::from(insn.op_count() > 0);
+                return self.returns(values, popped);
+            }
+            _ => {}
+        }
+        let is_by_register = insn.op0_kind() == OpKind::Register;
+        match (insn.flow_control(), jumps) {
+            (FlowControl::UnconditionalBranch | FlowControl::IndirectBranch, Jumps::Tail) => {
+                self.returns(values, 0)
+            }
+            (FlowControl::IndirectBranch, Jumps::Return) if is_by_register => {
+                let caller = || {
+                    Some(FrameRegisters {
+                        pc: values.get(insn.op0_register())?,
+                        sp: values.get(Register::RSP)?,
+                        fp: values.get(Register::RBP)?,
+                    })
+                };
+                caller().map_or(Step::End, Step::Returns)
+            }
+            _ => Step::End,
+        }
+    }
+
+    fn returns(&self, values: &Values, popped: u64) -> Step {
+        let caller = || {
+            let sp = values.get(Register::RSP)?;
+            Some(FrameRegisters {
+                pc: self.word(values, sp)?,
+                sp: sp.wrapping_add(8).wrapping_add(popped),
+                fp: values.get(Register::RBP)?,
+            })
+        };
+        caller().map_or(Step::End, Step::Returns)
+    }
+
+    /// An instruction without control flow.
+    fn plain(&mut self, insn: &Instruction, values: &mut Values) -> Step {
+        let sp = values.get(Register::RSP);
+        let is_stack = insn.op0_kind() == OpKind::Register && insn.op0_register() == Register::RSP;
+        match insn.mnemonic() {
+            Mnemonic::Push => {
+                let value = match insn.op0_kind() {
+                    OpKind::Register => values.get(insn.op0_register()),
+                    _ => None,
+                };
+                let below = sp.map(|sp| sp.wrapping_sub(8));
+                values.store(below, value);
+                values.set(Register::RSP, below);
+            }
+            Mnemonic::Pop => {
+                let value = sp.and_then(|sp| self.word(values, sp));
+                values.set(Register::RSP, sp.map(|sp| sp.wrapping_add(8)));
+                if insn.op0_kind() == OpKind::Register {
+                    values.set(insn.op0_register(), value);
+                }
+            }
+            Mnemonic::Leave => {
+                let fp = values.get(Register::RBP);
+                values.set(Register::RBP, fp.and_then(|fp| self.word(values, fp)));
+                values.set(Register::RSP, fp.map(|fp| fp.wrapping_add(8)));
+            }
+            Mnemonic::Mov if insn.op1_kind() == OpKind::Memory && is_word(insn) => {
+                let at = values.address(insn);
+                let value = at.and_then(|at| self.word(values, at));
+                values.set(insn.op0_register(), value);
+            }
+            Mnemonic::Mov if insn.op0_kind() == OpKind::Memory => {
+                let value = match insn.op1_kind() {
+                    OpKind::Register if insn.op1_register().is_gpr64() => {
+                        values.get(insn.op1_register())
+                    }
+                    _ => None,
+                };
+                values.store(values.address(insn), value);
+            }
+            Mnemonic::Mov if insn.op1_kind() == OpKind::Register && is_word(insn) => {
+                values.set(insn.op0_register(), values.get(insn.op1_register()));
+            }
+            Mnemonic::Lea if is_word(insn) => {
+                values.set(insn.op0_register(), values.address(insn));
+            }
+            Mnemonic::Add | Mnemonic::Sub | Mnemonic::And if is_stack => {
+                let by = has_immediate(insn).then(|| insn.immediate(1));
+                let value = sp.zip(by).map(|(sp, by)| match insn.mnemonic() {
+                    Mnemonic::Add => sp.wrapping_add(by),
+                    Mnemonic::Sub => sp.wrapping_sub(by),
+                    _ => sp & by,
+                });
+                values.set(Register::RSP, value);
+            }
+            _ => self.forget_written(insn, values),
+        }
+        match values.get(Register::RSP) {
+            Some(_) => Step::Next,
+            None => Step::End,
+        }
+    }
+
+    fn forget_written(&mut self, insn: &Instruction, values: &mut Values) {
+        for used in self.info.info(insn).used_registers() {
+            let is_written = matches!(
+                used.access(),
+                OpAccess::Write
+                    | OpAccess::CondWrite
+                    | OpAccess::ReadWrite
+                    | OpAccess::ReadCondWrite
+            );
+            if is_written && used.register().is_gpr() {
+                values.set(used.register(), None);
+            }
+        }
+    }
+
+    /// A word of the stack.
+    fn word(&self, values: &Values, at: u64) -> Option<u64> {
+        let store = values.stores.iter().rev().find(|(to, _)| *to == at);
+        match store {
+            Some((_, value)) => *value,
+            None => self.frame.word(at).ok(),
+        }
+    }
+}
+
+fn is_word(insn: &Instruction) -> bool {
+    insn.op0_kind() == OpKind::Register && insn.op0_register().is_gpr64()
+}
+
+fn has_immediate(insn: &Instruction) -> bool {
+    matches!(
+        insn.op1_kind(),
+        OpKind::Immediate8to64 | OpKind::Immediate32to64
+    )
+}
+
+impl Values {
+    fn get(&self, register: Register) -> Option<u64> {
+        match register.is_gpr64() {
+            true => self.registers.get(register.number()).copied().flatten(),
+            false => None,
+        }
+    }
+
+    fn set(&mut self, register: Register, value: Option<u64>) {
+        let register = register.full_register();
+        if register.is_gpr64()
+            && let Some(place) = self.registers.get_mut(register.number())
+        {
+            *place = value;
+        }
+    }
+
+    fn store(&mut self, at: Option<u64>, value: Option<u64>) {
+        if let Some(at) = at {
+            self.stores.retain(|(to, _)| *to != at);
+            if self.stores.len() < MAX_STORES {
+                self.stores.push((at, value));
+            }
+        }
+    }
+
+    /// The address of an instruction's memory operand.
+    fn address(&self, insn: &Instruction) -> Option<u64> {
+        let known = |register, _, _| match register {
+            // Bases of segments that are not used.
+            Register::DS | Register::SS | Register::ES => Some(0),
+            register => self.get(register),
+        };
+        let operand = (0..insn.op_count()).find(|&n| insn.op_kind(n) == OpKind::Memory)?;
+        insn.virtual_address(operand, 0, known)
+    }
+}
+
+#[cfg(test)]
+mod tests;
