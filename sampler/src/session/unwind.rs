@@ -130,11 +130,15 @@ impl Unwinding {
                 return ChainEnd::Depth;
             }
             let pc = Avma(frame.registers.pc);
-            let vm = space.vms.iter_mut().find(|vm| vm.covers(pc));
-            let unwound = match vm {
-                Some(vm) => vm.caller(&frame).map(Some),
-                None => space.native.caller(&frame, of, modules, &mut self.caches),
-            };
+            let code = of.code_at(pc.0).ok_or(ChainEnd::Broken);
+            let unwound = code.and_then(|code| match code.file {
+                Some(_) => (space.native).caller(&frame, of, modules, &mut self.caches),
+                // Without its rules, a VM's code would be passed by luck.
+                None => match space.vms.iter_mut().find(|vm| vm.covers(pc)) {
+                    Some(vm) => vm.caller(&frame).map(Some),
+                    None => Err(ChainEnd::Broken),
+                },
+            });
             let unwound = match unwound {
                 Ok(Some(unwound)) => unwound,
                 Ok(None) => return ChainEnd::Whole,

@@ -16,8 +16,8 @@ pub const DEFAULT_OUTPUT: &str = "recording.vmscope";
 /// Default maximum number of frames per chain: the kernel's default (`perf_event_max_stack`).
 const DEFAULT_DEPTH: u16 = 127;
 
-/// Default bytes of stack per sample: some hundred frames.
-const DEFAULT_STACK: u16 = 16 << 10;
+/// Default bytes of stack per sample: some hundreds of frames.
+const DEFAULT_STACK: u16 = 32 << 10;
 
 /// Maximum bytes of stack per sample: the kernel's records have at most 64 KiB.
 const MAX_STACK: i64 = (63 << 10) + 512;

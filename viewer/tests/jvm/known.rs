@@ -41,7 +41,7 @@ pub enum Tier {
 }
 
 impl Tier {
-    fn flags(self) -> &'static [&'static str] {
+    pub fn flags(self) -> &'static [&'static str] {
         match self {
             Tier::Tiered => &[],
             Tier::C1 => &["-XX:TieredStopAtLevel=1"],

@@ -28,6 +28,7 @@ mod measured;
 #[allow(dead_code, reason = "a recording and its report, of any program")]
 mod node;
 
+mod callers;
 mod causality;
 mod churn;
 mod collections;

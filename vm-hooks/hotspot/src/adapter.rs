@@ -240,7 +240,7 @@ impl Adapter for HotSpotAdapter {
 
     fn unwinder(&mut self, process: &ProcessView) -> Option<Box<dyn Unwinder>> {
         let opened = self.opened.as_ref()?;
-        if !cfg!(target_arch = "x86_64") || !opened.has_read {
+        if !cfg!(target_arch = "x86_64") {
             return None;
         }
         let zone = &opened.zone;

@@ -57,7 +57,7 @@ impl Unwinder for HotSpotUnwinder {
     fn caller(&mut self, frame: &Frame<'_>) -> Result<Unwound, ChainEnd> {
         match self.unwind(frame) {
             // The VM may have given the memory to other code.
-            Err(ChainEnd::Broken) if self.blobs.forget(Avma(frame.registers.pc)) => {
+            Err(ChainEnd::Broken) if self.blobs.doubt(Avma(frame.registers.pc)) => {
                 self.unwind(frame)
             }
             result => result,
@@ -92,7 +92,7 @@ impl HotSpotUnwinder {
         };
         let piece = self.piece(at).ok_or(ChainEnd::Broken)?;
         if self.call_stub_return == Some(Avma(pc)) {
-            return by_frame_pointer(frame).map(certain);
+            return frame.by_frame_pointer().map(certain);
         }
         match piece.kind {
             BlobKind::Interpreter => self.interpreted(frame, &piece),
@@ -152,7 +152,7 @@ impl HotSpotUnwinder {
         let code = self.code(start..pc).ok_or(ChainEnd::Broken)?;
         let Entered { at, has_frame, .. } = entered(&code, start).ok_or(ChainEnd::Broken)?;
         if has_frame {
-            return by_frame_pointer(frame);
+            return frame.by_frame_pointer();
         }
         let (pc, sp) = match at {
             Return::Above(bytes) => {
@@ -178,7 +178,7 @@ impl HotSpotUnwinder {
             sp: sp.wrapping_add(8),
             fp,
         };
-        let candidates = [Ok(innermost), by_frame_pointer(frame)];
+        let candidates = [Ok(innermost), frame.by_frame_pointer()];
         let mut candidates = candidates.into_iter().flatten();
         let caller = candidates.find(|caller| self.is_return(caller.pc, BlobKind::Nmethod));
         Ok(Unwound {
@@ -307,14 +307,4 @@ fn certain(caller: FrameRegisters) -> Unwound {
         method: None,
         is_guess: false,
     }
-}
-
-/// The caller of a frame with a frame pointer.
-fn by_frame_pointer(frame: &Frame<'_>) -> Result<FrameRegisters, ChainEnd> {
-    let fp = frame.registers.fp;
-    Ok(FrameRegisters {
-        pc: frame.word(fp.wrapping_add(8))?,
-        sp: fp.wrapping_add(16),
-        fp: frame.word(fp)?,
-    })
 }

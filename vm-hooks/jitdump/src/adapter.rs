@@ -12,7 +12,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use vmscope_process::{
-    Adapter, AdapterError, Cadence, MAX_RECORDS_OF_A_POLL, MapEntry, Poll, ProcessView, Root,
+    Adapter, AdapterError, Cadence, FramePointers, MAX_RECORDS_OF_A_POLL, MapEntry, Poll,
+    ProcessView, Root, Unwinder,
 };
 use vmscope_records::{Stream, TimeNs, VmIdentity};
 
@@ -248,6 +249,13 @@ impl Adapter for FileAdapter {
     fn poll(&mut self, process: &ProcessView, poll: &mut Poll) -> Result<(), AdapterError> {
         self.poll_files(process, false, poll);
         Ok(())
+    }
+
+    /// V8, PHP, Erlang and .NET keep frame pointers in generated code; CPython's trampolines do in
+    /// most builds.
+    fn unwinder(&mut self, _: &ProcessView) -> Option<Box<dyn Unwinder>> {
+        let has_files = self.map.is_some() || !self.dumps.is_empty();
+        has_files.then(|| Box::new(FramePointers) as _)
     }
 
     fn next_poll(&self) -> Duration {

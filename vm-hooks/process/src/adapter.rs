@@ -144,7 +144,7 @@ pub trait Adapter: Send {
     }
 
     /// Unwind rules of the VM's code. Asked after each poll until it has an answer; default: none,
-    /// and callers are found by frame pointers.
+    /// and chains of callers end at the VM's code.
     fn unwinder(&mut self, process: &ProcessView) -> Option<Box<dyn Unwinder>> {
         let _ = process;
         None

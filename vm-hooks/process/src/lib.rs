@@ -72,5 +72,5 @@ pub use modules::{MAX_MODULES, Modules, Sighting};
 pub use poll::{CompilationNews, MAX_RECORDS_OF_A_POLL, MAX_TOUCHED_OF_A_POLL, Poll, ThreadNews};
 pub use process::{Environment, ProcessView, own_root, wall_time};
 pub use root::Root;
-pub use unwind::{Frame, FrameRegisters, Unwinder, Unwound};
+pub use unwind::{Frame, FramePointers, FrameRegisters, Unwinder, Unwound};
 pub use zone::{CodeZone, SeenCode};

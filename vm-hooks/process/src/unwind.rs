@@ -40,7 +40,7 @@ pub struct Unwound {
 
 /// The unwind rules of a VM's generated code.
 ///
-/// An unwinder runs in the thread that writes samples, so it may read the target's memory rarely
+/// Asked for code outside files only. An unwinder runs in the thread that writes samples, so it may read the target's memory rarely
 /// only, and must not wait.
 pub trait Unwinder: Send + std::fmt::Debug {
     /// Whether the rules cover the code at `pc`.
@@ -54,7 +54,41 @@ pub trait Unwinder: Send + std::fmt::Debug {
     fn caller(&mut self, frame: &Frame<'_>) -> Result<Unwound, ChainEnd>;
 }
 
+/// The rule of VMs whose generated code keeps frame pointers everywhere.
+#[derive(Clone, Copy, Debug)]
+pub struct FramePointers;
+
+impl Unwinder for FramePointers {
+    fn covers(&self, _: Avma) -> bool {
+        true
+    }
+
+    /// Before a function has made its frame, its direct caller is missed: the innermost frame is a
+    /// guess.
+    fn caller(&mut self, frame: &Frame<'_>) -> Result<Unwound, ChainEnd> {
+        Ok(Unwound {
+            caller: frame.by_frame_pointer()?,
+            shown: None,
+            method: None,
+            is_guess: frame.sampled.is_some(),
+        })
+    }
+}
+
 impl Frame<'_> {
+    /// The caller of a frame whose frame pointer register points to it.
+    ///
+    /// # Errors
+    /// As [`Frame::word`].
+    pub fn by_frame_pointer(&self) -> Result<FrameRegisters, ChainEnd> {
+        let fp = self.registers.fp;
+        Ok(FrameRegisters {
+            pc: self.word(fp.wrapping_add(8))?,
+            sp: fp.wrapping_add(16),
+            fp: self.word(fp)?,
+        })
+    }
+
     /// A word of the stack.
     ///
     /// # Errors

@@ -78,6 +78,10 @@ impl Modular {
         let lookup = address.address_for_lookup();
         self.load(lookup, of, modules, caches);
         let is_covered = self.is_covered(lookup);
+        // Assembly without an entry, among code with tables: the frame pointer is anything's.
+        if !is_covered && self.has_tables(lookup) {
+            return Err(ChainEnd::Broken);
+        }
         let unwinder = self.unwinder.get_or_insert_default();
         let mut registers = registers(frame, (pc, sp, fp));
         let mut failure = None;
@@ -124,6 +128,15 @@ impl Modular {
             self.unwinder.get_or_insert_default().add_module(module);
         }
         self.loaded.put(mapping.start, mapping.end, tables);
+    }
+
+    /// Whether the module at an address has unwind tables at all.
+    fn has_tables(&self, at: u64) -> bool {
+        let tables = self.loaded.at(at).and_then(Option::as_ref);
+        tables.is_some_and(|(tables, _)| {
+            let sections = &tables.sections;
+            sections.eh_frame.is_some() || sections.debug_frame.is_some()
+        })
     }
 
     /// Whether unwind tables cover an address. Otherwise framehop follows the frame pointer.

@@ -25,7 +25,7 @@ const MAX_CODE: usize = 1 << 20;
 const CALLS: Range<usize> = 2..9;
 
 /// The part of a blob's header that unwinding needs.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Piece {
     /// First address, and end (exclusive), of the code.
     pub code: Range<u64>,
@@ -41,10 +41,19 @@ pub(super) struct Piece {
 #[derive(Debug)]
 struct Known {
     piece: Piece,
-    read_at: Instant,
+    /// The time of the last reading; `None` if the piece is in doubt.
+    read_at: Option<Instant>,
     /// Whether these addresses follow a call.
     after_calls: FxHashMap<u64, bool>,
     code: Option<Arc<[u8]>>,
+}
+
+impl Known {
+    /// The VM changes nmethods only.
+    fn is_fresh(&self) -> bool {
+        let is_recent = |at: Instant| at.elapsed() < FRESH;
+        self.piece.kind != BlobKind::Nmethod || self.read_at.is_some_and(is_recent)
+    }
 }
 
 /// The known blobs.
@@ -79,12 +88,16 @@ impl Blobs {
     /// The blob with code at an address.
     pub fn at(&mut self, at: Avma, memory: &dyn Memory) -> Option<Piece> {
         if let Some(known) = self.known(at)
-            && (known.piece.kind != BlobKind::Nmethod || known.read_at.elapsed() < FRESH)
+            && known.is_fresh()
         {
             return Some(known.piece.clone());
         }
         let heap = *self.heap(at)?;
-        let found = self.cache.blob_at(&heap, at, memory).ok()??;
+        let found = match self.cache.blob_at(&heap, at, memory) {
+            Ok(found) => found?,
+            // The process has ended: its last samples are still to be unwound.
+            Err(_) => return self.known(at).map(|known| known.piece.clone()),
+        };
         let blob = found.blob;
         let after = |offset: i32| {
             let offset = u64::try_from(offset).ok()?;
@@ -115,19 +128,27 @@ impl Blobs {
             self.known.clear();
         }
         let start = piece.code.start;
+        if let Some(known) = self.known.get_mut(&start)
+            && known.piece == piece
+        {
+            known.read_at = Some(Instant::now());
+            return;
+        }
         let known = Known {
             piece,
-            read_at: Instant::now(),
+            read_at: Some(Instant::now()),
             after_calls: FxHashMap::default(),
             code: None,
         };
         self.known.insert(start, known);
     }
 
-    /// Drops the blob at an address; returns whether it was known.
-    pub fn forget(&mut self, at: Avma) -> bool {
+    /// Puts an nmethod at an address in doubt; returns whether one was known.
+    pub fn doubt(&mut self, at: Avma) -> bool {
         let start = self.known(at).map(|known| known.piece.code.start);
-        start.is_some_and(|start| self.known.remove(&start).is_some())
+        let known = start.and_then(|start| self.known.get_mut(&start));
+        let known = known.filter(|known| known.piece.kind == BlobKind::Nmethod);
+        known.is_some_and(|known| known.read_at.take().is_some())
     }
 
     /// The code of a stub blob, which the VM never changes.
@@ -146,13 +167,18 @@ impl Blobs {
         let Some(known) = self.known.get_mut(&piece.code.start) else {
             return false;
         };
-        *known.after_calls.entry(pc).or_insert_with(|| {
-            let begin = pc
-                .saturating_sub(CALLS.end as u64 - 1)
-                .max(piece.code.start);
-            let bytes = memory.read_vec(Avma(begin), pc.saturating_sub(begin), CALLS.end);
-            bytes.is_ok_and(|bytes| ends_with_call(&bytes))
-        })
+        if let Some(is_after) = known.after_calls.get(&pc) {
+            return *is_after;
+        }
+        let longest = CALLS.end as u64 - 1;
+        let begin = pc.saturating_sub(longest).max(piece.code.start);
+        let bytes = memory.read_vec(Avma(begin), pc.saturating_sub(begin), CALLS.end);
+        let Ok(bytes) = bytes else {
+            return false;
+        };
+        let is_after = ends_with_call(&bytes);
+        known.after_calls.insert(pc, is_after);
+        is_after
     }
 }
 
