@@ -180,6 +180,35 @@ fn name_of(profile: &Profile, place: PlaceId) -> &str {
 }
 
 #[test]
+fn caller_chains_by_unwind_tables() {
+    // As most programs are built: without frame pointers.
+    let built = programs::Program {
+        flags: &["-O1", "-fomit-frame-pointer", "-fno-optimize-sibling-calls"],
+        ..programs::RECURSION
+    };
+    let Some(program) = build(built) else {
+        return;
+    };
+    let folder = Folder::new();
+    let options = ["--call-graph=auto"];
+    record(&folder, &options, &program, &["--seconds", "0.6"]).code(0);
+    let (profile, _) = profile(&folder.file("out.vmscope"));
+    let samples = &profile.trace.samples;
+    let (mut chain, mut whole) = (0u64, 0u64);
+    for (index, &place) in samples.places.iter().enumerate() {
+        if name_of(&profile, place) == "chain_c" {
+            let callers = callers(&profile, index);
+            chain += 1;
+            let is_whole = callers.starts_with(&["chain_b", "chain_a", "main"])
+                && callers.ends_with(&["_start"]);
+            whole += u64::from(is_whole);
+        }
+    }
+    assert!(chain > 100, "{chain}");
+    assert!(whole * 100 >= chain * 99, "{whole} of {chain} are whole");
+}
+
+#[test]
 fn caller_chains_by_frame_pointer() {
     let Some(program) = build(programs::RECURSION) else {
         return;

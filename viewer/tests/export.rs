@@ -328,7 +328,7 @@ fn a_recording_without_chains_says_so() {
     let run = export(&path, &["--to=collapsed"])
         .code(0)
         .says("no caller chains")
-        .says("--call-graph=fp");
+        .says("--call-graph");
     golden("no-chains.collapsed", &run.stdout);
 }
 

@@ -196,7 +196,7 @@ fn remarks(export: &Export<'_>, output: &Output) -> Vec<String> {
     if samples.chains.is_empty() {
         lines.push(
             "no caller chains recorded: each stack is one function with its inlined functions; \
-             `vmscope record --call-graph=fp` records caller chains"
+             `vmscope record --call-graph` records caller chains"
                 .to_owned(),
         );
     }

@@ -325,7 +325,7 @@ fn tell_precision(jvm: &Jvm, data: &VmData, poll: &mut Poll) {
     }
 }
 
-/// Suggests the flag for callers of Java code.
+/// Says that frame pointers do not lead through Java code.
 fn tell_callers(data: &VmData, poll: &mut Poll) {
     const FLAG: &str = "PreserveFramePointer";
     let is_off = |flags: &Flags| flags.get(FLAG).is_some() && !flags.is_on(FLAG);
@@ -334,7 +334,7 @@ fn tell_callers(data: &VmData, poll: &mut Poll) {
             LimitKind::Callers,
             "this JVM's JIT code has no frame pointers: its callers are missing or wrong"
                 .to_owned(),
-            "start it with -XX:+PreserveFramePointer",
+            "record with --call-graph instead of --call-graph=fp",
         );
     }
 }

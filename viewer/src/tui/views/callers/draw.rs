@@ -122,7 +122,7 @@ impl Callers {
         }
         if !self.has_chains(cx) {
             let text = "No caller chains were recorded.\n\nRecord them with \
-                        --call-graph=fp:\n\n    vmscope record --call-graph=fp -- COMMAND\n\n(also \
+                        --call-graph:\n\n    vmscope record --call-graph -- COMMAND\n\n(also \
                         with attach and top). Enter shows functions with their inlined functions.";
             return say(text, cx, frame, area);
         }

@@ -1,4 +1,5 @@
 use super::*;
+use proptest::prelude::*;
 use vmscope_records::{Arch, Avma, Registers, StackBytes};
 
 const SP: u64 = 0x7000;
@@ -116,4 +117,15 @@ fn the_interpreter_returns_by_a_register() {
 fn an_unknown_stack_pointer_is_no_answer() {
     // mov rsp, [rax]; ret
     assert_eq!(caller(&[0x48, 0x8b, 0x20, 0xc3], Jumps::Tail), None);
+}
+
+proptest! {
+    /// Whatever the code, a run ends.
+    #[test]
+    fn any_code_ends(code in proptest::collection::vec(any::<u8>(), 0..300)) {
+        for jumps in [Jumps::Tail, Jumps::Return, Jumps::Unknown] {
+            caller(&code, jumps);
+        }
+        crate::unwind::entry::entered(&code, 0x1000);
+    }
 }
