@@ -30,6 +30,9 @@ const RING_PAGES: usize = 128;
 /// Maximum pages for samples with stacks, without a limit on locked memory: 16 MiB.
 const BIG_RING_PAGES: usize = 4096;
 
+/// Maximum bytes of all CPUs' big rings.
+const BIG_RINGS_BYTES: u64 = 256 << 20;
+
 /// Seconds of samples with stacks per ring; the drain empties rings ten times a second.
 const BIG_RING_SECONDS: u64 = 2;
 
@@ -52,8 +55,9 @@ fn ring_pages(extras: &Extras, period_ns: u64, cpus: u64) -> usize {
     let samples = (BIG_RING_SECONDS * 1_000_000_000).div_ceil(period_ns.max(1));
     let pages = samples.saturating_mul(sample) / page;
     let pages = usize::try_from(pages).unwrap_or(BIG_RING_PAGES);
-    let pages = pages.clamp(RING_PAGES, BIG_RING_PAGES);
-    pages.next_power_of_two()
+    let share = usize::try_from(BIG_RINGS_BYTES / page / cpus.max(1)).unwrap_or(BIG_RING_PAGES);
+    let most = 1 << share.clamp(RING_PAGES, BIG_RING_PAGES).ilog2();
+    pages.clamp(RING_PAGES, most).next_power_of_two()
 }
 
 fn forbidden(error: &io::Error) -> bool {

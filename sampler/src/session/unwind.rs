@@ -131,10 +131,13 @@ impl Unwinding {
             }
             let pc = Avma(frame.registers.pc);
             let code = of.code_at(pc.0).ok_or(ChainEnd::Broken);
+            let native = &mut space.native;
             let unwound = code.and_then(|code| match code.file {
-                Some(_) => (space.native).caller(&frame, of, modules, &mut self.caches),
-                // Without its rules, a VM's code would be passed by luck.
-                None => match space.vms.iter_mut().find(|vm| vm.covers(pc)) {
+                Some(_) if !native.lacks_rule(&frame, of, modules, &mut self.caches) => {
+                    native.caller(&frame, &mut self.caches)
+                }
+                // Without rules, a frame pointer would lead past frames.
+                _ => match space.vms.iter_mut().find(|vm| vm.covers(pc)) {
                     Some(vm) => vm.caller(&frame).map(Some),
                     None => Err(ChainEnd::Broken),
                 },

@@ -186,11 +186,12 @@ impl Trace {
             let place = now.place(process, call, CpuMode::User);
             let mut place = now.on_thread(place, role);
             let mut is_caller = now.places.all[place] != Place::Unmapped;
-            // An interpreted caller has the address of its bytecode. Otherwise, where nothing is
-            // mapped, nothing calls: what lies outside is no caller, either.
-            if !is_caller && chain.end != ChainEnd::Unknown {
-                place = now.interpreted_caller(process, call);
-                is_caller = true;
+            // An interpreted caller has the address of its bytecode. Where nothing is mapped, a frame
+            // pointer leads to no caller: what lies outside is no caller, either.
+            if !is_caller && let Some(interpreted) = now.interpreted_caller(process, call) {
+                (place, is_caller) = (interpreted, true);
+            } else if !is_caller && !matches!(chain.end, ChainEnd::Unknown | ChainEnd::Depth) {
+                (place, is_caller) = (now.unknown_code(), true);
             }
             is_broken |= !is_caller;
             node = match is_caller {

@@ -328,7 +328,7 @@ impl World {
     }
 
     /// The place of an interpreted caller, whose bytecode or method object is at `at`.
-    pub(crate) fn interpreted_caller(&mut self, process: ProcessKey, at: Avma) -> PlaceId {
+    pub(crate) fn interpreted_caller(&mut self, process: ProcessKey, at: Avma) -> Option<PlaceId> {
         let claim = |layer| self.zones.lookup(process, layer, at);
         let found = match claim(Layer::Bytecodes).or_else(|| claim(Layer::Methods)) {
             Some(Claim::One(data, offset)) => Place::Interpreted {
@@ -337,9 +337,14 @@ impl World {
                 bytecode: offset,
             },
             Some(Claim::Doubtful) => Place::Doubtful,
-            None => Place::Generated,
+            None => return None,
         };
-        self.places.intern(found)
+        Some(self.places.intern(found))
+    }
+
+    /// The place of generated code without a constituent.
+    pub(crate) fn unknown_code(&mut self) -> PlaceId {
+        self.places.intern(Place::Generated)
     }
 
     /// The place of native code on a thread with a role.

@@ -40,7 +40,8 @@ pub struct Unwound {
 
 /// The unwind rules of a VM's generated code.
 ///
-/// Asked for code outside files only. An unwinder runs in the thread that writes samples, so it may read the target's memory rarely
+/// Asked for code outside files, and for code in files with unwind tables that lack an entry for it
+/// (V8's builtins). An unwinder runs in the thread that writes samples, so it may read the target's memory rarely
 /// only, and must not wait.
 pub trait Unwinder: Send + std::fmt::Debug {
     /// Whether the rules cover the code at `pc`.

@@ -59,15 +59,28 @@ impl Modular {
         self.covered.clear();
     }
 
-    /// The caller of a native frame; `None` if the frame is the thread's first.
+    /// Whether a frame's code has no entry among code with tables: assembly, or a VM's code in its
+    /// file. Its frame pointer is anything's.
+    pub fn lacks_rule(
+        &mut self,
+        frame: &Frame<'_>,
+        of: &Generated,
+        modules: &Modules,
+        caches: &mut Caches,
+    ) -> bool {
+        let at = lookup(frame);
+        self.load(at, of, modules, caches);
+        !self.is_covered(at) && self.has_tables(at)
+    }
+
+    /// The caller of a native frame whose module [`Modular::lacks_rule`] has loaded; `None` if the
+    /// frame is the thread's first.
     ///
     /// # Errors
     /// [`ChainEnd`].
     pub fn caller(
         &mut self,
         frame: &Frame<'_>,
-        of: &Generated,
-        modules: &Modules,
         caches: &mut Caches,
     ) -> Result<Option<Unwound>, ChainEnd> {
         let FrameRegisters { pc, sp, fp } = frame.registers;
@@ -75,13 +88,7 @@ impl Modular {
             Some(_) => FrameAddress::from_instruction_pointer(pc),
             None => FrameAddress::from_return_address(pc).ok_or(ChainEnd::Broken)?,
         };
-        let lookup = address.address_for_lookup();
-        self.load(lookup, of, modules, caches);
-        let is_covered = self.is_covered(lookup);
-        // Assembly without an entry, among code with tables: the frame pointer is anything's.
-        if !is_covered && self.has_tables(lookup) {
-            return Err(ChainEnd::Broken);
-        }
+        let is_covered = self.is_covered(lookup(frame));
         let unwinder = self.unwinder.get_or_insert_default();
         let mut registers = registers(frame, (pc, sp, fp));
         let mut failure = None;
@@ -207,6 +214,15 @@ impl Tables {
             table.fde_for_address(&frames, &bases, svma, cie).ok()
         });
         entry.is_some()
+    }
+}
+
+/// The address of a frame's current instruction, or in it.
+fn lookup(frame: &Frame<'_>) -> u64 {
+    let pc = frame.registers.pc;
+    match frame.sampled {
+        Some(_) => pc,
+        None => pc.wrapping_sub(1),
     }
 }
 
