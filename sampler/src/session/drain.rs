@@ -82,11 +82,7 @@ impl Drain {
             (None, Ok(())) => String::new(),
         };
         // Sampling has stopped, so blocking is harmless.
-        for event in &mut events {
-            if let EngineEvent::Sample(sample) = event {
-                self.progress.put_stack(sample);
-            }
-        }
+        self.progress.put_stacks(&mut events);
         let _ = self.out.send(Message::Events(events));
         let _ = self.out.send(Message::End(ended, reason, detail));
         match failure {
@@ -100,11 +96,7 @@ impl Drain {
         if events.is_empty() {
             return;
         }
-        for event in &mut events {
-            if let EngineEvent::Sample(sample) = event {
-                self.progress.put_stack(sample);
-            }
-        }
+        self.progress.put_stacks(&mut events);
         match self.out.try_send(Message::Events(events)) {
             Ok(()) => {}
             // Without a writer, sampling is useless.

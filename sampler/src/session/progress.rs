@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use vmscope_records::EndReason;
 
-use crate::engine::RawSample;
+use crate::engine::{EngineEvent, RawSample};
 
 /// Counters of a running recording, readable from any thread.
 #[derive(Debug, Default)]
@@ -41,9 +41,18 @@ impl Progress {
         self.bytes.load(Ordering::Relaxed)
     }
 
+    /// Counts the stacks of samples on their way to the writer.
+    pub(super) fn put_stacks(&self, events: &mut [EngineEvent]) {
+        for event in events {
+            if let EngineEvent::Sample(sample) = event {
+                self.put_stack(sample);
+            }
+        }
+    }
+
     /// Counts a sample's stack on its way to the writer. Drops the stack if the writer is behind: the
     /// sample then has no callers, which its chain tells.
-    pub(super) fn put_stack(&self, sample: &mut RawSample) {
+    fn put_stack(&self, sample: &mut RawSample) {
         let bytes = stack_bytes(sample);
         if bytes == 0 {
             return;

@@ -86,11 +86,8 @@ impl HotSpotUnwinder {
 
     fn unwind(&mut self, frame: &Frame<'_>) -> Result<Unwound, ChainEnd> {
         let pc = frame.registers.pc;
-        let at = match frame.sampled {
-            Some(_) => pc,
-            None => pc.wrapping_sub(1),
-        };
-        let piece = self.piece(at).ok_or(ChainEnd::Broken)?;
+        let piece = self.piece(frame.instruction().0);
+        let piece = piece.ok_or(ChainEnd::Broken)?;
         if self.call_stub_return == Some(Avma(pc)) {
             return frame.by_frame_pointer().map(certain);
         }
@@ -139,29 +136,19 @@ impl HotSpotUnwinder {
 
     /// A compiled method before its frame is complete.
     fn in_prologue(&mut self, frame: &Frame<'_>, start: u64) -> Result<Unwound, ChainEnd> {
-        let caller = self.since_entry(frame, start)?;
+        let entered = self.entered(start..frame.registers.pc)?;
+        let caller = entered_from(frame, entered)?;
         match self.is_return(caller.pc, BlobKind::Nmethod) {
             true => Ok(certain(caller)),
             false => Err(ChainEnd::Broken),
         }
     }
 
-    /// The caller of code entered at `start` without jumps: tells where the return address is.
-    fn since_entry(&mut self, frame: &Frame<'_>, start: u64) -> Result<FrameRegisters, ChainEnd> {
-        let FrameRegisters { pc, sp, fp } = frame.registers;
-        let code = self.code(start..pc).ok_or(ChainEnd::Broken)?;
-        let Entered { at, has_frame, .. } = entered(&code, start).ok_or(ChainEnd::Broken)?;
-        if has_frame {
-            return frame.by_frame_pointer();
-        }
-        let (pc, sp) = match at {
-            Return::Above(bytes) => {
-                let at = sp.wrapping_add(bytes);
-                (frame.word(at)?, at.wrapping_add(8))
-            }
-            Return::In(register) => (run::sampled(frame, register).ok_or(ChainEnd::Broken)?, sp),
-        };
-        Ok(FrameRegisters { pc, sp, fp })
+    /// The state of code that was entered at the begin of `range` and has run to its end.
+    fn entered(&self, range: Range<u64>) -> Result<Entered, ChainEnd> {
+        let start = range.start;
+        let code = self.code(range).ok_or(ChainEnd::Broken)?;
+        entered(&code, start).ok_or(ChainEnd::Broken)
     }
 
     /// Code without a frame size: a stub, an adapter.
@@ -192,10 +179,9 @@ impl HotSpotUnwinder {
         if frame.sampled.is_some() {
             let sender_sp = run::sampled(frame, Register::R13);
             if let (Some(codelet), Some(sp)) = (self.entry_codelet(pc), sender_sp) {
-                let code = self.code(codelet.start.0..pc).ok_or(ChainEnd::Broken)?;
-                let entered = entered(&code, codelet.start.0).ok_or(ChainEnd::Broken)?;
+                let entered = self.entered(codelet.start.0..pc)?;
                 if !entered.has_frame || entered.pushes == 0 {
-                    let caller = self.since_entry(frame, codelet.start.0)?;
+                    let caller = entered_from(frame, entered)?;
                     return match self.is_return(caller.pc, piece.kind) {
                         true => Ok(certain(FrameRegisters { sp, ..caller })),
                         false => Err(ChainEnd::Broken),
@@ -250,22 +236,17 @@ impl HotSpotUnwinder {
         piece: &Piece,
         (steps, jumps): (usize, Jumps),
     ) -> Option<FrameRegisters> {
-        // Of a compiled method, only the next instructions count.
-        let end = match steps {
-            EPILOGUE => piece.code.end.min(frame.registers.pc.saturating_add(128)),
-            _ => piece.code.end,
-        };
-        let begin = match steps {
-            EPILOGUE => frame.registers.pc,
-            _ => piece.code.start,
-        };
-        let code = match piece.kind {
-            BlobKind::Other => self.blobs.code_of(piece, &*self.memory)?,
-            _ => self.code(begin..end)?.into(),
-        };
-        let begin = match piece.kind {
-            BlobKind::Other => piece.code.start,
-            _ => begin,
+        let pc = frame.registers.pc;
+        let (begin, code) = match piece.kind {
+            BlobKind::Other => (piece.code.start, self.blobs.code_of(piece, &*self.memory)?),
+            _ => {
+                // Of an epilogue, only the next instructions count.
+                let range = match steps {
+                    EPILOGUE => pc..piece.code.end.min(pc.saturating_add(128)),
+                    _ => piece.code.clone(),
+                };
+                (range.start, self.code(range)?.into())
+            }
         };
         let caller = Run::new(&code, begin, frame).caller(steps, jumps)?;
         self.is_return(caller.pc, piece.kind).then_some(caller)
@@ -307,4 +288,23 @@ fn certain(caller: FrameRegisters) -> Unwound {
         method: None,
         is_guess: false,
     }
+}
+
+/// The caller of code just entered, by the frame pointer or the place of its return address.
+fn entered_from(frame: &Frame<'_>, entered: Entered) -> Result<FrameRegisters, ChainEnd> {
+    let FrameRegisters { sp, fp, .. } = frame.registers;
+    if entered.has_frame {
+        return frame.by_frame_pointer();
+    }
+    let (pc, sp) = match entered.at {
+        Return::Above(bytes) => {
+            let at = sp.wrapping_add(bytes);
+            (frame.word(at)?, at.wrapping_add(8))
+        }
+        Return::In(register) => {
+            let pc = run::sampled(frame, register);
+            (pc.ok_or(ChainEnd::Broken)?, sp)
+        }
+    };
+    Ok(FrameRegisters { pc, sp, fp })
 }

@@ -41,8 +41,8 @@ pub struct Unwound {
 /// The unwind rules of a VM's generated code.
 ///
 /// Asked for code outside files, and for code in files with unwind tables that lack an entry for it
-/// (V8's builtins). An unwinder runs in the thread that writes samples, so it may read the target's memory rarely
-/// only, and must not wait.
+/// (V8's builtins). An unwinder runs in the thread that writes samples, so it may read the target's
+/// memory rarely only, and must not wait.
 pub trait Unwinder: Send + std::fmt::Debug {
     /// Whether the rules cover the code at `pc`.
     fn covers(&self, pc: Avma) -> bool;
@@ -77,6 +77,17 @@ impl Unwinder for FramePointers {
 }
 
 impl Frame<'_> {
+    /// Address inside the current instruction: the pc of the innermost frame; in a caller, the last
+    /// byte of the call before the return address.
+    #[must_use]
+    pub fn instruction(&self) -> Avma {
+        let pc = self.registers.pc;
+        Avma(match self.sampled {
+            Some(_) => pc,
+            None => pc.wrapping_sub(1),
+        })
+    }
+
     /// The caller of a frame whose frame pointer register points to it.
     ///
     /// # Errors

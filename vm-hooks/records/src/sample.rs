@@ -54,7 +54,7 @@ pub struct CallChain {
     pub kernel: Vec<Avma>,
     /// User return addresses, innermost first.
     pub user: Vec<Avma>,
-    /// Why the chain ends where it does.
+    /// Reason for the chain's end.
     pub end: ChainEnd,
     /// Whether a frame without an unwind rule was passed by its frame pointer: nothing confirms
     /// its callers.

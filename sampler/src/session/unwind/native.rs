@@ -68,7 +68,7 @@ impl Modular {
         modules: &Modules,
         caches: &mut Caches,
     ) -> bool {
-        let at = lookup(frame);
+        let at = frame.instruction().0;
         self.load(at, of, modules, caches);
         !self.is_covered(at) && self.has_tables(at)
     }
@@ -88,7 +88,7 @@ impl Modular {
             Some(_) => FrameAddress::from_instruction_pointer(pc),
             None => FrameAddress::from_return_address(pc).ok_or(ChainEnd::Broken)?,
         };
-        let is_covered = self.is_covered(lookup(frame));
+        let is_covered = self.is_covered(frame.instruction().0);
         let unwinder = self.unwinder.get_or_insert_default();
         let mut registers = registers(frame, (pc, sp, fp));
         let mut failure = None;
@@ -214,15 +214,6 @@ impl Tables {
             table.fde_for_address(&frames, &bases, svma, cie).ok()
         });
         entry.is_some()
-    }
-}
-
-/// The address of a frame's current instruction, or in it.
-fn lookup(frame: &Frame<'_>) -> u64 {
-    let pc = frame.registers.pc;
-    match frame.sampled {
-        Some(_) => pc,
-        None => pc.wrapping_sub(1),
     }
 }
 

@@ -66,7 +66,7 @@ pub(super) fn sampled(frame: &Frame<'_>, register: Register) -> Option<u64> {
 enum Step {
     Next,
     Jump(u64),
-    /// Both the next instruction and this one.
+    /// A branch: the next instruction follows, or the instruction at this address.
     Branch(u64),
     /// The caller's registers.
     Returns(FrameRegisters),
