@@ -93,15 +93,15 @@ fn the_tree_counts_what_was_called_from_where() {
     let name = |id: FunctionId| tree.function(id).unwrap().name.to_string();
     let callers: Vec<_> = ways
         .iter()
-        .map(|way| (way.caller.map(name), way.samples))
+        .map(|way| (way.function.map(name), way.samples))
         .collect();
     assert_eq!(
         callers,
         [(Some("b".to_owned()), 2), (Some("a".to_owned()), 1)]
     );
     let further = tree.ways_to(&ways[0].through);
-    assert_eq!(further[0].caller.map(name), Some("a".to_owned()));
-    assert_eq!(tree.ways_to(&further[0].through)[0].caller, None);
+    assert_eq!(further[0].function.map(name), Some("a".to_owned()));
+    assert_eq!(tree.ways_to(&further[0].through)[0].function, None);
 }
 
 #[test]

@@ -14,7 +14,7 @@ use vmscope_symbolizer::calls::{
     Around, CallTree, CallsOf, Function, FunctionId, NodeId, StackIndex, Through,
 };
 use vmscope_symbolizer::stacks::{each_stack, frames_of};
-use vmscope_symbolizer::{Filter, Id, Only, Profile, StackId, Stop, ThreadId};
+use vmscope_symbolizer::{Filter, Id, IndexVec, Only, Profile, StackId, Stop, ThreadId};
 
 /// Some names are substrings of others.
 const NAMES: [&str; 5] = ["a", "b", "c", "ab", "bc"];
@@ -153,15 +153,18 @@ fn around(tree: &CallTree, stacks: &[Vec<Function>], function: &Function) -> Aro
     around
 }
 
-/// Samples by path to the outermost function, from the caller tree.
-fn ways_up(tree: &CallTree, function: FunctionId) -> BTreeMap<Vec<FunctionId>, u64> {
-    let mut open: Vec<(Vec<FunctionId>, Vec<Through>)> =
-        vec![(vec![function], tree.own_of(function))];
+/// Samples by path from `start` to the outermost function, from the caller tree.
+fn ways_up(
+    tree: &CallTree,
+    start: Vec<FunctionId>,
+    stacks: Vec<Through>,
+) -> BTreeMap<Vec<FunctionId>, u64> {
+    let mut open: Vec<(Vec<FunctionId>, Vec<Through>)> = vec![(start, stacks)];
     let mut ended = BTreeMap::new();
     while let Some((path, through)) = open.pop() {
         for way in tree.ways_to(&through) {
             let mut path = path.clone();
-            match way.caller {
+            match way.function {
                 None => *ended.entry(path).or_default() += way.samples,
                 Some(caller) => {
                     let sum: u64 = way.through.iter().map(|one| one.samples).sum();
@@ -173,6 +176,54 @@ fn ways_up(tree: &CallTree, function: FunctionId) -> BTreeMap<Vec<FunctionId>, u
         }
     }
     ended
+}
+
+/// Samples, with callees and own, by path of callees.
+fn ways_down(tree: &CallTree, stacks: Vec<Through>) -> BTreeMap<Vec<FunctionId>, (u64, u64)> {
+    let mut open: Vec<(Vec<FunctionId>, Vec<Through>)> = vec![(Vec::new(), stacks)];
+    let mut counted = BTreeMap::new();
+    while let Some((path, through)) = open.pop() {
+        for way in tree.ways_from(&through) {
+            let mut path = path.clone();
+            path.push(way.function.unwrap());
+            let own = tree.own_in(&way.through);
+            assert_eq!(counted.insert(path.clone(), (way.samples, own)), None);
+            open.push((path, way.through));
+        }
+    }
+    counted
+}
+
+/// Callers and callees of several functions together.
+fn check_together(tree: &CallTree, stacks: &[Vec<Function>], fits: &IndexVec<FunctionId, bool>) {
+    let id = |function: &Function| tree.find(function).unwrap();
+    let mut up: BTreeMap<Vec<FunctionId>, u64> = BTreeMap::new();
+    let mut down: BTreeMap<Vec<FunctionId>, (u64, u64)> = BTreeMap::new();
+    for stack in stacks {
+        let Some(first) = stack.iter().position(|one| fits[id(one)]) else {
+            continue;
+        };
+        *up.entry(stack[..first].iter().rev().map(id).collect())
+            .or_default() += 1;
+        let below: Vec<FunctionId> = stack[first + 1..].iter().map(id).collect();
+        for end in 1..=below.len() {
+            let counted = down.entry(below[..end].to_vec()).or_default();
+            counted.0 += 1;
+            counted.1 += u64::from(end == below.len());
+        }
+    }
+    let chosen: Vec<FunctionId> = fits
+        .enumerated()
+        .filter(|(_, fits)| **fits)
+        .map(|(id, _)| id)
+        .collect();
+    let of = tree.stacks_of(&chosen);
+    assert_eq!(
+        of.iter().map(|one| one.samples).sum::<u64>(),
+        up.values().sum::<u64>()
+    );
+    assert_eq!(ways_up(tree, Vec::new(), of.clone()), up);
+    assert_eq!(ways_down(tree, of), down);
 }
 
 fn check(profile: &Profile, index: &Arc<StackIndex>, asked: &Asked) {
@@ -249,7 +300,7 @@ fn check(profile: &Profile, index: &Arc<StackIndex>, asked: &Asked) {
             let path = stack.iter().rev().map(|one| tree.find(one).unwrap());
             *up.entry(path.collect()).or_default() += 1;
         }
-        assert_eq!(ways_up(&tree, id), up);
+        assert_eq!(ways_up(&tree, vec![id], tree.own_of(id)), up);
         let hottest = tree.hottest_of(id);
         assert_eq!(hottest.is_some(), total > 0);
         if let Some(hottest) = hottest {
@@ -260,6 +311,9 @@ fn check(profile: &Profile, index: &Arc<StackIndex>, asked: &Asked) {
 
     let functions = tree.functions();
     let fits = functions.map(|id, _| asked.fits[id.index() % asked.fits.len()]);
+    if !asked.by_thread {
+        check_together(&tree, &stacks, &fits);
+    }
     let fits_function = |one: &Function| tree.find(one).is_some_and(|id| fits[id]);
     let with = stacks
         .iter()

@@ -5,6 +5,7 @@
 #![expect(clippy::disallowed_methods, reason = "all others print through here")]
 
 use crate::present::json;
+use crate::present::numbers::count;
 use crate::present::text::harmless;
 use anstream::AutoStream;
 use clap::ColorChoice;
@@ -23,6 +24,23 @@ pub fn say(text: &str) {
 pub struct ListError {
     pub message: String,
     pub list: Vec<String>,
+}
+
+/// Maximum number of items in an error.
+const MAX_ITEMS: usize = 10;
+
+impl ListError {
+    /// An error with the first of some names, each with its samples.
+    pub fn of_names(message: String, [samples, name]: [&str; 2], all: &[(u64, &str)]) -> Self {
+        let mut list = vec![format!("{samples:>11}  {name}")];
+        let shown = all.iter().take(MAX_ITEMS);
+        list.extend(shown.map(|(samples, name)| format!("{:>11}  {name}", count(*samples))));
+        if all.len() > MAX_ITEMS {
+            let more = count((all.len() - MAX_ITEMS) as u64);
+            list.push(format!("{:>11}  ({more} more)", "..."));
+        }
+        ListError { message, list }
+    }
 }
 
 /// Writes an error with its causes on stderr.

@@ -9,7 +9,7 @@ use std::process::Command;
 
 use common::programs;
 use common::targets::Target;
-use common::vmscope::{Folder, profile, vmscope};
+use common::vmscope::{Folder, command, profile, run, vmscope};
 use common::whole::{attach, build, json, list, record, said};
 use serde_json::Value;
 use vmscope_symbolizer::{PlaceId, Profile};
@@ -206,6 +206,25 @@ fn caller_chains_by_unwind_tables() {
     }
     assert!(chain > 100, "{chain}");
     assert!(whole * 100 >= chain * 99, "{whole} of {chain} are whole");
+
+    let file = folder.file("out.vmscope");
+    let report = |arguments: &[&str]| {
+        let mut command = command(["report", "--width=80"]);
+        command.arg(&file).args(arguments);
+        run(command)
+    };
+    report(&["--callers", "chain_c"]).code(0).prints("chain_b");
+    report(&["--callees", "chain_a"]).code(0).prints("chain_b");
+    report(&["--tree"]).code(0).prints("Call tree");
+    report(&["--tree", "--full"])
+        .code(2)
+        .says("cannot be used with");
+    report(&["--callers", "chain_"])
+        .code(2)
+        .says("`chain_` matches 3 functions; be more specific");
+    report(&["--callers", "nobody at all"])
+        .code(2)
+        .says("the hottest are");
 }
 
 #[test]
@@ -257,4 +276,11 @@ fn caller_chains_by_frame_pointer() {
     let bare = vmscope(["report", &folder.file("out.vmscope").to_string_lossy()]).code(0);
     let silent = !bare.stdout.contains("frame pointers");
     bare.check(silent, "no chains were asked for");
+    vmscope([
+        "report",
+        &folder.file("out.vmscope").to_string_lossy(),
+        "--tree",
+    ])
+    .code(2)
+    .says("`vmscope record --call-graph` records them");
 }

@@ -389,6 +389,26 @@ fn methods_and_what_works_for_them() {
 }
 
 #[test]
+fn call_trees() {
+    let file = called();
+    let golden = |name: &str, options: &[&str]| {
+        golden_of("report", name, &file, &[&["--width=80"], options].concat());
+    };
+    golden("tree-80.txt", &["--tree"]);
+    golden(
+        "tree-inverted-80.txt",
+        &["--tree", "--inverted", "--min-share=0"],
+    );
+    // With the functions of both stacks that begin with it.
+    golden("callers-80.txt", &["--callers", "memmove"]);
+    golden("callees-80.txt", &["--callees", "parser>>"]);
+    golden(
+        "callees.json",
+        &["--callees", "Parser>>parse", "--json", "--min-share=10"],
+    );
+}
+
+#[test]
 fn the_papers_figure_7() {
     let file = figure_7();
     golden(

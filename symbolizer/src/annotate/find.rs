@@ -45,10 +45,30 @@ pub(super) fn sites<'a>(
     sites.filter(|found| found.samples > 0).collect()
 }
 
-/// Finds candidates by full name, part of a name, or either ignoring case; `wanted` may include the
-/// start as in [`Candidate::label`]. Of equally fitting candidates, those with samples only in the
-/// code they called count if there are no others. Without a name, chooses the candidate with most
-/// own samples; in a VM's profile, the first VM method.
+/// Names of an item, the longest last.
+type Labels<'a> = [&'a str; 2];
+
+/// Finds items by full name, else by part of a name, else ignoring case.
+pub fn fitting<'a, T>(
+    all: &'a [T],
+    wanted: &str,
+    labels: impl Fn(&'a T) -> Labels<'a>,
+) -> Vec<&'a T> {
+    let lower = wanted.to_lowercase();
+    let exact = |labels: Labels<'_>| labels.contains(&wanted);
+    let part = |[_, label]: Labels<'_>| label.contains(wanted);
+    let any_case = |[_, label]: Labels<'_>| label.to_lowercase().contains(&lower);
+    let steps: [&dyn Fn(Labels<'_>) -> bool; 3] = [&exact, &part, &any_case];
+    let mut found = steps
+        .into_iter()
+        .map(|fits| -> Vec<&'a T> { all.iter().filter(|one| fits(labels(one))).collect() });
+    found.find(|found| !found.is_empty()).unwrap_or_default()
+}
+
+/// Finds candidates by [`fitting`] names; `wanted` may include the start as in
+/// [`Candidate::label`]. Of equally fitting candidates, those with samples only in the code they
+/// called count if there are no others. Without a name, chooses the candidate with most own
+/// samples; in a VM's profile, the first VM method.
 #[must_use]
 pub fn choose(profile: &Profile, candidates: &[Candidate], wanted: Option<&str>) -> Choice {
     let has_samples = |c: &&Candidate| c.all > 0;
@@ -59,23 +79,15 @@ pub fn choose(profile: &Profile, candidates: &[Candidate], wanted: Option<&str>)
         let hottest = sampled.find(is_method).or(first);
         return hottest.map_or(Choice::None, |c| Choice::One(c.subject.clone()));
     };
-    let lower = wanted.to_lowercase();
-    let exact = |c: &&Candidate| c.name == wanted || c.label == wanted;
-    let part = |c: &&Candidate| c.label.contains(wanted);
-    let any_case = |c: &&Candidate| c.label.to_lowercase().contains(&lower);
-    let steps: [&dyn Fn(&&Candidate) -> bool; 3] = [&exact, &part, &any_case];
-    for fits in steps {
-        let mut fitting: Vec<&Candidate> = candidates.iter().filter(fits).collect();
-        if fitting.iter().any(has_samples) {
-            fitting.retain(has_samples);
-        }
-        match fitting.as_slice() {
-            [] => {}
-            [one] => return Choice::One(one.subject.clone()),
-            several => return Choice::Several(several.iter().copied().cloned().collect()),
-        }
+    let mut fitting = fitting(candidates, wanted, |c| [&c.name, &c.label]);
+    if fitting.iter().any(has_samples) {
+        fitting.retain(has_samples);
     }
-    Choice::None
+    match fitting.as_slice() {
+        [] => Choice::None,
+        [one] => Choice::One(one.subject.clone()),
+        several => Choice::Several(several.iter().copied().cloned().collect()),
+    }
 }
 
 /// Tiers with samples, most samples first.

@@ -17,7 +17,7 @@ mod versions;
 pub use by_method::ByMethod;
 pub use calls::{Call, CallSite, Calls, calls};
 pub use candidates::{Candidate, candidates, hottest, hottest_method};
-pub use find::{Choice, choose};
+pub use find::{Choice, choose, fitting};
 pub use located::Located;
 pub use machine::{Piece, Step, machine_code};
 pub use sides::sides;

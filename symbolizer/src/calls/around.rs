@@ -16,15 +16,43 @@ pub struct Through {
     context: ContextId,
 }
 
-/// Samples that share a caller.
+/// Samples that share a caller or a callee.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Way {
-    /// `None` for outermost functions.
-    pub caller: Option<FunctionId>,
+    /// The caller or callee; `None` above outermost functions.
+    pub function: Option<FunctionId>,
     /// Number of samples.
     pub samples: u64,
-    /// The caller's stacks, with sample counts.
+    /// The function's stacks, with sample counts.
     pub through: Vec<Through>,
+}
+
+/// Ways under construction.
+#[derive(Default)]
+struct Ways {
+    all: Vec<Way>,
+    index: FxHashMap<Option<FunctionId>, usize>,
+}
+
+impl Ways {
+    fn of(&mut self, function: Option<FunctionId>) -> &mut Way {
+        let slot = *self.index.entry(function).or_insert_with(|| {
+            self.all.push(Way {
+                function,
+                ..Way::default()
+            });
+            self.all.len() - 1
+        });
+        &mut self.all[slot]
+    }
+
+    /// Most samples first.
+    fn sorted(mut self) -> Vec<Way> {
+        // Function numbers follow names.
+        self.all
+            .sort_by_key(|way| (Reverse(way.samples), way.function));
+        self.all
+    }
 }
 
 /// Callers and callees of a function. Each number counts a stack once, even with recursion.
@@ -68,24 +96,72 @@ impl CallTree {
         own
     }
 
+    /// The stacks of some functions, with the samples of their callees: the start of trees of their
+    /// callers and callees. Of nested occurrences, the outermost counts.
+    #[must_use]
+    pub fn stacks_of(&self, functions: &[FunctionId]) -> Vec<Through> {
+        let nodes = &self.index.nodes;
+        let is_wanted = |context: ContextId| {
+            let function = nodes[context].function;
+            function.is_some_and(|function| functions.contains(&function))
+        };
+        let is_nested = |context: ContextId| {
+            let mut above = nodes[context].parent;
+            while above != StackIndex::root() {
+                if is_wanted(above) {
+                    return true;
+                }
+                above = nodes[above].parent;
+            }
+            false
+        };
+        let all = functions
+            .iter()
+            .flat_map(|&function| self.index.nodes_of(function));
+        let outermost = all.filter(|&&context| !is_nested(context));
+        let stacks = outermost.map(|&context| Through {
+            samples: self.sums.total(&self.index, context),
+            thread: None,
+            context,
+        });
+        stacks.filter(|stack| stack.samples > 0).collect()
+    }
+
+    /// Own samples of the stacks' innermost functions.
+    #[must_use]
+    pub fn own_in(&self, stacks: &[Through]) -> u64 {
+        let own = |one: &Through| self.sums.of_node(&self.index, one.thread, one.context).0;
+        stacks.iter().map(own).sum()
+    }
+
+    /// Groups stacks by the callee of their innermost function, most samples first.
+    #[must_use]
+    pub fn ways_from(&self, stacks: &[Through]) -> Vec<Way> {
+        let mut ways = Ways::default();
+        for one in stacks {
+            let index = &self.index;
+            (self.sums).each_child(index, one.thread, one.context, |context, (_, samples)| {
+                let way = ways.of(index.nodes[context].function);
+                way.samples += samples;
+                way.through.push(Through {
+                    samples,
+                    context,
+                    ..*one
+                });
+            });
+        }
+        ways.sorted()
+    }
+
     /// Groups stacks by the caller of their innermost function, most samples first.
     #[must_use]
     pub fn ways_to(&self, stacks: &[Through]) -> Vec<Way> {
-        let mut ways: Vec<Way> = Vec::new();
-        let mut index: FxHashMap<Option<FunctionId>, usize> = FxHashMap::default();
+        let mut ways = Ways::default();
         // Position of each caller's stack in its way.
         let mut place: FxHashMap<_, usize> = FxHashMap::default();
         for one in stacks {
             let above = self.above(one);
-            let caller = above.map(|(caller, _)| caller);
-            let slot = *index.entry(caller).or_insert_with(|| {
-                ways.push(Way {
-                    caller,
-                    ..Way::default()
-                });
-                ways.len() - 1
-            });
-            let way = &mut ways[slot];
+            let way = ways.of(above.map(|(caller, _)| caller));
             way.samples += one.samples;
             let Some((_, context)) = above else {
                 continue;
@@ -100,9 +176,7 @@ impl CallTree {
             });
             way.through[at].samples += one.samples;
         }
-        // Function numbers follow names.
-        ways.sort_by_key(|way| (Reverse(way.samples), way.caller));
-        ways
+        ways.sorted()
     }
 
     /// The caller of the stack's innermost function and its node; `None` for an outermost function.

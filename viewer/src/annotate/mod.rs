@@ -20,9 +20,6 @@ use vmscope_symbolizer::annotate::{
 };
 use vmscope_symbolizer::{Filter, Profile, Stop, Summary};
 
-/// Maximum number of candidates in an error.
-const MAX_CANDIDATES: usize = 10;
-
 #[derive(Args, Clone, Debug)]
 pub struct AnnotateArgs {
     /// The recording (a single argument that is not a recording is METHOD)
@@ -97,8 +94,7 @@ pub fn run(args: &AnnotateArgs, out: &mut Printer<'_>) -> Result<()> {
         Choice::Several(several) => {
             let (wanted, number) = (wanted.unwrap_or_default(), count(several.len() as u64));
             let message = format!("`{wanted}` matches {number} methods; be more specific:");
-            let list = listed(&several);
-            return Err(ListError { message, list }.into());
+            return Err(listed(message, &several).into());
         }
         Choice::None if wanted.is_none() || all.is_empty() => {
             bail!("no samples in named methods")
@@ -106,8 +102,7 @@ pub fn run(args: &AnnotateArgs, out: &mut Printer<'_>) -> Result<()> {
         Choice::None => {
             let wanted = wanted.unwrap_or_default();
             let message = format!("no method with samples matches `{wanted}`; the hottest are:");
-            let list = listed(&all);
-            return Err(ListError { message, list }.into());
+            return Err(listed(message, &all).into());
         }
     };
     let (annotation, calls) = annotated(&profile, &filter, &subject);
@@ -134,22 +129,15 @@ fn annotated(profile: &Profile, filter: &Filter, subject: &Subject) -> (Annotati
     (annotation, calls)
 }
 
-/// Candidates with their samples, for an error. Those with samples only in the code they called
-/// stand alone, with these samples, or not at all.
-fn listed(candidates: &[Candidate]) -> Vec<String> {
+/// An error with candidates and their samples. Those with samples only in the code they called stand
+/// alone, with these samples, or not at all.
+fn listed(message: String, candidates: &[Candidate]) -> ListError {
     let sampled = candidates.iter().filter(|c| c.all > 0);
-    let mut listed: Vec<(u64, &Candidate)> = sampled.map(|c| (c.own, c)).collect();
+    let mut listed: Vec<(u64, &str)> = sampled.map(|c| (c.own, &*c.label)).collect();
     let mut heading = "samples";
     if listed.is_empty() {
-        listed = candidates.iter().map(|c| (c.called, c)).collect();
+        listed = candidates.iter().map(|c| (c.called, &*c.label)).collect();
         heading = "inclusive";
     }
-    let mut lines = vec![format!("{heading:>11}  method")];
-    let shown = listed.iter().take(MAX_CANDIDATES);
-    lines.extend(shown.map(|(samples, c)| format!("{:>11}  {}", count(*samples), c.label)));
-    if listed.len() > MAX_CANDIDATES {
-        let more = listed.len() - MAX_CANDIDATES;
-        lines.push(format!("{:>11}  ({} more)", "...", count(more as u64)));
-    }
-    lines
+    ListError::of_names(message, [heading, "method"], &listed)
 }

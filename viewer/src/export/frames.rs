@@ -1,13 +1,11 @@
 //! Frames of a site in a stack: its function and the functions it was inlined through, with names.
 
+use crate::present::functions::{NAMELESS, name_of};
 use crate::present::shorten::label;
 use crate::present::text::harmless;
 use std::borrow::Cow;
 use vmscope_symbolizer::Region;
 pub(super) use vmscope_symbolizer::stacks::{StackFrame as Frame, frames_of};
-
-/// Name of nameless functions.
-pub(crate) const NAMELESS: &str = "(no name)";
 
 /// Texts of a frame.
 pub(super) trait FrameText {
@@ -32,18 +30,6 @@ impl FrameText for Frame<'_> {
 
     fn line(&self) -> u32 {
         self.place.line.unwrap_or(0)
-    }
-}
-
-/// A function's name with its tier, safe for terminals.
-pub(crate) fn name_of(name: &str, tier: &str) -> String {
-    let name = match harmless(name) {
-        name if name.trim().is_empty() => NAMELESS.to_owned(),
-        name => name,
-    };
-    match tier {
-        "" => name,
-        tier => format!("{name} ({})", harmless(tier)),
     }
 }
 

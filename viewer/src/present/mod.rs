@@ -6,6 +6,7 @@ pub mod document;
 pub mod encode;
 pub mod entries;
 pub mod figures;
+pub mod functions;
 pub mod json;
 pub mod names;
 pub mod numbers;

@@ -4,6 +4,7 @@
 
 pub mod accuracy;
 pub mod address_columns;
+pub mod branches;
 pub mod by_region;
 pub mod code_kind;
 pub mod collection;

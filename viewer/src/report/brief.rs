@@ -367,11 +367,14 @@ fn next(page: &Page<'_>, path: &Path, out: &mut String) {
         (format!("vmscope view{file}"), "browse it in the terminal"),
         (format!("vmscope annotate{file}"), lines),
         (format!("vmscope report{file} --full"), "all sections"),
+        (format!("vmscope report{file} --tree"), "who calls whom"),
     ];
+    let has_callers = !page.profile.trace.samples.chains.is_empty();
+    let commands = &commands[..if has_callers { 4 } else { 3 }];
     let width = commands.iter().map(|(command, _)| text_width(command));
     let width = width.max().unwrap_or(0);
     out.push('\n');
-    for (command, what) in &commands {
+    for (command, what) in commands {
         let line = format!("{}  {what}", fit(command, width));
         // Commands are for copying: they stay whole.
         let line = match text_width(&line) <= page.width {

@@ -2,6 +2,7 @@
 
 mod accuracy;
 mod brief;
+mod calls;
 mod compilers;
 mod entries;
 mod matrix;
@@ -114,12 +115,19 @@ pub fn load_profile_with(
 /// Writes the report of `path` to `out`.
 ///
 /// # Errors
-/// An unreadable recording, unknown threads or times, a failed write.
+/// An unreadable recording, unknown threads, times or functions, no recorded callers, a failed write.
 pub fn run(path: &Path, options: &ReportOptions, out: &mut Printer<'_>) -> Result<()> {
     let profile = load_profile(path, options.inlined, options.memory)?;
     let filter = options.narrow.filter(&profile, options.to)?;
     let summary = Summary::with_errors(&profile, &filter);
     let page = Page::new(&profile, &summary, &filter, options);
+    if options.calls.is_asked() {
+        let calls = calls::calls(&page)?;
+        return match options.json {
+            true => out.json(&calls::json(&page, &calls)?),
+            false => Ok(out.text(&calls::text(&page, &calls))?),
+        };
+    }
     match (options.json, options.full) {
         (true, _) => out.json(&json(&page)?)?,
         (false, true) => out.text(&text(&page))?,

@@ -1,5 +1,6 @@
 //! Options of reports.
 
+use super::calls::CallsOptions;
 use crate::memory::MemoryOption;
 use anyhow::{Result, bail};
 use clap::{Args, ColorChoice, ValueEnum};
@@ -16,10 +17,12 @@ pub struct ReportOptions {
     #[arg(long)]
     pub json: bool,
     /// Print all sections, in the form of VMProfiler's reports, instead of one screen
-    #[arg(long)]
+    #[arg(long, group = "form")]
     pub full: bool,
+    #[command(flatten)]
+    pub calls: CallsOptions,
     /// Number of functions in the one-screen report
-    #[arg(long, value_name = "N", default_value_t = 15, conflicts_with = "full")]
+    #[arg(long, value_name = "N", default_value_t = 15, conflicts_with = "form")]
     pub top: usize,
     /// Colours of the one-screen report (auto: on a terminal, unless NO_COLOR is set)
     #[arg(long, value_enum, value_name = "WHEN", default_value_t = ColorChoice::Auto)]
@@ -33,8 +36,8 @@ pub struct ReportOptions {
           allow_negative_numbers = true)]
     pub to: Option<f64>,
     /// Merge entries with a smaller share of their group into ...others...
-    /// (default: 0.1, and single samples in large groups)
-    #[arg(long, requires = "full", value_name = "PERCENT", value_parser = percent, allow_negative_numbers = true)]
+    /// (default: 0.1, and single samples in large groups; 1 in call trees)
+    #[arg(long, requires = "form", value_name = "PERCENT", value_parser = percent, allow_negative_numbers = true)]
     pub min_share: Option<f64>,
     /// Order of the entries
     #[arg(long, requires = "full", value_enum, default_value_t = SortBy::Samples)]

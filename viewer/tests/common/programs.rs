@@ -29,6 +29,18 @@ pub const KNOWN_SHARES: Program = Program {
     libraries: &[],
 };
 
+/// The same ranges as callers of one function.
+pub const KNOWN_CALLERS: Program = Program {
+    flags: &["-O2", "-g", "-pthread", "-DCALLED=SEPARATE"],
+    ..KNOWN_SHARES
+};
+
+/// The same, with the function inlined.
+pub const KNOWN_INLINED_CALLERS: Program = Program {
+    flags: &["-O2", "-g", "-pthread", "-DCALLED=INLINED"],
+    ..KNOWN_SHARES
+};
+
 /// Threads that live for 5 ms.
 pub const SHORT_THREADS: Program = Program {
     source: "short_threads.c",

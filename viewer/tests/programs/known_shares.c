@@ -37,6 +37,9 @@
  *     "ranges":[{"function":, "line":, "seconds":}]}]}
  *
  * `line` is the source line of the range's operation. Build with -O2 -g -pthread.
+ *
+ * With -DCALLED=SEPARATE all ranges call one function, `repeated`, for their operation: its callers
+ * have the ranges' shares (TRUTH.md §9). With -DCALLED=INLINED the function is inlined into them.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -90,20 +93,35 @@ static int64_t now_ns(clockid_t clock)
 	return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
 }
 
+/* Functions alike would be folded into one. */
+#define SEPARATE __attribute__((noinline, noclone, aligned(64)))
+#define INLINED inline __attribute__((always_inline))
+
+#ifdef CALLED
+CALLED static uint64_t repeated(uint64_t left, uint64_t x)
+{
+	do {
+		CHAIN(x);
+	} while (--left);
+	return x;
+}
+#define REPEATED(left, x) x = repeated(left, x)
+#else
+#define REPEATED(left, x)          \
+	do {                       \
+		CHAIN(x);          \
+	} while (--left)
+#endif
+
 /* Each function stamps by itself, so that nothing but the loop is between the stamps. */
 #define RANGE(index, w, x)                                             \
 	do {                                                           \
 		uint64_t left = loops[index] * (w)->scale >> SCALE_BITS; \
 		int64_t begin = now_ns(CLOCK_THREAD_CPUTIME_ID);       \
-		do {                                                   \
-			CHAIN(x);                                      \
-		} while (--left);                                      \
+		REPEATED(left, x);                                     \
 		(w)->ns[index] += now_ns(CLOCK_THREAD_CPUTIME_ID) - begin; \
 		__atomic_store_n(&line_of[index], __LINE__, __ATOMIC_RELAXED); \
 	} while (0)
-
-/* Functions alike would be folded into one. */
-#define SEPARATE __attribute__((noinline, noclone, aligned(64)))
 
 SEPARATE static uint64_t share_a(struct worker *w, uint64_t x)
 {

@@ -6,8 +6,8 @@
 //! A share is compared with what the program's own clock says, in units of its standard error,
 //! which is estimated from the recording's own samples by the means of 64 batches of consecutive
 //! ones. The ratio follows Student's t with 63 degrees of freedom: it exceeds [`T`] = 7.0 by chance
-//! in 2e-9 of all cases. The suite makes at most 110 comparisons (5 functions, 6 lines, 6 lines of
-//! each of 2 threads: 23 in each of 4 recordings; 11 with few descriptors; 6 for causality): one run
+//! in 2e-9 of all cases. The suite makes at most 120 comparisons (5 functions, 6 lines, 6 lines of
+//! each of 2 threads: 23 in each of 4 recordings; 11 with few descriptors; 6 for causality; 5 callers in each of 2): one run
 //! has a false alarm with a probability below 3e-7, less than the one in a million allowed by docs/truth.md §4. Tests never
 //! repeat failures. Recordings end after a number of cycles or samples, never at a time.
 //!
@@ -23,9 +23,9 @@ mod measured;
 
 use std::process::{Command, Stdio};
 
-use common::say;
 use common::targets::Target;
-use common::vmscope::{Folder, Working, attached, await_samples, can_sample, report, run};
+use common::vmscope::{Folder, Working, attached, await_samples, can_sample, command, report, run};
+use common::{programs, say};
 use measured::{JITTER, Measured, Share, T, Worst, list, number, stolen_ns};
 use nix::sys::signal::Signal;
 
@@ -104,6 +104,50 @@ fn known_shares_with_few_descriptors_too() {
     let threads = list(&measured.document["threads"]).iter();
     let busy = threads.filter(|thread| number(&thread["samples"]) > 10.0);
     assert_eq!(busy.count(), 64, "busy threads with samples");
+}
+
+/// docs/truth.md §9: five callers of one function have the shares that their own clocks give them,
+/// with the function called and with the function inlined. The report has the same numbers.
+#[test]
+fn callers_have_known_shares() {
+    for (what, program) in [
+        ("called", programs::KNOWN_CALLERS),
+        ("inlined", programs::KNOWN_INLINED_CALLERS),
+    ] {
+        let mut reported = serde_json::Value::Null;
+        let options = ["--call-graph"];
+        let measured = Measured::of_program(program, LOOPS, &options, |recording| {
+            let mut report = command(["report", "--callers=repeated", "--min-share=0", "--json"]);
+            report.arg(recording);
+            reported = run(report).code(0).json();
+        });
+        let Some(measured) = measured else {
+            return;
+        };
+        let missing = measured.missing();
+        let mut worst = Worst::default();
+        for (caller, share, samples, truth) in measured.callers_of("repeated") {
+            worst.compare(&caller, share, truth, missing);
+            let mut rows = list(&reported["rows"]).iter();
+            let row =
+                rows.find(|row| row["parent"].is_null() && row["function"]["name"] == *caller);
+            assert_eq!(
+                row.and_then(|row| row["samples"].as_u64()),
+                Some(samples),
+                "{caller}"
+            );
+        }
+        say(&format!(
+            "callers, {what}: {} samples, {} comparisons: greatest error {:.2} points, \
+             {:.1} standard errors; widest bound {:.2} points",
+            reported["samples"],
+            worst.comparisons,
+            100.0 * worst.difference,
+            worst.in_errors,
+            100.0 * worst.bound,
+        ));
+        measured.is_delivered();
+    }
 }
 
 /// docs/truth.md §6: `share_b` is made to take twice as long by its loop count alone. Prediction from

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde_json::Value;
-use vmscope_symbolizer::Profile;
+use vmscope_symbolizer::stacks::{each_stack, frames_of};
+use vmscope_symbolizer::{Filter, Profile, SiteId, StackId};
 
 use crate::common::vmscope::{Folder, can_sample, command, profile, report, run};
 use crate::common::{programs, say};
@@ -59,7 +60,17 @@ impl Measured {
 
     /// `vmscope record` of known_shares with these loop counts.
     pub fn of_command(loops: &str) -> Option<Self> {
-        let program = programs::build(programs::KNOWN_SHARES)?;
+        Self::of_program(programs::KNOWN_SHARES, loops, &[], |_| {})
+    }
+
+    /// The same of a variant of known_shares, with further options; `look` sees the recording.
+    pub fn of_program(
+        program: programs::Program,
+        loops: &str,
+        options: &[&str],
+        look: impl FnOnce(&Path),
+    ) -> Option<Self> {
+        let program = programs::build(program)?;
         if !can_sample() {
             return None;
         }
@@ -67,10 +78,11 @@ impl Measured {
         let folder = Folder::new();
         let recording = folder.file("out.vmscope");
         let mut command = command(["record", "--quiet", "--output"]);
-        command.arg(&recording).arg("--").arg(program);
+        command.arg(&recording).args(options).arg("--").arg(program);
         command.args(["--threads", "2", "--cycles", CYCLES, "--loops", loops]);
         command.args(["--jitter", JITTER]);
         let output = run(command).code(0);
+        look(&recording);
         Some(Self::new(&recording, output.json(), stolen))
     }
 
@@ -162,6 +174,40 @@ impl Measured {
             all.push((function.clone(), share, truth));
         }
         all
+    }
+
+    /// Sample share of each direct caller of a function, with error and number, over all samples of
+    /// the function; and the truth. The callers are the ranges' functions.
+    pub fn callers_of(&self, callee: &str) -> Vec<(String, Share, u64, f64)> {
+        let mut truth: BTreeMap<String, f64> = BTreeMap::new();
+        for ((function, _), share) in self.truth(None) {
+            *truth.entry(function).or_default() += share;
+        }
+        let profile = &self.profile;
+        let mut nodes = Vec::new();
+        let stacks = each_stack(profile, &Filter::default(), |sample| {
+            nodes.push(sample.node)
+        });
+        // Number of the direct caller of the innermost occurrence; without a known caller, their count.
+        let caller_in = |node: StackId| {
+            let sites: Vec<SiteId> = stacks.path(node).collect();
+            let frames = sites
+                .iter()
+                .rev()
+                .flat_map(|&site| frames_of(profile, site, true));
+            let names: Vec<&str> = frames.map(|frame| &*frame.place.name).collect();
+            let at = names.iter().rposition(|name| *name == callee)?;
+            let caller = at.checked_sub(1).map(|caller| names[caller]);
+            let known = |caller: &str| truth.keys().position(|name| name == caller);
+            Some(caller.and_then(known).unwrap_or(truth.len()))
+        };
+        let hits: Vec<usize> = nodes.into_iter().filter_map(caller_in).collect();
+        let shares = truth.iter().enumerate().map(|(index, (name, truth))| {
+            let count = hits.iter().filter(|hit| **hit == index).count() as u64;
+            let share = batch_means(&hits, |hit| hit == index);
+            (name.clone(), share, count, *truth)
+        });
+        shares.collect()
     }
 
     pub fn tids(&self) -> Vec<u64> {

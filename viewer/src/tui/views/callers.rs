@@ -13,10 +13,11 @@ mod words;
 
 use super::{Act, Choice, Click, Cx, Find, View};
 use crate::present::document::{Document, Part};
+use crate::queries::branches::{Branches, Key, Row};
 use crate::tui::jobs::{Fetched, Question, QuestionId, Stamp};
 use crate::tui::keys::{Binding, Command, ch, key, own};
 use crate::tui::widgets::data_table::DataTable;
-use branches::{Branches, Key, Page, Row};
+use branches::Page;
 use ratatui::Frame;
 use ratatui::crossterm::event::KeyCode;
 use ratatui::layout::Rect;
@@ -131,7 +132,7 @@ impl Callers {
         match old.filter(|old| !old.is_empty()) {
             Some(old) => {
                 self.flame = self.flame.carried(&old, &new);
-                self.branches = Some(Branches::of(&new, self.up, cx.profile.is_native()));
+                self.branches = Some(Branches::of(&new, self.up));
                 self.with_table(cx, |table, page, height| table.arrange(page, height));
             }
             None => {
@@ -142,8 +143,9 @@ impl Callers {
         self.search.refresh(&new);
     }
 
-    fn page(&self) -> Option<Page<'_>> {
+    fn page(&self, cx: &Cx<'_>) -> Option<Page<'_>> {
         Some(Page {
+            is_native: cx.profile.is_native(),
             branches: self.branches.as_ref()?,
             fits: &self.search.fits,
             all: self.all(),
@@ -158,17 +160,14 @@ impl Callers {
     ) -> Option<T> {
         let height = Table::height(draw::rows(cx.area));
         let mut table = std::mem::take(&mut self.table);
-        let result = self.page().map(|page| call(&mut table, &page, height));
+        let result = self.page(cx).map(|page| call(&mut table, &page, height));
         self.table = table;
         result
     }
 
     /// New table; top down the hottest path is expanded.
     fn begin_branches(&mut self, cx: &Cx<'_>) {
-        self.branches = self
-            .shown
-            .as_ref()
-            .map(|tree| Branches::of(tree, self.up, cx.profile.is_native()));
+        self.branches = self.shown.as_ref().map(|tree| Branches::of(tree, self.up));
         self.table = Table::default();
         let up = self.up;
         self.with_table(cx, |table, page, height| {
@@ -292,7 +291,7 @@ impl View for Callers {
         let title = format!("Callers: {}", self.form_name());
         match self.tree().filter(|_| self.has_chains(cx)) {
             Some(_) if self.form == Form::Tree => {
-                let table = self.page().map(|page| {
+                let table = self.page(cx).map(|page| {
                     let table = Table::export(&page, self.table.visible(), stop)?;
                     let title = match self.up {
                         true => "functions by own samples, with their callers",

@@ -1,24 +1,17 @@
 //! Call tree as a table: top down from the roots, or bottom up from functions with self samples.
-//! Expanding a row creates its children.
 
 use super::words;
 use crate::present::document::Value;
+use crate::present::functions::NOBODY;
 use crate::present::names::region_name;
 use crate::present::numbers::{count, percent, ratio};
 use crate::present::shorten::Name;
+use crate::queries::branches::{Branch, Branches, Key, Row};
 use crate::tui::theme::Role;
 use crate::tui::widgets::data_table::{Column, Piece, Room, Rows, Sort, SortKey};
 use crate::tui::widgets::search::Finder;
-use rustc_hash::FxHasher;
-use std::cell::RefCell;
-use std::cmp::Reverse;
-use std::hash::{Hash, Hasher};
-use std::sync::Arc;
-use vmscope_symbolizer::calls::{CallTree, Function, FunctionId, NodeId, Through};
+use vmscope_symbolizer::calls::{Function, FunctionId};
 use vmscope_symbolizer::{Id, IndexVec};
-
-/// Caller of a stack's outermost function.
-pub const NOBODY: &str = "(start of the stack)";
 
 /// Width of a bar.
 const BAR: usize = 8;
@@ -32,243 +25,6 @@ const SELF_SAMPLES: usize = 5;
 const REGION: usize = 6;
 const FUNCTION: usize = 7;
 
-/// Index of a branch.
-pub type Row = u32;
-
-/// Hash of the functions on a row's path, equal in every tree.
-pub type Key = u64;
-
-#[derive(Clone, Copy, Debug)]
-pub struct Branch {
-    parent: Option<Row>,
-    /// `None` for [`NOBODY`].
-    pub function: Option<FunctionId>,
-    /// Samples with callees; `None` for callers in a bottom-up tree.
-    pub total: Option<u64>,
-    /// Self samples; of a caller, the root row's samples through it.
-    pub own: u64,
-    key: Key,
-    /// No known children.
-    leaf: bool,
-}
-
-#[derive(Clone, Debug)]
-enum Place {
-    Down(NodeId),
-    /// Function with self samples.
-    Hot(FunctionId),
-    /// Samples through a caller.
-    Up(Vec<Through>),
-}
-
-#[derive(Clone, Debug)]
-struct Made {
-    branch: Branch,
-    place: Place,
-    children: Option<Vec<Row>>,
-}
-
-#[derive(Clone, Debug)]
-pub struct Branches {
-    tree: Arc<CallTree>,
-    up: bool,
-    is_native: bool,
-    roots: Vec<Row>,
-    /// Created on demand.
-    made: RefCell<Vec<Made>>,
-}
-
-impl Branches {
-    /// Rows for the roots, or with `up` for functions with self samples.
-    pub fn of(tree: &Arc<CallTree>, up: bool, is_native: bool) -> Self {
-        let mut branches = Branches {
-            tree: Arc::clone(tree),
-            up,
-            is_native,
-            roots: Vec::new(),
-            made: RefCell::default(),
-        };
-        branches.roots = if up {
-            let functions = tree.functions().ids();
-            // Function ids follow names.
-            let mut hot: Vec<(Reverse<u64>, FunctionId)> = functions
-                .map(|function| (Reverse(tree.counts_of(function).own), function))
-                .filter(|(own, _)| own.0 > 0)
-                .collect();
-            hot.sort_unstable();
-            let put = |(_, function): (_, FunctionId)| {
-                let counts = tree.counts_of(function);
-                let samples = (Some(counts.total), counts.own);
-                branches.put(None, Some(function), samples, Place::Hot(function))
-            };
-            hot.into_iter().map(put).collect()
-        } else {
-            branches.put_nodes(None, CallTree::ROOT)
-        };
-        branches
-    }
-
-    fn put(
-        &self,
-        parent: Option<Row>,
-        function: Option<FunctionId>,
-        (total, own): (Option<u64>, u64),
-        place: Place,
-    ) -> Row {
-        let leaf = match place {
-            Place::Down(node) => self.tree.children(node).is_empty(),
-            Place::Hot(_) => false,
-            Place::Up(_) => function.is_none(),
-        };
-        let mut hasher = FxHasher::default();
-        parent
-            .map(|parent| self.branch(parent).key)
-            .hash(&mut hasher);
-        function
-            .and_then(|id| self.tree.function(id))
-            .hash(&mut hasher);
-        let branch = Branch {
-            parent,
-            function,
-            total,
-            own,
-            key: hasher.finish(),
-            leaf,
-        };
-        let mut made = self.made.borrow_mut();
-        made.push(Made {
-            branch,
-            place,
-            children: None,
-        });
-        u32::try_from(made.len() - 1).unwrap_or(Row::MAX)
-    }
-
-    fn put_nodes(&self, parent: Option<Row>, node: NodeId) -> Vec<Row> {
-        let nodes = self.tree.children(node);
-        let nodes = nodes.filter_map(|child| Some((child, self.tree.node(child)?)));
-        let rows = nodes.map(|(child, node)| {
-            let samples = (Some(node.total), node.own);
-            self.put(parent, node.function, samples, Place::Down(child))
-        });
-        rows.collect()
-    }
-
-    pub fn branch(&self, row: Row) -> Branch {
-        self.made.borrow()[row as usize].branch
-    }
-
-    fn function(&self, row: Row) -> Option<&Function> {
-        self.tree.function(self.branch(row).function?)
-    }
-
-    /// Node of a row; `None` in a bottom-up tree.
-    pub fn node_of(&self, row: Row) -> Option<NodeId> {
-        match self.made.borrow()[row as usize].place {
-            Place::Down(node) => Some(node),
-            Place::Hot(_) | Place::Up(_) => None,
-        }
-    }
-
-    /// Children, most samples first.
-    fn children_of(&self, row: Row) -> Vec<Row> {
-        let place = {
-            let made = &self.made.borrow()[row as usize];
-            if let Some(children) = &made.children {
-                return children.clone();
-            }
-            made.place.clone()
-        };
-        let children = match place {
-            Place::Down(node) => self.put_nodes(Some(row), node),
-            Place::Hot(function) => self.put_callers(row, &self.tree.own_of(function)),
-            Place::Up(through) => self.put_callers(row, &through),
-        };
-        let made = &mut self.made.borrow_mut()[row as usize];
-        made.branch.leaf = children.is_empty();
-        made.children = Some(children.clone());
-        children
-    }
-
-    fn put_callers(&self, row: Row, through: &[Through]) -> Vec<Row> {
-        let ways = self.tree.ways_to(through);
-        if ways.iter().all(|way| way.caller.is_none()) {
-            return Vec::new();
-        }
-        let rows = ways.into_iter().map(|way| {
-            let samples = (None, way.samples);
-            self.put(Some(row), way.caller, samples, Place::Up(way.through))
-        });
-        rows.collect()
-    }
-
-    pub fn first(&self) -> Option<Row> {
-        self.roots.first().copied()
-    }
-
-    pub fn root_of(&self, function: FunctionId) -> Option<Row> {
-        let mut roots = self.roots.iter().copied();
-        roots.find(|&row| self.branch(row).function == Some(function))
-    }
-
-    /// Hottest path from a row to a function whose self samples exceed every callee's samples.
-    pub fn hottest_path(&self, row: Row) -> Vec<Row> {
-        let mut path = vec![row];
-        let mut at = row;
-        while let Some(next) = self.children_of(at).first().copied() {
-            let (branch, below) = (self.branch(at), self.branch(next));
-            let below = below.total.unwrap_or(below.own);
-            // The first step is unconditional.
-            if !self.up && at != row && branch.own >= below {
-                break;
-            }
-            path.push(next);
-            at = next;
-        }
-        path
-    }
-
-    /// Begin of the hottest path to a row.
-    pub fn begin_of_path(&self, row: Row) -> Row {
-        let mut at = row;
-        while let Some(parent) = self.branch(at).parent {
-            let is_first = self.children_of(parent).first() == Some(&at);
-            if !is_first && at != row {
-                break;
-            }
-            at = parent;
-            if !is_first {
-                break;
-            }
-        }
-        at
-    }
-
-    /// Rows between a root and a node.
-    pub fn path_to(&self, node: NodeId) -> Vec<Row> {
-        let mut path: Vec<Row> = Vec::new();
-        for step in self.tree.path(node) {
-            let children = match path.last() {
-                None => self.roots.clone(),
-                Some(&row) => self.children_of(row),
-            };
-            let found = children
-                .into_iter()
-                .find(|&row| self.node_of(row) == Some(step));
-            let Some(found) = found else {
-                break;
-            };
-            path.push(found);
-        }
-        path
-    }
-
-    fn depth(&self, row: Row) -> u64 {
-        let parent = |row: &Row| self.branch(*row).parent;
-        std::iter::successors(Some(row), parent).skip(1).count() as u64
-    }
-}
-
 #[derive(Clone, Copy, Debug)]
 pub struct Page<'a> {
     pub branches: &'a Branches,
@@ -276,17 +32,10 @@ pub struct Page<'a> {
     pub fits: &'a IndexVec<FunctionId, bool>,
     /// Denominator of shares.
     pub all: u64,
+    pub is_native: bool,
 }
 
 impl Page<'_> {
-    /// Samples of the sort column.
-    fn samples(&self, branch: Branch) -> u64 {
-        match branch.total {
-            Some(total) if !self.branches.up => total,
-            _ => branch.own,
-        }
-    }
-
     fn is_found(&self, branch: Branch) -> bool {
         let function = branch.function;
         function.is_some_and(|function| self.fits.get(function) == Some(&true))
@@ -298,11 +47,11 @@ impl Rows for Page<'_> {
     type Key = Key;
 
     fn columns(&self, _width: u16) -> Vec<Column> {
-        let function = match self.branches.up {
+        let function = match self.branches.is_up() {
             true => "function, with its callers",
             false => "function, with its callees",
         };
-        let shown = if self.branches.up { SELF } else { TOTAL };
+        let shown = if self.branches.is_up() { SELF } else { TOTAL };
         vec![
             Column::right("", "depth", 0),
             Column::right("total", "total", 7).sort(Sort::Down),
@@ -322,7 +71,7 @@ impl Rows for Page<'_> {
     }
 
     fn sorts(&self) -> Vec<usize> {
-        match self.branches.up {
+        match self.branches.is_up() {
             true => vec![SELF, TOTAL, FUNCTION],
             false => vec![TOTAL, SELF, FUNCTION],
         }
@@ -338,7 +87,7 @@ impl Rows for Page<'_> {
 
     fn children(&self, parent: Option<Row>) -> Vec<Row> {
         match parent {
-            None => self.branches.roots.clone(),
+            None => self.branches.roots().to_vec(),
             Some(row) => self.branches.children_of(row),
         }
     }
@@ -363,9 +112,8 @@ impl Rows for Page<'_> {
             SELF_SAMPLES => Value::Count(branch.own),
             REGION => {
                 let region = function.map(|one| {
-                    one.region.map_or("thread", |region| {
-                        region_name(region, self.branches.is_native)
-                    })
+                    one.region
+                        .map_or("thread", |region| region_name(region, self.is_native))
                 });
                 Value::Text(region.unwrap_or_default().to_owned())
             }
@@ -399,12 +147,9 @@ impl Rows for Page<'_> {
     fn cell(&self, row: Row, column: usize, room: &Room<'_>) -> Vec<Piece> {
         let branch = self.branches.branch(row);
         let function = self.branches.function(row);
-        let samples = self.samples(branch);
-        let top = self
-            .branches
-            .first()
-            .map(|first| self.branches.branch(first));
-        let top = top.map_or(0, |first| self.samples(first));
+        let samples = self.branches.samples(row);
+        let top = self.branches.first();
+        let top = top.map_or(0, |first| self.branches.samples(first));
         let heat = |samples: u64| Role::Heat(ratio(samples, top));
         let share = |samples: u64| percent(ratio(samples, self.all));
         let (role, text) = match column {
@@ -419,7 +164,7 @@ impl Rows for Page<'_> {
             REGION => (
                 function.map_or(Role::Dim, words::role),
                 function
-                    .map_or(' ', |one| words::letter(one, self.branches.is_native))
+                    .map_or(' ', |one| words::letter(one, self.is_native))
                     .to_string(),
             ),
             _ => {

@@ -1,7 +1,7 @@
 //! Drawing: head, flame graph or tree, details.
 
-use super::branches::NOBODY;
 use super::{Callers, Form, flame, words};
+use crate::present::functions::NOBODY;
 use crate::present::names::region_name;
 use crate::present::numbers::{count, percent, ratio, some};
 use crate::present::text;
@@ -143,7 +143,7 @@ impl Callers {
         match self.form {
             Form::Flame => self.look(tree, cx).draw(frame, graph(area)),
             Form::Tree => {
-                if let Some(page) = self.page() {
+                if let Some(page) = self.page(cx) {
                     self.table.draw(&page, cx.theme, frame, rows(area));
                 }
             }

@@ -1,49 +1,16 @@
 //! Names and figures of functions and nodes.
 
-use crate::export::frames::{NAMELESS, name_of};
-use crate::present::names::region_letter;
+pub use crate::present::functions::{full, letter, parts};
 use crate::present::numbers::{count, percent, ratio};
-use crate::present::shorten::{Name, bare};
+use crate::present::shorten::bare;
 use crate::present::text;
 use crate::tui::theme::Role;
 use crate::tui::widgets::search::Finder;
 use vmscope_symbolizer::IndexVec;
 use vmscope_symbolizer::calls::{CallNode, CallTree, Function, FunctionId};
 
-const THREAD: char = 'T';
-
-/// Region letter; lower case for an inlined function.
-pub fn letter(function: &Function, is_native: bool) -> char {
-    let letter = function
-        .region
-        .map_or(THREAD, |region| region_letter(region, is_native));
-    if function.inlined {
-        letter.to_ascii_lowercase()
-    } else {
-        letter
-    }
-}
-
 pub fn role(function: &Function) -> Role {
     function.region.map_or(Role::Strong, Role::Region)
-}
-
-pub fn full(function: &Function) -> String {
-    name_of(&function.name, &function.tier)
-}
-
-/// Name with its tier, for a table.
-pub fn parts(function: &Function) -> Name<'_> {
-    let name = match function.name.trim() {
-        "" => NAMELESS,
-        _ => &function.name,
-    };
-    let tail = match &*function.tier {
-        "" => String::new(),
-        tier => format!(" ({tier})"),
-    };
-    let place = None;
-    Name { name, place, tail }
 }
 
 /// Name shortened to a width.
