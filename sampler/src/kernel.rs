@@ -18,7 +18,6 @@ mod follow;
 mod open;
 mod order;
 mod probe;
-mod proc;
 mod ring;
 mod sources;
 mod threads;

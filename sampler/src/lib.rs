@@ -16,8 +16,10 @@ pub mod engine;
 pub mod kernel;
 pub mod launch;
 pub mod priority;
+mod proc;
 pub mod rate;
 pub mod session;
+pub mod snapshot;
 mod sys;
 
 pub use engine::{
@@ -28,3 +30,4 @@ pub use kernel::{CallGraph, KernelEngine, KernelOptions, Opening, UserCallers};
 pub use launch::{HeldCommand, LaunchError, RunningCommand};
 pub use priority::{Favoured, Scheduling, promptly, raise_this_thread};
 pub use rate::{RateError, SamplingRate};
+pub use snapshot::{Shutter, SnapshotEngine, ThreadState, thread_states};

@@ -51,6 +51,11 @@ Examples:
   vmscope export --to speedscope        recording.speedscope.json
   vmscope export slow.vmscope --to pprof --from 10 --until 20";
 
+pub const DUMP: &str = "\
+Examples:
+  vmscope dump 4711
+  vmscope dump java --json";
+
 pub const DOCTOR: &str = "\
 Examples:
   vmscope doctor

@@ -13,6 +13,7 @@
 mod annotate;
 mod binaries;
 mod doctor;
+mod dump;
 mod embed;
 mod examples;
 mod export;
@@ -90,6 +91,12 @@ enum Command {
     /// Write a recording for other tools: flame graphs, the Firefox Profiler, pprof, speedscope
     #[command(after_help = examples::EXPORT)]
     Export(export::ExportArgs),
+    /// Print the stacks of all threads of a running process
+    ///
+    /// Each thread is stopped for some tens of microseconds, one after the other. A VM that no
+    /// longer answers has stacks, too: nothing is asked of it.
+    #[command(after_help = examples::DUMP)]
+    Dump(dump::DumpArgs),
     /// Check whether this machine allows sampling, with remedies
     #[command(after_help = examples::DOCTOR)]
     Doctor(doctor::DoctorArgs),
@@ -102,7 +109,10 @@ fn main() -> ExitCode {
     // First: where a thousand threads are busy, each millisecond of work before takes a second.
     let favoured = Favoured::begin();
     let command = Cli::parse().command;
-    if !matches!(command, Command::Attach(_) | Command::Top(_)) {
+    if !matches!(
+        command,
+        Command::Attach(_) | Command::Top(_) | Command::Dump(_)
+    ) {
         // They may start programs.
         favoured.end();
     }
@@ -149,6 +159,10 @@ fn run(command: Command, favoured: &Favoured, out: &mut Printer<'_>) -> anyhow::
         }
         Command::Export(args) => {
             export::run(&args, out)?;
+            0
+        }
+        Command::Dump(args) => {
+            dump::run(&args, out)?;
             0
         }
         Command::Generate(args) => {

@@ -8,8 +8,9 @@ use vmscope_records::{Avma, DurationNs, LimitKind, LossReason, Pid, Tid, TimeNs}
 use super::decode::{Body, Decoded};
 use super::sources::FamilyIndex;
 use super::threads::{Process, Thread};
-use super::{KernelEngine, limit, lost, proc};
+use super::{KernelEngine, limit, lost};
 use crate::engine::{EngineEvent, RawSample};
+use crate::proc;
 use crate::sys;
 
 /// CPU time in periods from which a thread without samples counts as unopened.

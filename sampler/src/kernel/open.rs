@@ -9,11 +9,11 @@ use vmscope_records::{Limit, LimitKind, Pid, SampleClock, Tid, TimeNs};
 use super::attr::{Extras, KernelChain, Recipe};
 use super::decode::{GENERAL_REGISTERS, SP_REGISTER};
 use super::order::Sorter;
-use super::proc::Stat;
 use super::sources::{Refused, Sources, lockable_bytes};
 use super::threads::{Process, Thread};
-use super::{KernelEngine, KernelOptions, Opening, Target, UserCallers, limit, period_of, proc};
+use super::{KernelEngine, KernelOptions, Opening, Target, UserCallers, limit, period_of};
 use crate::engine::{EngineDescription, EngineError, EngineEvent};
+use crate::proc::{self, Stat};
 use crate::sys;
 
 /// Descriptors left for the rest of the program.

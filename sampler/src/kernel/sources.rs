@@ -19,8 +19,8 @@ use nix::sys::resource::{Resource, getrlimit};
 use rustc_hash::FxHashMap;
 
 use super::attr::Recipe;
-use super::proc;
 use super::ring::Ring;
+use crate::proc;
 use crate::sys;
 
 /// Index of a [`Family`].

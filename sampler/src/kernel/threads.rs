@@ -27,9 +27,9 @@ use std::os::fd::{AsFd as _, OwnedFd};
 
 use vmscope_records::{DurationNs, Pid, Tid, TimeNs};
 
-use super::proc;
 use super::sources::FamilyIndex;
 use crate::engine::{EngineEvent, RawThreadEnd};
+use crate::proc;
 use crate::sys;
 
 /// Ticks (of 10 ms) required for a split into user and kernel.

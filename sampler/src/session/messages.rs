@@ -36,4 +36,6 @@ pub(super) enum AdapterMessage {
     Vm(VmIdentity),
     /// Records before this time are complete.
     CompleteUntil(TimeNs),
+    /// The code of all recognised VMs was read once.
+    CodeKnown,
 }

@@ -20,7 +20,7 @@ mod secrets;
 mod sink;
 mod tap;
 mod touched;
-mod unwind;
+pub(crate) mod unwind;
 mod writer;
 
 pub use describe::{command_line, now};

@@ -14,6 +14,7 @@ pub struct Progress {
     pub(super) lost: AtomicU64,
     pub(super) bytes: AtomicU64,
     pub(super) done: AtomicBool,
+    pub(super) knows_code: AtomicBool,
     stop: OnceLock<EndReason>,
     /// Bytes of stack on their way to the writer.
     stacks: AtomicU64,
@@ -39,6 +40,12 @@ impl Progress {
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Whether the adapters have read the VMs' code once, or there is none.
+    #[must_use]
+    pub fn knows_code(&self) -> bool {
+        self.knows_code.load(Ordering::Acquire)
     }
 
     /// Counts the stacks of samples on their way to the writer.

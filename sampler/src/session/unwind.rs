@@ -173,7 +173,7 @@ impl Unwinding {
 }
 
 /// The registers of a sample's own frame.
-fn innermost(registers: &Registers) -> Option<FrameRegisters> {
+pub(crate) fn innermost(registers: &Registers) -> Option<FrameRegisters> {
     let (pc, sp, fp) = REGISTERS;
     Some(FrameRegisters {
         pc: registers.value(pc)?,

@@ -175,6 +175,7 @@ impl WriterThread {
                     Ok(found) => self.take_found(found),
                     Err(_) => {
                         adapters_done = true;
+                        self.progress.knows_code.store(true, Ordering::Release);
                         self.adapters_complete(TimeNs(u64::MAX));
                         from_adapters = never();
                     }
@@ -231,6 +232,7 @@ impl WriterThread {
                     .take_compilations(process, news, &mut self.records);
             }
             AdapterMessage::CompleteUntil(time) => self.adapters_complete(time),
+            AdapterMessage::CodeKnown => self.progress.knows_code.store(true, Ordering::Release),
             AdapterMessage::Vm(identity) => {
                 self.session.vm = identity;
                 self.records

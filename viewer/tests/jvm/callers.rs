@@ -24,7 +24,7 @@ struct Counts {
 }
 
 /// A Java method without parameters, tier, and the number in the name of a hidden class; `None` for other frames.
-fn java_method(frame: &str) -> Option<String> {
+pub fn java_method(frame: &str) -> Option<String> {
     let name = frame.split_once('(').map_or(frame, |(name, _)| name);
     let is_java = ["programs.", "java.", "jdk.", "sun."];
     if !is_java.iter().any(|start| name.starts_with(start)) {
@@ -37,7 +37,21 @@ fn java_method(frame: &str) -> Option<String> {
 }
 
 /// Chains that the JVM told of each leaf, innermost first.
-type Chains = BTreeMap<String, BTreeSet<Vec<String>>>;
+pub type Chains = BTreeMap<String, BTreeSet<Vec<String>>>;
+
+/// The chains that the program printed.
+pub fn chains_of(told: &serde_json::Value) -> Chains {
+    let chain = |chain: &serde_json::Value| {
+        let frames = chain.as_str().expect("a chain").split(';');
+        frames.filter_map(java_method).collect()
+    };
+    let of_leaf = |(leaf, told): (&String, &serde_json::Value)| {
+        let told = told.as_array().expect("chains").iter();
+        (leaf.clone(), told.map(chain).collect())
+    };
+    let told = told.as_object().expect("chains").iter();
+    told.map(of_leaf).collect()
+}
 
 fn count(collapsed: &str, chains: &Chains, wrong: &mut BTreeMap<String, u64>) -> Counts {
     let mut counts = Counts::default();
@@ -97,17 +111,7 @@ fn chains_are_those_that_the_jvm_tells() {
             recording.args(program.get_args());
             recording.env_remove("JAVA_TOOL_OPTIONS");
             let recorded = run(recording).code(0);
-            let chains = &said(&recorded.stdout)[0]["chains"];
-            let chain = |chain: &serde_json::Value| {
-                let frames = chain.as_str().expect("a chain").split(';');
-                frames.filter_map(java_method).collect::<Vec<_>>()
-            };
-            let chains: Chains = (chains.as_object().expect("chains").iter())
-                .map(|(leaf, told)| {
-                    let told = told.as_array().expect("chains").iter();
-                    (leaf.clone(), told.map(chain).collect())
-                })
-                .collect();
+            let chains = chains_of(&said(&recorded.stdout)[0]["chains"]);
             // Chains are cut off before the first reading of the JVM, and in code that is first
             // met after its end.
             let mut export = command(["export", "--to", "collapsed", "--output", "-"]);

@@ -33,6 +33,7 @@ mod causality;
 mod churn;
 mod collections;
 mod dispatch;
+mod dump;
 mod interpreted;
 mod known;
 mod odd;

@@ -251,11 +251,12 @@ impl Adapter for FileAdapter {
         Ok(())
     }
 
-    /// V8, PHP, Erlang and .NET keep frame pointers in generated code; CPython's trampolines do in
-    /// most builds.
+    /// V8, PHP, Erlang and .NET keep frame pointers in generated code, reported or not; CPython's
+    /// trampolines do in most builds.
     fn unwinder(&mut self, _: &ProcessView) -> Option<Box<dyn Unwinder>> {
         let has_files = self.map.is_some() || !self.dumps.is_empty();
-        has_files.then(|| Box::new(FramePointers) as _)
+        let keeps_them = has_files || self.vm.kind != VmKind::Other;
+        keeps_them.then(|| Box::new(FramePointers) as _)
     }
 
     fn next_poll(&self) -> Duration {

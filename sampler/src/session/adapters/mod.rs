@@ -58,6 +58,8 @@ pub(super) struct AdapterThread {
     pub last_polls: Instant,
     /// Last emitted [`Emitter::emit_complete_until`].
     pub complete_until: TimeNs,
+    /// [`Emitter::emit_code_known`] was called.
+    pub knows_code: bool,
     /// Address spaces without a recognition.
     pub not_examined: u64,
 }
@@ -72,6 +74,7 @@ impl AdapterThread {
             identified: None,
             last_polls: Instant::now(),
             complete_until: TimeNs(0),
+            knows_code: false,
             not_examined: 0,
         }
     }
@@ -147,6 +150,10 @@ impl AdapterThread {
             identify_vm(&mut self.identified, watched, &self.emitter);
         }
         self.last_polls = Instant::now();
+        if !self.knows_code && self.watched.values().all(WatchedProcess::knows_code) {
+            self.knows_code = true;
+            self.emitter.emit_code_known();
+        }
         self.emit_complete_until();
     }
 

@@ -36,6 +36,8 @@ pub(in crate::session) struct RunningAdapter {
     has_unwinder: bool,
     /// Code before this time is complete.
     complete_until: TimeNs,
+    /// All code was emitted once.
+    knows_code: bool,
     /// Polling has ended; the last poll may follow.
     is_stopped: bool,
     /// The last poll is skipped too.
@@ -63,6 +65,7 @@ impl RunningAdapter {
             has_polled: false,
             has_unwinder: false,
             complete_until: TimeNs(0),
+            knows_code: false,
             is_stopped: false,
             is_failed: false,
         }
@@ -107,6 +110,11 @@ impl RunningAdapter {
         }
     }
 
+    /// Whether all code was emitted once; a stopped adapter emits no more.
+    pub fn knows_code(&self) -> bool {
+        self.knows_code || self.is_stopped
+    }
+
     /// Polls a live process and schedules the next poll.
     pub fn poll(&mut self, view: &ProcessView, emitter: &mut Emitter) {
         self.poll_once(view, emitter);
@@ -145,6 +153,7 @@ impl RunningAdapter {
         let result = self.adapter.poll(view, &mut poll);
         if result.is_ok() {
             // Interpreted methods are emitted for sampled addresses only.
+            self.knows_code |= poll.told_until() > TimeNs(0);
             let complete = poll.told_until().min(self.touched_until);
             self.complete_until = self.complete_until.max(complete);
         }
@@ -196,6 +205,11 @@ impl Emitter {
     /// Emits the time before which all code is known.
     pub fn emit_complete_until(&self, time: TimeNs) {
         let _ = self.out.send(AdapterMessage::CompleteUntil(time));
+    }
+
+    /// Emits that the code of all recognised VMs was read once.
+    pub fn emit_code_known(&self) {
+        let _ = self.out.send(AdapterMessage::CodeKnown);
     }
 
     /// Addresses sampled before this time are in the next [`Emitter::take_touched`].

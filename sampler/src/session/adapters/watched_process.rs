@@ -218,6 +218,19 @@ impl WatchedProcess {
         told
     }
 
+    /// Whether all adapters that are polled have emitted all code once.
+    pub fn knows_code(&self) -> bool {
+        let told = self
+            .adapters
+            .iter()
+            .position(RunningAdapter::tells_all_code);
+        let polled = told.map_or(self.adapters.len(), |last| last + 1);
+        self.adapters
+            .iter()
+            .take(polled)
+            .all(RunningAdapter::knows_code)
+    }
+
     pub fn emit_reads(&self, emitter: &Emitter) {
         if !self.adapters.is_empty() {
             let sources = self

@@ -415,7 +415,8 @@ fn tell_entry(
     let memory = pages.map(|pages| pages as &dyn vmscope_process::Memory);
     let key = methods.tell_pinned(memory, known, poll);
     let name = known.info.full_name();
-    let length = known.info.bytecodes.len() as u64;
+    // Frames of a native method in the interpreter point to where bytecodes would begin.
+    let length = (known.info.bytecodes.len() as u64).max(1);
     let mut constituent = |kind, start: Avma, bytes: u64| {
         let new = data(poll, kind, (start, bytes), &name, key, times);
         let key = new.key;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 /// Fields of `/proc/…/stat`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Stat {
+pub(crate) struct Stat {
     pub name: String,
     /// `R`, `S`, `Z`, …
     pub state: u8,
@@ -69,16 +69,16 @@ fn stat_at(path: &str) -> io::Result<Stat> {
     parse_stat(&fs::read(path)?).ok_or_else(|| io::ErrorKind::InvalidData.into())
 }
 
-pub(super) fn thread_stat(pid: u32, tid: u32) -> io::Result<Stat> {
+pub(crate) fn thread_stat(pid: u32, tid: u32) -> io::Result<Stat> {
     stat_at(&format!("/proc/{pid}/task/{tid}/stat"))
 }
 
-pub(super) fn process_stat(pid: u32) -> io::Result<Stat> {
+pub(crate) fn process_stat(pid: u32) -> io::Result<Stat> {
     stat_at(&format!("/proc/{pid}/stat"))
 }
 
 /// CPU time of a living thread, in ns.
-pub(super) fn thread_cpu_ns(pid: u32, tid: u32) -> io::Result<u64> {
+pub(crate) fn thread_cpu_ns(pid: u32, tid: u32) -> io::Result<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/task/{tid}/schedstat"))?;
     let first = text.split_ascii_whitespace().next();
     first
@@ -87,7 +87,7 @@ pub(super) fn thread_cpu_ns(pid: u32, tid: u32) -> io::Result<u64> {
 }
 
 /// The tids of a process, ascending.
-pub(super) fn threads(pid: u32) -> io::Result<Vec<u32>> {
+pub(crate) fn threads(pid: u32) -> io::Result<Vec<u32>> {
     let mut tids = Vec::new();
     for entry in fs::read_dir(format!("/proc/{pid}/task"))? {
         let name = entry?.file_name();
@@ -100,7 +100,7 @@ pub(super) fn threads(pid: u32) -> io::Result<Vec<u32>> {
 }
 
 /// The process of a thread.
-pub(super) fn process_of(tid: u32) -> io::Result<u32> {
+pub(crate) fn process_of(tid: u32) -> io::Result<u32> {
     // Names may be invalid UTF-8.
     let status = fs::read(format!("/proc/{tid}/status"))?;
     let status = String::from_utf8_lossy(&status);
@@ -110,18 +110,18 @@ pub(super) fn process_of(tid: u32) -> io::Result<u32> {
 }
 
 /// The uid of a process.
-pub(super) fn owner(pid: u32) -> io::Result<u32> {
+pub(crate) fn owner(pid: u32) -> io::Result<u32> {
     Ok(fs::metadata(format!("/proc/{pid}"))?.uid())
 }
 
 /// A number of `/proc/sys/kernel`.
-pub(super) fn kernel_setting(name: &str) -> Option<i64> {
+pub(crate) fn kernel_setting(name: &str) -> Option<i64> {
     let text = fs::read_to_string(format!("/proc/sys/kernel/{name}")).ok()?;
     text.trim().parse().ok()
 }
 
 /// Online CPUs; `None` if unreadable.
-pub(super) fn online_cpus() -> Option<Vec<u32>> {
+pub(crate) fn online_cpus() -> Option<Vec<u32>> {
     parse_cpu_list(&fs::read_to_string("/sys/devices/system/cpu/online").ok()?)
 }
 
@@ -140,7 +140,7 @@ fn parse_cpu_list(text: &str) -> Option<Vec<u32>> {
 }
 
 /// Interval between comparisons with /proc.
-pub(super) const POLL_EVERY: Duration = Duration::from_secs(1);
+pub(crate) const POLL_EVERY: Duration = Duration::from_secs(1);
 
 #[cfg(test)]
 mod tests {

@@ -1,0 +1,321 @@
+//! `vmscope dump`: the stacks of all threads now.
+//!
+//! A recording with one sample for each thread, in a temporary file: the VM's adapters read the code
+//! first, then each thread is stopped for the time of a copy ([`SnapshotEngine`]).
+
+use crate::binaries::SessionBinaries;
+use crate::memory::MemoryOption;
+use crate::present::functions::name_of;
+use crate::present::names::region_key;
+use crate::present::numbers::{session_time, some};
+use crate::present::text::harmless;
+use crate::print::{Printer, say};
+use crate::record::{Interrupted, Named, families};
+use crate::report::{open_recording, resolve_missing};
+use crate::signals::Signals;
+use anyhow::{Context, Result};
+use clap::Args;
+use rustc_hash::FxHashMap;
+use serde_json::{Value, json};
+use std::path::Path;
+use std::time::{Duration, Instant};
+use vmscope_process::{ProcessView, examine};
+use vmscope_records::recording::Item;
+use vmscope_records::{ChainEnd, Content, EndReason, Exactness, LimitKind, Pid, Sample, ThreadKey};
+use vmscope_sampler::session::{Readers, Session, SessionOptions};
+use vmscope_sampler::{SnapshotEngine, ThreadState, thread_states};
+use vmscope_symbolizer::stacks::{StackFrame, each_stack, frames_of};
+use vmscope_symbolizer::{Filter, Profile, SiteId, ThreadId, Trace, profile_of};
+
+/// Version of the JSON schema (docs/dump-json.md).
+const SCHEMA: &str = "vmscope-dump/1.0";
+
+/// Longest wait for the adapters' first reading of the VM's code.
+const READ_WITHIN: Duration = Duration::from_secs(10);
+
+const TICK: Duration = Duration::from_millis(5);
+
+#[derive(Args, Clone, Debug)]
+pub struct DumpArgs {
+    /// PID of the process, or its name if only one of your processes has the name
+    #[arg(value_name = "PID|NAME")]
+    process: Named,
+    /// Print JSON (a documented schema: docs/dump-json.md) instead of text
+    #[arg(long)]
+    json: bool,
+    /// Maximum number of callers of a thread
+    #[arg(long, value_name = "FRAMES", default_value_t = 1024)]
+    max_depth: u16,
+}
+
+/// A thread with its stack, innermost frame first.
+struct Stack<'p> {
+    id: ThreadId,
+    /// The kernel's letter; `None` for a thread that started later.
+    state: Option<char>,
+    frames: Vec<StackFrame<'p>>,
+    /// Whether the innermost frame's place is approximate.
+    is_approximate: bool,
+    /// `None` without a stack.
+    end: Option<ChainEnd>,
+}
+
+/// Writes the stacks of a process's threads to `out`.
+///
+/// # Errors
+/// No such process, no permission, an interrupt.
+pub fn run(args: &DumpArgs, out: &mut Printer<'_>) -> Result<()> {
+    let signals = Signals::catch()?;
+    let pid = Named::pids(std::slice::from_ref(&args.process))?[0];
+    let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
+    let file = folder.path().join("dump.vmscope");
+    let (profile, states) = snapshot(pid, args, &file, &signals)?;
+    let ends = chain_ends(&file)?;
+    let stacks = stacks(&profile, &states, &ends);
+    match args.json {
+        true => out.json(&json(&profile, pid, &stacks)),
+        false => Ok(out.text(&text(&profile, pid, &stacks))?),
+    }
+}
+
+/// Records one sample of each thread in `file`; the threads' states are those just before.
+fn snapshot(
+    pid: Pid,
+    args: &DumpArgs,
+    file: &Path,
+    signals: &Signals,
+) -> Result<(Profile, Vec<ThreadState>)> {
+    let facts = examine(pid)?;
+    let readers = Readers::of(vec![ProcessView::open(pid)?], families::attaching());
+    let (engine, shutter) = SnapshotEngine::new(pid);
+    let options = SessionOptions {
+        pids: vec![pid],
+        launched: false,
+        command: facts.command,
+        engine_reason: String::new(),
+        output: Some(file.to_owned()),
+        keep_last: None,
+        unwind_depth: Some(args.max_depth),
+        duration: None,
+        environment: Vec::new(),
+        keep_secrets: false,
+        tap: None,
+        adapters_share: None,
+    };
+    let session = Session::start(Box::new(engine), readers, options)?;
+    let began = Instant::now();
+    let wait = || std::thread::sleep(TICK);
+    while !session.progress().knows_code() && !signals.end_asked() {
+        if began.elapsed() > READ_WITHIN {
+            say("the VM's code was not read in time: frames may lack names");
+            break;
+        }
+        wait();
+    }
+    let states = thread_states(pid);
+    shutter.release();
+    while !session.progress().is_done() && !signals.end_asked() {
+        wait();
+    }
+    session.stop(EndReason::Interrupted);
+    let outcome = session.finish()?;
+    if signals.end_asked() {
+        return Err(Interrupted.into());
+    }
+    if let Some(failure) = outcome.failure {
+        return Err(failure.into());
+    }
+    let max_memory = MemoryOption::default().max();
+    let trace = Trace::read(&mut open_recording(file)?)?;
+    let symbols = resolve_missing(&trace, &SessionBinaries(&outcome.modules), max_memory);
+    Ok((profile_of(trace, symbols, true), states))
+}
+
+/// Why each thread's stack ends.
+fn chain_ends(file: &Path) -> Result<FxHashMap<ThreadKey, ChainEnd>> {
+    let mut ends = FxHashMap::default();
+    let mut reader = open_recording(file)?;
+    while let Some(chunk) = reader.next_chunk(Content::SAMPLES)? {
+        let samples = chunk.items().flat_map(|item| match item {
+            Item::Samples(samples) => samples,
+            _ => Vec::new(),
+        });
+        let chain = |sample: Sample| Some((sample.thread, sample.detail?.chain?.end));
+        ends.extend(samples.filter_map(chain));
+    }
+    Ok(ends)
+}
+
+fn stacks<'p>(
+    profile: &'p Profile,
+    states: &[ThreadState],
+    ends: &FxHashMap<ThreadKey, ChainEnd>,
+) -> Vec<Stack<'p>> {
+    let threads = &profile.trace.threads;
+    let mut nodes = threads.with_each(None);
+    let tree = each_stack(profile, &Filter::default(), |sample| {
+        nodes[sample.thread] = Some(sample.node);
+    });
+    let stack = |(id, one): (ThreadId, &vmscope_symbolizer::trace::TraceThread)| {
+        let state = states.iter().find(|state| state.tid == one.thread.tid);
+        let sites: Vec<SiteId> = nodes[id].map_or_else(Vec::new, |node| tree.path(node).collect());
+        let frames = sites.iter().flat_map(|&site| {
+            let mut frames: Vec<StackFrame<'p>> = frames_of(profile, site, true).collect();
+            frames.reverse();
+            frames
+        });
+        let innermost = sites.first().map(|&site| profile.sites[site].exactness);
+        Stack {
+            id,
+            is_approximate: innermost == Some(Exactness::Approximate),
+            state: state.map(|state| state.letter),
+            frames: frames.collect(),
+            end: ends.get(&one.thread.key).copied(),
+        }
+    };
+    threads.enumerated().map(stack).collect()
+}
+
+/// Limits of the stacks. Those of callers concern frame pointers, a missing priority sampling.
+fn limits(profile: &Profile) -> impl Iterator<Item = &str> {
+    let limits = profile.trace.limits.iter();
+    let of_sampling = [LimitKind::Callers, LimitKind::NoRealTime];
+    let of_stacks = limits.filter(move |limit| !of_sampling.contains(&limit.kind));
+    of_stacks.map(|limit| &*limit.text)
+}
+
+/// The kernel's letter as a word (`proc_pid_stat(5)`).
+fn state_word(letter: Option<char>) -> &'static str {
+    match letter {
+        Some('R') => "running",
+        Some('S' | 'I') => "sleeping",
+        Some('D') => "uninterruptible",
+        Some('T' | 't') => "stopped",
+        Some('Z' | 'X') => "ended",
+        _ => "unknown",
+    }
+}
+
+/// Why the outer callers are missing; `None` for a whole stack.
+fn cut_off(end: Option<ChainEnd>) -> Option<&'static str> {
+    Some(match end {
+        Some(ChainEnd::Whole) => return None,
+        Some(ChainEnd::Depth) => "more callers: --max-depth",
+        Some(ChainEnd::Stack) => "more callers beyond the copied stack",
+        Some(_) => "callers unknown: the frame has no unwind rule",
+        None => "no stack: the thread did not stop, or ended",
+    })
+}
+
+fn text(profile: &Profile, pid: Pid, stacks: &[Stack<'_>]) -> String {
+    let mut out = String::new();
+    if let Some(session) = &profile.trace.session {
+        let vm = format!("{} {}", session.vm.kind, session.vm.version);
+        out.push_str(&format!(
+            "{}\n{}, pid {pid}, {}: {}\n",
+            harmless(&session.command.join(" ")),
+            harmless(vm.trim_end()),
+            session_time(session.wall_clock_unix_ns),
+            some(stacks.len() as u64, "thread", "threads"),
+        ));
+    }
+    for limit in limits(profile) {
+        out.push_str(&format!("- {}\n", harmless(limit)));
+    }
+    for stack in stacks {
+        let thread = &profile.trace.threads[stack.id].thread;
+        out.push_str(&format!(
+            "\n\"{}\" tid {}: {}, {:.2} s of CPU time\n",
+            harmless(&thread.name),
+            thread.tid,
+            state_word(stack.state),
+            thread.cpu_before.as_secs_f64(),
+        ));
+        for (at, frame) in stack.frames.iter().enumerate() {
+            let inlined = if frame.is_inlined() { " (inlined)" } else { "" };
+            let name = name_of(&frame.place.name, &frame.entry.tier);
+            let mark = if at == 0 && stack.is_approximate {
+                "~"
+            } else {
+                ""
+            };
+            out.push_str(&format!("    {mark}{name}{inlined}{}\n", place(frame)));
+        }
+        if let Some(why) = cut_off(stack.end) {
+            out.push_str(&format!("    ({why})\n"));
+        }
+    }
+    out
+}
+
+/// File and line, bytecode.
+fn place(frame: &StackFrame<'_>) -> String {
+    let place = frame.place;
+    let mut text = String::new();
+    let file = harmless(&place.file);
+    let file = file.rsplit('/').next().unwrap_or_default();
+    match (file, place.line) {
+        ("", None) => {}
+        ("", Some(line)) => text.push_str(&format!("  line {line}")),
+        (file, None) => text.push_str(&format!("  {file}")),
+        (file, Some(line)) => text.push_str(&format!("  {file}:{line}")),
+    }
+    if let Some(bytecode) = place.bytecode {
+        text.push_str(&format!(" @{bytecode}"));
+    }
+    text
+}
+
+fn json(profile: &Profile, pid: Pid, stacks: &[Stack<'_>]) -> Value {
+    let trace = &profile.trace;
+    let session = trace.session.as_ref();
+    let is_native = profile.is_native();
+    let frame = |frame: &StackFrame<'_>| {
+        let place = frame.place;
+        let mut value = json!({
+            "name": &*place.name,
+            "region": region_key(frame.entry.region, is_native),
+        });
+        let mut put = |name: &str, part: Option<Value>| {
+            if let Some(part) = part {
+                value[name] = part;
+            }
+        };
+        put(
+            "tier",
+            (!frame.entry.tier.is_empty()).then(|| frame.entry.tier.as_str().into()),
+        );
+        put(
+            "file",
+            (!place.file.is_empty()).then(|| (&*place.file).into()),
+        );
+        put("line", place.line.map(Into::into));
+        put("bytecode", place.bytecode.map(|pc| pc.0.into()));
+        put("inlined", frame.is_inlined().then_some(true.into()));
+        value
+    };
+    let thread = |stack: &Stack<'_>| {
+        let thread = &trace.threads[stack.id].thread;
+        json!({
+            "tid": thread.tid.0,
+            "name": thread.name,
+            "state": state_word(stack.state),
+            "cpu_seconds": thread.cpu_before.as_secs_f64(),
+            "approximate": stack.is_approximate,
+            "frames": stack.frames.iter().map(frame).collect::<Vec<Value>>(),
+            "cut_off": cut_off(stack.end),
+        })
+    };
+    json!({
+        "schema": SCHEMA,
+        "pid": pid.0,
+        "command": session.map(|session| &session.command),
+        "vm": session.map(|session| json!({
+            "kind": session.vm.kind,
+            "version": session.vm.version,
+        })),
+        "wall_clock_unix_ns": session.map(|session| session.wall_clock_unix_ns),
+        "limits": limits(profile).collect::<Vec<_>>(),
+        "threads": stacks.iter().map(thread).collect::<Vec<Value>>(),
+    })
+}

@@ -1,0 +1,125 @@
+//! `vmscope dump` (docs/truth.md §9) beside the stacks that the JVM itself tells: of a busy thread
+//! the chains of its program, of waiting threads the JVM's own thread dump.
+
+use std::collections::BTreeMap;
+use std::process::Stdio;
+
+use nix::sys::signal::{Signal, kill};
+use serde_json::Value;
+
+use crate::callers::{chains_of, java_method};
+use crate::common::say;
+use crate::common::vmscope::{command, run};
+use crate::common::whole::said;
+use crate::hotspot::jdks::{RELEASES, jdk};
+use crate::hotspot::jvm::java;
+
+/// Stacks of the busy thread that are compared.
+const WANTED: usize = 25;
+
+fn dump(pid: u32) -> Value {
+    run(command(["dump", "--json", &pid.to_string()]))
+        .code(0)
+        .json()
+}
+
+/// Java methods of each thread, innermost first, and whether the stack is whole.
+fn java_stacks(dump: &Value) -> BTreeMap<String, (Vec<String>, bool)> {
+    let threads = dump["threads"].as_array().expect("threads").iter();
+    let stack = |thread: &Value| {
+        let frames = thread["frames"].as_array().expect("frames").iter();
+        let methods = frames.filter_map(|frame| java_method(frame["name"].as_str()?));
+        let name = thread["name"].as_str().expect("a name").to_owned();
+        (name, (methods.collect(), thread["cut_off"].is_null()))
+    };
+    threads.map(stack).collect()
+}
+
+/// Java methods of each thread in the JVM's own thread dump.
+fn told_by_the_jvm(output: &str) -> BTreeMap<String, Vec<String>> {
+    let mut threads: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut name = None;
+    for line in output.lines() {
+        if let Some(rest) = line.strip_prefix('"') {
+            name = rest.split_once('"').map(|(name, _)| name.to_owned());
+        } else if let (Some(name), Some(frame)) = (&name, line.trim().strip_prefix("at ")) {
+            let frame = frame.rsplit_once("//").map_or(frame, |(_, frame)| frame);
+            let stack = threads.entry(name.clone()).or_default();
+            stack.extend(java_method(frame));
+        }
+    }
+    threads
+}
+
+#[test]
+fn stacks_are_those_that_the_jvm_tells() {
+    for release in RELEASES {
+        let Some(jdk) = jdk(release) else {
+            return;
+        };
+        let apart = [
+            "-XX:CompileCommand=quiet",
+            "-XX:CompileCommand=dontinline,programs.Callers::leaf*",
+        ];
+        let Some(mut program) = java(&jdk, &apart, "Callers", &["--seconds", "6"]) else {
+            return;
+        };
+        program.stdin(Stdio::null()).stdout(Stdio::piped());
+        let mut child = program.spawn().expect("a JVM");
+        let pid = child.id();
+        let mut busy = Vec::new();
+        let mut last = Value::Null;
+        while busy.len() < WANTED && child.try_wait().expect("our child").is_none() {
+            last = dump(pid);
+            // The program's thread exists some tenths of a second after the start.
+            let stack = java_stacks(&last).remove("main");
+            busy.extend(stack.filter(|(methods, _)| {
+                methods
+                    .iter()
+                    .any(|method| method.starts_with("programs.Callers.leaf"))
+            }));
+        }
+        let raw = nix::unistd::Pid::from_raw(i32::try_from(pid).expect("a pid"));
+        kill(raw, Signal::SIGQUIT).expect("it runs");
+        let output = child.wait_with_output().expect("our child");
+        let output = String::from_utf8_lossy(&output.stdout).into_owned();
+
+        let chains = chains_of(&said(&output)[0]["chains"]);
+        let (mut equal, mut cut) = (0, 0);
+        for (methods, is_whole) in &busy {
+            let leaf = methods
+                .iter()
+                .position(|method| chains.contains_key(method));
+            let shown = &methods[leaf.expect("a leaf")..];
+            let told = &chains[&shown[0]];
+            match is_whole {
+                true => assert!(told.contains(shown), "{release}: {shown:?}"),
+                false => assert!(
+                    told.iter().any(|all| all.starts_with(shown)),
+                    "{release}: {shown:?}"
+                ),
+            }
+            equal += usize::from(*is_whole);
+            cut += usize::from(!is_whole);
+        }
+        let mut waiting = 0;
+        let shown = java_stacks(&last);
+        for (name, told) in told_by_the_jvm(&output) {
+            if name == "main" || told.is_empty() {
+                continue;
+            }
+            let (methods, is_whole) = &shown[&name];
+            assert!(
+                *is_whole && *methods == told,
+                "{release} {name}: {methods:?}, not {told:?}"
+            );
+            waiting += 1;
+        }
+        say(&format!(
+            "dump, {release}: {equal} whole stacks of the busy thread, {cut} cut off; \
+             {waiting} waiting threads"
+        ));
+        assert!(equal + cut >= 10 && cut <= 1, "{release}: {equal} {cut}");
+        assert!(waiting >= 2, "{release}: {waiting}\n{output}");
+    }
+}
