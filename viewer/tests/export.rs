@@ -474,6 +474,91 @@ fn a_flame_graph_runs_no_name() {
     }
 }
 
+/// More frames than a page holds: the narrowest are left out, and the page says so.
+#[test]
+fn a_large_flame_graph_lacks_its_narrowest_frames() {
+    const HOT: u64 = 100;
+    let folder = Folder::new();
+    let mut large = a_vm();
+    let at = |number: u64| ZONE + 0x10000 + number % 64 * 0x100;
+    for number in 0..64 {
+        large.constituent(Constituent {
+            name: format!("method {number}x"),
+            ..code(100 + number, SECOND, at(number), at(number) + 0x100)
+        });
+    }
+    let deep: Vec<u64> = (0..500).map(|depth| at(depth) + 5).collect();
+    for number in 0..2300 + HOT {
+        // A sample each, but of the first stack.
+        let stack = number.saturating_sub(HOT);
+        let callers = [&deep[..], &[at(stack / 64) + 9, at(stack) + 9]].concat();
+        sample(&mut large, number * 1000, THREAD, at(0) + 1, &callers);
+    }
+    let path = recording(&folder, &large.end(2 * SECOND).bytes());
+    let page = export(&path, &["--to=flamegraph", "--output=-"])
+        .code(0)
+        .stdout;
+    assert!(page.len() < 1 << 20, "{}", page.len());
+    let data = data_of(&page);
+    let left_out = "frames of fewer than 2 samples are left out";
+    assert_eq!(data["about"][1], left_out);
+    let frames = frames_of_view(&data, 0);
+    assert!(frames.starts_with("all: 2400 0 "), "{frames}");
+    assert!(frames.contains(" method 0x: 101 101 "), "{frames}");
+}
+
+#[test]
+fn a_region_narrows_report_exports_and_annotation() {
+    let folder = Folder::new();
+    let path = recording(&folder, &bytes());
+    // As JSON and text name them, in any case.
+    for (regions, samples) in [
+        ("generated", 14),
+        ("kernel,VM", 5),
+        ("unknown", 1),
+        ("generated,kernel,vm,unknown", 20),
+        ("libraries", 0),
+    ] {
+        let report = report(&path, &["--json", "--region", regions]).code(0);
+        assert_eq!(report.json()["samples"]["total"], samples, "{regions}");
+    }
+    let options = ["--json", "--region=VM", "--region=kernel,vm"];
+    let filter = report(&path, &options).code(0).json()["session"]["filter"].take();
+    assert_eq!(filter["regions"], serde_json::json!(["vm", "kernel"]));
+    let plain = report(&path, &["--region=kernel"]).code(0);
+    plain.prints("filter: region kernel, window 0.000 to 1.000 s");
+
+    let options = ["--to=collapsed", "--region=kernel"];
+    let stacks = export(&path, &options).code(0).stdout;
+    assert_eq!(stacks, "node;main;JSEntry_[j];memmove;vfs_read_[k] 2\n");
+    let options = ["--to=flamegraph", "--output=-", "--region=kernel"];
+    let data = data_of(&export(&path, &options).code(0).stdout);
+    let filter = "filter: region kernel, window 0.000 to 1.000 s";
+    assert_eq!(
+        data["about"],
+        serde_json::json!(["2 samples of CPU time", filter])
+    );
+    export(&path, &["--to=collapsed", "--region=gc"])
+        .code(2)
+        .says("no samples match this filter");
+
+    let annotate = |region: &str| {
+        let mut annotate = command(["annotate", "--region", region]);
+        annotate.arg(&path);
+        run(annotate)
+    };
+    annotate("generated")
+        .code(0)
+        .prints("filter: region generated, window");
+    annotate("gc").code(2).says("no samples");
+    report(&path, &["--region=program"])
+        .code(2)
+        .says("no region `program` in this recording: the VM's own code is `vm`");
+    report(&path, &["--region=heap"])
+        .code(2)
+        .says("possible values: generated, interpreter, gc");
+}
+
 #[test]
 fn a_profile_for_pprof() {
     let folder = Folder::new();
