@@ -47,7 +47,8 @@ Examples:
 
 pub const EXPORT: &str = "\
 Examples:
-  vmscope export --to flamegraph        recording.svg
+  vmscope export --to flamegraph        recording.html
+  vmscope export --to flamegraph --region gc -o gc.html
   vmscope export --to speedscope        recording.speedscope.json
   vmscope export slow.vmscope --to pprof --from 10 --until 20";
 

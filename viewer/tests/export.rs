@@ -12,10 +12,13 @@ mod common;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use common::pprof::{self, Profile};
 use common::vmscope::{Folder, Run, command, report, run};
 use recordings::{PROCESS, PROGRAM, PROGRAM_AT, Recording, THREAD, code, function, session};
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 use vmscope_records::{
     Avma, BuildId, CallChain, ChainFrame, Constituent, ConstituentKind, Cover, CpuMode, DurationNs,
     Exactness, FileOffset, Method, MethodKey, Module, ModuleKey, ModuleState, NativeFrame,
@@ -332,14 +335,39 @@ fn a_recording_without_chains_says_so() {
     golden("no-chains.collapsed", &run.stdout);
 }
 
-/// Frames with their colors.
-fn frames_of_svg(svg: &str) -> String {
+/// What the page's script reads, from the only element with names.
+fn data_of(page: &str) -> Value {
+    let (_, data) = page
+        .split_once("<script type=\"application/json\" id=\"data\">")
+        .expect("data");
+    let (data, _) = data.split_once("</script>").expect("its end");
+    serde_json::from_str(data).expect("JSON")
+}
+
+/// Frames of a view, one a line: total, own samples and color behind the name.
+fn frames_of_view(data: &Value, view: usize) -> String {
+    let numbers = data["views"][view].as_array().expect("a view");
+    let numbers: Vec<usize> = numbers
+        .iter()
+        .map(|one| usize::try_from(one.as_u64().expect("a number")).expect("small"))
+        .collect();
     let mut lines = String::new();
-    for part in svg.split("<title>").skip(1) {
-        let (title, rest) = part.split_once("</title>").expect("its end");
-        let fill = rest.split("fill=\"").nth(1).expect("a color");
-        let fill = fill.split('"').next().expect("its end");
-        lines.push_str(&format!("{fill} {title}\n"));
+    for frame in numbers.chunks(4) {
+        let label = &data["labels"][frame[1]];
+        let name = label[0].as_str().expect("a name");
+        let region = label[1]
+            .as_u64()
+            .and_then(|index| usize::try_from(index).ok());
+        let region = region.map_or("-", |region| {
+            data["regions"][region][0].as_str().expect("one")
+        });
+        let inlined = if label[2] == true { ", inlined" } else { "" };
+        let color = label[3].as_str().expect("a color");
+        lines.push_str(&" ".repeat(frame[0]));
+        lines.push_str(&format!(
+            "{name}: {} {} ({region}{inlined}, {color})\n",
+            frame[2], frame[3]
+        ));
     }
     lines
 }
@@ -348,13 +376,187 @@ fn frames_of_svg(svg: &str) -> String {
 fn a_flame_graph() {
     let folder = Folder::new();
     let path = recording(&folder, &bytes());
-    let (svg, _) = exported(&folder, &path, "x.svg", &["--to=flamegraph"]);
-    let svg = String::from_utf8(svg).expect("UTF-8");
-    golden("frames.svg.txt", &frames_of_svg(&svg));
-    assert!(svg.contains("V8 11.3: /usr/bin/node bench.js"), "{svg}");
-    assert!(!svg.contains("<script>alert"), "names are escaped");
-    assert!(!svg.contains(['\u{1b}', '\u{202e}']), "and harmless");
-    assert!(!svg.contains("src="), "it needs nothing else");
+    let page = |options: &[&str]| {
+        let options = [&["--to=flamegraph", "--output=-"], options].concat();
+        export(&path, &options).code(0).stdout
+    };
+    let all = data_of(&page(&[]));
+    assert_eq!(all["title"], "V8 11.3: /usr/bin/node bench.js");
+    assert_eq!(all["about"], serde_json::json!(["20 samples of CPU time"]));
+    golden("frames.html.txt", &frames_of_view(&all, 0));
+    golden("inverted.html.txt", &frames_of_view(&all, 1));
+    let options = ["--by-thread", "--threads=main,V8*", "--until=0.019"];
+    let part = data_of(&page(&options));
+    let about = part["about"].as_array().expect("a list");
+    assert_eq!(about[1], "filter: 2 of 2 threads, window 0.000 to 0.019 s");
+    golden("by-thread.html.txt", &frames_of_view(&part, 0));
+    golden("by-thread-inverted.html.txt", &frames_of_view(&part, 1));
+}
+
+/// The innermost functions of the inverted view have the report's samples.
+#[test]
+fn an_inverted_flame_graph_begins_with_the_report() {
+    let folder = Folder::new();
+    let path = recording(&folder, &bytes());
+    let page = export(&path, &["--to=flamegraph", "--output=-"])
+        .code(0)
+        .stdout;
+    let mut roots = BTreeMap::new();
+    for line in frames_of_view(&data_of(&page), 1).lines() {
+        let frame = line.strip_prefix(' ').filter(|line| !line.starts_with(' '));
+        let Some(frame) = frame else { continue };
+        let (frame, _) = frame.rsplit_once(" (").expect("a region");
+        let (name, samples) = frame.rsplit_once(": ").expect("samples");
+        let (total, own) = samples.split_once(' ').expect("two numbers");
+        assert_eq!(total, own, "{line}");
+        let name = if name.starts_with("evil") {
+            "evil"
+        } else {
+            name
+        };
+        roots.insert(name.to_owned(), own.parse::<u64>().expect("a number"));
+    }
+    let mut report = BTreeMap::new();
+    for (name, samples) in by_report(&path) {
+        let name = if name.starts_with("evil") {
+            "evil".to_owned()
+        } else {
+            name
+        };
+        *report.entry(name).or_insert(0) += samples;
+    }
+    assert_eq!(roots, report);
+}
+
+/// No name is markup or script: names stand in the data alone, and the page's policy allows its own
+/// script only and loads nothing.
+#[test]
+fn a_flame_graph_runs_no_name() {
+    const NAME: &str = "</script><img src=x onerror=alert(1)><!--<script>";
+    let folder = Folder::new();
+    let mut hostile = a_vm();
+    hostile.constituent(Constituent {
+        name: NAME.into(),
+        ..code(9, SECOND, ZONE + 0x900, ZONE + 0xa00)
+    });
+    sample(
+        &mut hostile,
+        1_000_000,
+        THREAD,
+        ZONE + 0x910,
+        &[ZONE + 0x301],
+    );
+    let path = recording(&folder, &hostile.end(2 * SECOND).bytes());
+    let (page, _) = exported(&folder, &path, "x.html", &["--to=flamegraph"]);
+    let page = String::from_utf8(page).expect("UTF-8");
+    let data = data_of(&page);
+    assert!(frames_of_view(&data, 0).contains(NAME), "{data}");
+    // Two elements of the page's own, no other.
+    assert_eq!(page.matches("<script").count(), 2, "{page}");
+    assert_eq!(page.matches("</script").count(), 2, "{page}");
+    for odd in ["<img", "<!--", "http:", "https:", "\u{1b}", "\u{202e}"] {
+        assert!(!page.contains(odd), "{odd:?} in {page}");
+    }
+    let policy = page.split("Content-Security-Policy\" content=\"").nth(1);
+    let policy = policy
+        .and_then(|rest| rest.split('"').next())
+        .expect("a policy");
+    let parts: Vec<&str> = policy.split("; ").collect();
+    assert_eq!(parts[0], "default-src 'none'");
+    for (part, element) in parts[1..3].iter().zip(["script", "style"]) {
+        let text = page.rsplit(&format!("<{element}>")).next().expect("it");
+        let text = text
+            .split(&format!("</{element}>"))
+            .next()
+            .expect("its end");
+        let hash = STANDARD.encode(Sha256::digest(text));
+        assert_eq!(*part, format!("{element}-src 'sha256-{hash}'"));
+    }
+}
+
+/// More frames than a page holds: the narrowest are left out, and the page says so.
+#[test]
+fn a_large_flame_graph_lacks_its_narrowest_frames() {
+    const HOT: u64 = 100;
+    let folder = Folder::new();
+    let mut large = a_vm();
+    let at = |number: u64| ZONE + 0x10000 + number % 64 * 0x100;
+    for number in 0..64 {
+        large.constituent(Constituent {
+            name: format!("method {number}x"),
+            ..code(100 + number, SECOND, at(number), at(number) + 0x100)
+        });
+    }
+    let deep: Vec<u64> = (0..500).map(|depth| at(depth) + 5).collect();
+    for number in 0..2300 + HOT {
+        // A sample each, but of the first stack.
+        let stack = number.saturating_sub(HOT);
+        let callers = [&deep[..], &[at(stack / 64) + 9, at(stack) + 9]].concat();
+        sample(&mut large, number * 1000, THREAD, at(0) + 1, &callers);
+    }
+    let path = recording(&folder, &large.end(2 * SECOND).bytes());
+    let page = export(&path, &["--to=flamegraph", "--output=-"])
+        .code(0)
+        .stdout;
+    assert!(page.len() < 1 << 20, "{}", page.len());
+    let data = data_of(&page);
+    let left_out = "frames of fewer than 2 samples are left out";
+    assert_eq!(data["about"][1], left_out);
+    let frames = frames_of_view(&data, 0);
+    assert!(frames.starts_with("all: 2400 0 "), "{frames}");
+    assert!(frames.contains(" method 0x: 101 101 "), "{frames}");
+}
+
+#[test]
+fn a_region_narrows_report_exports_and_annotation() {
+    let folder = Folder::new();
+    let path = recording(&folder, &bytes());
+    // As JSON and text name them, in any case.
+    for (regions, samples) in [
+        ("generated", 14),
+        ("kernel,VM", 5),
+        ("unknown", 1),
+        ("generated,kernel,vm,unknown", 20),
+        ("libraries", 0),
+    ] {
+        let report = report(&path, &["--json", "--region", regions]).code(0);
+        assert_eq!(report.json()["samples"]["total"], samples, "{regions}");
+    }
+    let options = ["--json", "--region=VM", "--region=kernel,vm"];
+    let filter = report(&path, &options).code(0).json()["session"]["filter"].take();
+    assert_eq!(filter["regions"], serde_json::json!(["vm", "kernel"]));
+    let plain = report(&path, &["--region=kernel"]).code(0);
+    plain.prints("filter: region kernel, window 0.000 to 1.000 s");
+
+    let options = ["--to=collapsed", "--region=kernel"];
+    let stacks = export(&path, &options).code(0).stdout;
+    assert_eq!(stacks, "node;main;JSEntry_[j];memmove;vfs_read_[k] 2\n");
+    let options = ["--to=flamegraph", "--output=-", "--region=kernel"];
+    let data = data_of(&export(&path, &options).code(0).stdout);
+    let filter = "filter: region kernel, window 0.000 to 1.000 s";
+    assert_eq!(
+        data["about"],
+        serde_json::json!(["2 samples of CPU time", filter])
+    );
+    export(&path, &["--to=collapsed", "--region=gc"])
+        .code(2)
+        .says("no samples match this filter");
+
+    let annotate = |region: &str| {
+        let mut annotate = command(["annotate", "--region", region]);
+        annotate.arg(&path);
+        run(annotate)
+    };
+    annotate("generated")
+        .code(0)
+        .prints("filter: region generated, window");
+    annotate("gc").code(2).says("no samples");
+    report(&path, &["--region=program"])
+        .code(2)
+        .says("no region `program` in this recording: the VM's own code is `vm`");
+    report(&path, &["--region=heap"])
+        .code(2)
+        .says("possible values: generated, interpreter, gc");
 }
 
 #[test]

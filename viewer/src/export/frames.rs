@@ -33,19 +33,19 @@ impl FrameText for Frame<'_> {
     }
 }
 
-/// Colors of a region: word for legends, RGB of flame graphs, name in the Firefox Profiler (one has
-/// to be grey there).
-pub(super) fn colors(region: Region) -> (&'static str, [u8; 3], &'static str) {
+/// Colors of a region: RGB of flame graphs, name in the Firefox Profiler (one has to be grey
+/// there).
+pub(super) fn colors(region: Region) -> ([u8; 3], &'static str) {
     match region {
-        Region::Generated => ("green", [0x5f, 0xc8, 0x55], "green"),
-        Region::Interpreter => ("turquoise", [0x45, 0xc4, 0xb8], "lightblue"),
-        Region::Gc => ("red", [0xe8, 0x6a, 0x5c], "red"),
-        Region::Compiler => ("violet", [0xb0, 0x84, 0xe0], "purple"),
-        Region::Vm => ("yellow", [0xe6, 0xc4, 0x4a], "yellow"),
-        Region::Library => ("blue", [0x72, 0xa8, 0xe6], "blue"),
-        Region::Kernel => ("orange", [0xee, 0x96, 0x4a], "orange"),
-        Region::Idle => ("white", [0xe8, 0xe8, 0xe8], "transparent"),
-        Region::Unknown => ("grey", [0xb4, 0xb4, 0xb4], "grey"),
+        Region::Generated => ([0x5f, 0xc8, 0x55], "green"),
+        Region::Interpreter => ([0x45, 0xc4, 0xb8], "lightblue"),
+        Region::Gc => ([0xe8, 0x6a, 0x5c], "red"),
+        Region::Compiler => ([0xb0, 0x84, 0xe0], "purple"),
+        Region::Vm => ([0xe6, 0xc4, 0x4a], "yellow"),
+        Region::Library => ([0x72, 0xa8, 0xe6], "blue"),
+        Region::Kernel => ([0xee, 0x96, 0x4a], "orange"),
+        Region::Idle => ([0xe8, 0xe8, 0xe8], "transparent"),
+        Region::Unknown => ([0xb4, 0xb4, 0xb4], "grey"),
     }
 }
 

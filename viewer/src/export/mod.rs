@@ -14,7 +14,7 @@ use clap::{Args, ValueEnum};
 use flate2::{Compression, GzBuilder};
 use std::io::{BufWriter, IntoInnerError, Write};
 use std::path::PathBuf;
-use tree::{LabelTree, Style};
+use tree::LabelTree;
 use vmscope_records::Session;
 use vmscope_symbolizer::trace::Place;
 use vmscope_symbolizer::{Filter, IndexVec, Profile, SiteId, Summary};
@@ -62,7 +62,7 @@ pub struct ExportArgs {
 enum Format {
     /// One line for each stack: `frame;frame;frame count`
     Collapsed,
-    /// A flame graph, as SVG
+    /// A flame graph, as HTML page
     Flamegraph,
     /// JSON for the Firefox Profiler (profiler.firefox.com)
     Firefox,
@@ -77,7 +77,7 @@ impl Format {
     fn extension(self) -> &'static str {
         match self {
             Format::Collapsed => "collapsed",
-            Format::Flamegraph => "svg",
+            Format::Flamegraph => "html",
             Format::Firefox => "json.gz",
             Format::Pprof => "pb.gz",
             Format::Speedscope => "speedscope.json",
@@ -134,8 +134,8 @@ pub fn run(args: &ExportArgs, out: &mut Printer<'_>) -> Result<()> {
 
 /// Collapsed stacks: a line `frame;frame;frame count` per stack.
 fn collapsed(export: &Export<'_>, out: &mut dyn Write) -> Result<()> {
-    let tree = LabelTree::of(export, Style::Marks);
-    tree.each_line(1, |stack, samples| writeln!(out, "{stack} {samples}"))?;
+    let tree = LabelTree::of(export);
+    tree.each_line(|stack, samples| writeln!(out, "{stack} {samples}"))?;
     Ok(())
 }
 

@@ -2,11 +2,13 @@
 
 use super::calls::CallsOptions;
 use crate::memory::MemoryOption;
+use crate::present::names::{region_key, region_name};
 use anyhow::{Result, bail};
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, ColorChoice, ValueEnum};
 use rustc_hash::FxHashSet;
 use vmscope_records::{DurationNs, LimitKind, TimeNs};
-use vmscope_symbolizer::{Filter, Profile, ThreadId};
+use vmscope_symbolizer::{Filter, Only, Profile, Region, ThreadId};
 
 /// Default minimum share, in percent.
 pub(super) const MIN_SHARE: f64 = 0.1;
@@ -62,6 +64,19 @@ pub struct NarrowOptions {
     /// Only samples after this second of the recording
     #[arg(long, value_name = "SECS", value_parser = seconds, allow_negative_numbers = true)]
     pub from: Option<f64>,
+    /// Only samples whose own function is in these regions
+    #[arg(long, value_name = "REGION", value_delimiter = ',', ignore_case = true,
+          value_parser = region_values())]
+    pub region: Vec<String>,
+}
+
+/// Names of regions: of the JSON, and as aliases those of the text.
+fn region_values() -> PossibleValuesParser {
+    let regions = Region::ALL.map(|region| (region, false));
+    let values = regions.into_iter().chain([(Region::Vm, true)]);
+    PossibleValuesParser::new(values.map(|(region, is_native)| {
+        PossibleValue::new(region_key(region, is_native)).alias(region_name(region, is_native))
+    }))
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -102,7 +117,7 @@ impl NarrowOptions {
     /// The requested filter; `to` is the exclusive end in seconds.
     ///
     /// # Errors
-    /// Unknown threads, or a window that is empty or after the recording.
+    /// Unknown threads or regions, or a window that is empty or after the recording.
     pub fn filter(&self, profile: &Profile, to: Option<f64>) -> Result<Filter> {
         let start = beginning(profile);
         let at = |secs: f64| {
@@ -130,8 +145,34 @@ impl NarrowOptions {
             threads,
             from,
             to,
+            only: Only {
+                regions: self.regions(profile.is_native())?,
+                ..Only::default()
+            },
             ..Filter::default()
         })
+    }
+
+    fn regions(&self, is_native: bool) -> Result<Vec<Region>> {
+        let mut regions = Vec::new();
+        for wanted in &self.region {
+            let is_wanted = |region: &Region| {
+                let names = [
+                    region_key(*region, is_native),
+                    region_name(*region, is_native),
+                ];
+                names.iter().any(|name| name.eq_ignore_ascii_case(wanted))
+            };
+            let Some(region) = Region::ALL.into_iter().find(is_wanted) else {
+                let whose = if is_native { "program" } else { "VM" };
+                let own = region_key(Region::Vm, is_native);
+                bail!("no region `{wanted}` in this recording: the {whose}'s own code is `{own}`");
+            };
+            if !regions.contains(&region) {
+                regions.push(region);
+            }
+        }
+        Ok(regions)
     }
 
     fn chosen(&self, profile: &Profile) -> Result<FxHashSet<ThreadId>> {

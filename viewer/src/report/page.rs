@@ -2,6 +2,7 @@
 
 use super::options::{MIN_SHARE, ReportOptions};
 use crate::present::entries::namesakes;
+use crate::present::names::region_name;
 use crate::present::numbers::{count, percent, ratio, some};
 use crate::present::text::{fit, wrap};
 use ratatui::crossterm::terminal::window_size;
@@ -23,12 +24,20 @@ pub(crate) fn width(asked: Option<u16>) -> usize {
     usize::from(asked.or_else(terminal).unwrap_or(100)).max(MIN_WIDTH)
 }
 
-/// What a filter leaves: threads and window; `None` for everything.
+/// What a filter leaves: regions, threads and window; `None` for everything.
 pub(crate) fn narrowed_to(profile: &Profile, filter: &Filter, summary: &Summary) -> Option<String> {
     let session = profile.trace.session.as_ref()?;
-    if filter.threads.is_none() && filter.from.is_none() && filter.to.is_none() {
+    if filter.is_everything() {
         return None;
     }
+    let regions = filter.only.regions.iter();
+    let regions: Vec<&str> = regions
+        .map(|region| region_name(*region, profile.is_native()))
+        .collect();
+    let regions = match regions.is_empty() {
+        true => String::new(),
+        false => format!("region {}, ", regions.join(" or ")),
+    };
     let threads = filter.threads.as_ref().map_or_else(String::new, |chosen| {
         format!(
             "{} of {} threads, ",
@@ -45,7 +54,7 @@ pub(crate) fn narrowed_to(profile: &Profile, filter: &Filter, summary: &Summary)
         " (outside the recording)"
     };
     Some(format!(
-        "filter: {threads}window {from:.3} to {to:.3} s{empty}"
+        "filter: {regions}{threads}window {from:.3} to {to:.3} s{empty}"
     ))
 }
 

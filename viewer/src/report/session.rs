@@ -1,7 +1,7 @@
 //! The recorded program: command, machine, facts, filter, marks.
 
 use super::page::{Page, narrowed_to};
-use crate::present::names::{attached, pids};
+use crate::present::names::{attached, pids, region_key};
 use crate::present::numbers::{session_time, some};
 use crate::present::text::{cut_at_word, harmless};
 use crate::queries::truth::truth_of;
@@ -185,7 +185,11 @@ pub(super) fn json(page: &Page<'_>) -> Result<Value> {
     });
     if narrowed_to(profile, page.filter, summary).is_some() {
         let (from, to) = summary.window;
+        let regions = page.filter.only.regions.iter();
+        let regions = regions.map(|region| region_key(*region, profile.is_native()));
+        let regions: Vec<&str> = regions.collect();
         json["filter"] = json!({
+            "regions": (!regions.is_empty()).then_some(regions),
             "threads": page.filter.threads.as_ref().map(|threads| threads.len()),
             "from_seconds": from.since(session.time).as_secs_f64(),
             "to_seconds": to.since(session.time).as_secs_f64(),

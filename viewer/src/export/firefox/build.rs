@@ -61,7 +61,7 @@ impl<'a> Tables<'a> {
         let is_native = profile.is_native();
         let category = |region: &Region| Category {
             name: region_title(*region, is_native).to_owned(),
-            color: colors(*region).2,
+            color: colors(*region).1,
             subcategories: vec!["Other".to_owned()],
         };
         let symbols = profile.trace.symbols.iter().chain(&profile.resolved_now);
