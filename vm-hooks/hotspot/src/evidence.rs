@@ -15,7 +15,8 @@
 //! 4. `path`, `steps`: the cheapest path through the bytecodes of the tree (Viterbi), along
 //!    the instructions; a branch's target begins with the costs of its source. `parts`: of large
 //!    code, the search covers only the surroundings of the sampled pcs.
-//! 5. `assemble`: *exact* positions are the record's own pc, the prologue, and in C1's code
+//! 5. `recorded`: a return address with a record needs no search.
+//! 6. `assemble`: *exact* positions are the record's own pc, the prologue, and in C1's code
 //!    the entry of the implicit-exception table; all others are *approximate*.
 //!
 //! Measured by `examples/evidence` on six programs (`tests/programs/evidence`): share of
@@ -62,6 +63,7 @@ mod memory;
 mod parts;
 mod path;
 mod profile;
+mod recorded;
 mod signs;
 mod states;
 mod steps;
@@ -229,10 +231,17 @@ pub(crate) fn covers(ranges: &[Range<u32>], offset: u32) -> bool {
 /// Map of an nmethod from all evidence, for the tables of a JVM without
 /// `-XX:+DebugNonSafepoints`. For complete tables, use [`full()`]. Of a large nmethod, the map
 /// covers at least the sampled pcs `hits` (offsets in the code, ascending) with some code around
-/// them; without hits, the whole code.
+/// them; without hits, the whole code. Hits at return addresses with a record need no search: if all
+/// hits are such, the map covers them alone.
 #[must_use]
 pub fn pieces(nmethod: &Nmethod, methods: &dyn MethodSource, hits: &[u32]) -> Map {
-    pieces_weighted(nmethod, methods, hits, &Weights::default())
+    let (recorded, others) = recorded::split(nmethod, hits);
+    let mut map = match others.is_empty() && !recorded.is_empty() {
+        true => Map::default(),
+        false => pieces_weighted(nmethod, methods, &others, &Weights::default()),
+    };
+    map.add_recorded(nmethod, &recorded);
+    map
 }
 
 /// Likewise with other weights, for measurements.

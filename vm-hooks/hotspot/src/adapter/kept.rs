@@ -213,7 +213,7 @@ fn holding(
     let mut steps = 0;
     for address in addresses {
         let after = places.partition_point(|(start, _, _)| start <= address);
-        let before = places.iter().zip(reach).take(after).rev();
+        let before = places[..after].iter().zip(&reach[..after]).rev();
         for ((_, end, id), _) in before.take_while(|(_, reach)| *reach > address) {
             steps += 1;
             if end > address {
@@ -266,9 +266,11 @@ impl Kept {
         }
     }
 
-    /// Counts a reported map.
-    pub fn has_map(&mut self, now: TimeNs) {
-        self.maps = self.maps.saturating_add(1);
+    /// Counts a reported map. Maps of return addresses are cheap: they do not delay the others.
+    pub fn has_map(&mut self, now: TimeNs, is_cheap: bool) {
+        if !is_cheap {
+            self.maps = self.maps.saturating_add(1);
+        }
         let pause = PAUSE << (2 * self.maps.min(10));
         self.due = TimeNs(now.0.saturating_add(pause));
     }

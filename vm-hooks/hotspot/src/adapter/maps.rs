@@ -107,7 +107,7 @@ impl Maps {
         kept.covered.clone_from(&map.covered);
         constituent.map = covers(&map, nmethod.is_by_c2(), memory, methods, poll);
         poll.code(CodeChange::Seen(constituent.clone()));
-        kept.has_map(poll.began());
+        kept.has_map(poll.began(), map.is_of_records());
     }
 }
 

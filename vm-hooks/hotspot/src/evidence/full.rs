@@ -45,11 +45,15 @@ pub fn without_needless(nmethod: &Nmethod) -> Nmethod {
 
 /// Whether the record belongs to no call, poll or trap.
 fn is_needless(nmethod: &Nmethod, pc: &PcDesc) -> bool {
+    !is_after_call(nmethod, pc) && is_bare(nmethod, pc.scope)
+}
+
+/// Whether the record's pc is the return address of a direct call.
+pub(super) fn is_after_call(nmethod: &Nmethod, pc: &PcDesc) -> bool {
     let call = usize::try_from(pc.pc)
         .ok()
         .and_then(|pc| pc.checked_sub(CALL_BYTES));
-    let is_call = call.and_then(|call| nmethod.code.get(call)) == Some(&CALL);
-    !is_call && is_bare(nmethod, pc.scope)
+    call.and_then(|call| nmethod.code.get(call)) == Some(&CALL)
 }
 
 /// Stale scope, used by C2 after parsing: C2 gives new nodes the notes of the last parsed

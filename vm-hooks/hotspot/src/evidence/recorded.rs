@@ -1,0 +1,64 @@
+//! Positions of return addresses by the records alone: a call's record is exact, so a caller needs no
+//! search.
+
+use std::ops::Range;
+
+use vmscope_records::Exactness;
+
+use super::full::is_after_call;
+use super::{Map, NamedBy, Piece, covers};
+use crate::code::{Nmethod, PcDesc};
+
+/// The record of the call that returns to this offset.
+fn record_at(nmethod: &Nmethod, offset: u32) -> Option<&PcDesc> {
+    let pc = i32::try_from(offset).ok()?;
+    let found = nmethod.pcs.binary_search_by_key(&pc, |record| record.pc);
+    let record = nmethod.pcs.get(found.ok()?)?;
+    is_after_call(nmethod, record).then_some(record)
+}
+
+/// Divides sampled pcs and return addresses: those with a call's record, and the others.
+pub fn split(nmethod: &Nmethod, hits: &[u32]) -> (Vec<u32>, Vec<u32>) {
+    hits.iter()
+        .partition(|hit| record_at(nmethod, **hit).is_some())
+}
+
+impl Map {
+    /// Whether the map covers return addresses with records only.
+    #[must_use]
+    pub fn is_of_records(&self) -> bool {
+        self.covered.iter().all(|range| range.len() == 1)
+    }
+
+    /// Adds return addresses (ascending) with records that the map does not cover.
+    pub(super) fn add_recorded(&mut self, nmethod: &Nmethod, returns: &[u32]) {
+        let new: Vec<u32> = (returns.iter().copied())
+            .filter(|at| !covers(&self.covered, *at))
+            .collect();
+        for at in new {
+            let own = Range {
+                start: at,
+                end: at.saturating_add(1),
+            };
+            self.covered.push(own.clone());
+            let chain = record_at(nmethod, at).and_then(|pc| nmethod.chain(pc.scope).ok());
+            let Some(chain) = chain else {
+                continue;
+            };
+            let known = self.chains.iter().position(|known| *known == chain);
+            let number = known.unwrap_or_else(|| {
+                self.chains.push(chain);
+                self.chains.len() - 1
+            });
+            self.pieces.push(Piece {
+                start: own.start,
+                end: own.end,
+                chain: u32::try_from(number).unwrap_or(u32::MAX),
+                exactness: Exactness::Exact,
+                named_by: NamedBy::Record,
+            });
+        }
+        self.covered.sort_unstable_by_key(|range| range.start);
+        self.pieces.sort_unstable_by_key(|piece| piece.start);
+    }
+}
