@@ -10,7 +10,7 @@ Examples:
 pub const RECORD: &str = "\
 Examples:
   vmscope record -- java -jar app.jar
-  vmscope record --call-graph -- ./program input.txt      with callers
+  vmscope record --call-graph=off -- ./program input.txt  without callers: a little cheaper
   vmscope record -o slow.vmscope --duration 30 -- node server.js
   vmscope record --keep-last 60 -- ./server               the minute before Ctrl-C";
 
@@ -19,7 +19,7 @@ Examples:
   vmscope attach 4711 --duration 30
   vmscope attach java                   the only process of that name
   vmscope attach 4711 4712              both, in one recording
-  vmscope attach node --call-graph -o slow.vmscope";
+  vmscope attach node -o slow.vmscope";
 
 pub const REPORT: &str = "\
 Examples:
@@ -33,7 +33,7 @@ Examples:
 pub const TOP: &str = "\
 Examples:
   vmscope top 4711
-  vmscope top java --call-graph         with callers";
+  vmscope top java";
 
 pub const VIEW: &str = "\
 Examples:

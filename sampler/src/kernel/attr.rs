@@ -13,6 +13,20 @@ pub(super) struct Extras {
     pub registers: u64,
     /// Bytes of user stack, a multiple of 8 below 64 KiB; 0 for none.
     pub stack_bytes: u16,
+    /// The part of them that adapters need; callers may do with less.
+    pub needed_stack: u16,
+}
+
+/// Number of stacks that a ring holds at least: some 20 ms of samples of a thread, in which a drain
+/// without priority mostly gets a CPU. Losing samples is worse than cutting stacks off.
+const STACKS_IN_RING: usize = 32;
+
+impl Extras {
+    /// Bytes of user stack for a ring of this size.
+    pub fn stack_in(&self, ring_bytes: usize) -> u16 {
+        let room = u16::try_from(ring_bytes / STACKS_IN_RING).unwrap_or(u16::MAX);
+        self.stack_bytes.min(room.max(self.needed_stack)) & !7
+    }
 }
 
 /// A kernel's call chain.

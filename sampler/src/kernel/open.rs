@@ -246,6 +246,7 @@ impl KernelEngine {
                 }),
                 registers: registers | u64::from(stack_bytes != 0) << SP_REGISTER,
                 stack_bytes,
+                needed_stack: options.stack_bytes & !7,
             },
             exclude_kernel: false,
             inherit: true,
@@ -322,6 +323,19 @@ impl KernelEngine {
                     }
                 }
             }
+            let mut limits = limits.clone();
+            if sources.recipe.extras.stack_bytes < recipe.extras.stack_bytes {
+                limits.push(limit(
+                    now,
+                    LimitKind::EngineFallback,
+                    format!(
+                        "each sample copies {} bytes of stack only, because little memory may be \
+                         locked for rings: deep stacks lack outer callers",
+                        sources.recipe.extras.stack_bytes
+                    ),
+                    "a greater kernel.perf_event_mlock_kb or ulimit -l, or run vmscope as root",
+                ));
+            }
             let mut engine = Self {
                 description: EngineDescription {
                     name: "kernel",
@@ -329,7 +343,7 @@ impl KernelEngine {
                     period: period_of(options),
                     kernel_included: !recipe.exclude_kernel,
                     began: TimeNs(now),
-                    limits: limits.clone(),
+                    limits,
                 },
                 targets,
                 children: launched,

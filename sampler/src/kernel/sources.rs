@@ -122,15 +122,19 @@ impl Sources {
         // Without the control page, rounded down to a power of two.
         let each = each.saturating_sub(1).clamp(1, THREAD_RING_PAGES);
         self.thread_ring_pages = 1 << each.ilog2();
+        let ring = self.thread_ring_pages.saturating_mul(self.page);
+        self.recipe.extras.stack_bytes = self.recipe.extras.stack_in(ring);
     }
 
     pub fn per_thread(&self) -> bool {
         self.cpus.is_empty()
     }
 
-    /// Maps a ring per online CPU: `pages` pages, halved until the kernel agrees.
+    /// Maps a ring per online CPU: `pages` pages, halved until the kernel agrees. Samples copy as much
+    /// stack as the smallest ring has room for.
     pub fn open_rings(&mut self, cpus: &[u32], pages: usize) -> Result<(), Refused> {
         let me = std::process::id();
+        let extras = self.recipe.extras;
         for &cpu in cpus {
             let mut pages = pages.max(1);
             loop {
@@ -145,6 +149,9 @@ impl Sources {
                     Ok(ring) => {
                         self.add_slot(Arc::new(owner), ring, None);
                         self.cpus.push(cpu);
+                        let stack = extras.stack_in(pages.saturating_mul(self.page));
+                        let smallest = self.recipe.extras.stack_bytes.min(stack);
+                        self.recipe.extras.stack_bytes = smallest;
                         break;
                     }
                     Err(error) if may_be_smaller(&error) && pages > 1 => pages /= 2,
@@ -206,6 +213,7 @@ impl Sources {
         loop {
             let mut recipe = self.recipe;
             recipe.wakeup_bytes = self.half(pages);
+            recipe.extras.stack_bytes = recipe.extras.stack_in(pages.saturating_mul(self.page));
             let owner = sys::perf_event_open(&recipe.sampling(), tid, None)?;
             match Ring::map(owner.as_fd(), pages, self.page) {
                 Ok(ring) => return Ok((owner, ring)),

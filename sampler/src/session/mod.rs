@@ -28,6 +28,8 @@ pub use progress::Progress;
 pub use readers::Readers;
 pub use sink::{DEFAULT_KEPT, Kept, Saved, SinkError};
 pub use tap::{MAX_BEHIND, Tap, TapEnded, TapSource, Tapped, tap};
+#[doc(hidden)]
+pub use unwind::fuzz_tables;
 
 use crate::engine::{Engine, EngineError};
 use crate::priority::Scheduling;

@@ -6,6 +6,9 @@
 
 mod native;
 
+#[doc(hidden)]
+pub use native::fuzz_tables;
+
 use std::sync::Arc;
 
 use vmscope_process::{Frame, FrameRegisters, Modules, Unwinder};

@@ -195,8 +195,8 @@ fn remarks(export: &Export<'_>, output: &Output) -> Vec<String> {
     let samples = &export.profile.trace.samples;
     if samples.chains.is_empty() {
         lines.push(
-            "no caller chains recorded: each stack is one function with its inlined functions; \
-             `vmscope record --call-graph` records caller chains"
+            "no caller chains recorded (--call-graph=off): each stack is one function with its \
+             inlined functions"
                 .to_owned(),
         );
     }

@@ -35,10 +35,10 @@ pub struct SamplingOptions {
     /// Sampling engine
     #[arg(long, value_enum, default_value_t = EngineChoice::Auto)]
     pub(super) engine: EngineChoice,
-    /// Record the callers of each sample
+    /// How to find the callers of each sample
     #[arg(long, value_enum, value_name = "HOW", num_args = 0..=1, require_equals = true,
-          default_missing_value = "auto")]
-    pub(super) call_graph: Option<CallGraph>,
+          default_missing_value = "auto", default_value_t = CallGraph::Auto)]
+    pub(super) call_graph: CallGraph,
     /// Maximum number of frames per caller chain
     #[arg(long, value_name = "FRAMES", default_value_t = DEFAULT_DEPTH,
           value_parser = clap::value_parser!(u16).range(1..))]
@@ -101,7 +101,7 @@ impl SamplingOptions {
         let needs = readers.sample_needs();
         Ok(KernelOptions {
             rate: self.rate()?,
-            call_graph: self.call_graph.and_then(|how| how.asked(self)),
+            call_graph: self.call_graph.asked(self),
             registers: needs.registers,
             stack_bytes: u16::try_from(needs.stack_bytes).unwrap_or(u16::MAX),
             max_descriptors: None,
@@ -126,7 +126,7 @@ impl SamplingOptions {
             },
             output: None,
             keep_last: None,
-            unwind_depth: (self.call_graph == Some(CallGraph::Auto)).then_some(self.max_depth),
+            unwind_depth: (self.call_graph == CallGraph::Auto).then_some(self.max_depth),
             duration: self.duration,
             environment: Vec::new(),
             tap: None,
@@ -164,9 +164,9 @@ pub(super) enum EngineChoice {
 pub(super) enum CallGraph {
     /// By unwind tables and the VM's rules, from a copy of the stack
     Auto,
-    /// By frame pointers: cheaper, for programs that have them everywhere
+    /// By frame pointers: a little cheaper, for programs that have them everywhere
     Fp,
-    /// None
+    /// Not at all
     Off,
 }
 

@@ -82,7 +82,9 @@ pub(super) fn calls(page: &Page<'_>) -> Result<Calls> {
     let options = &page.options.calls;
     let profile = page.profile;
     if profile.trace.samples.chains.is_empty() {
-        bail!("this recording has no callers: `vmscope record --call-graph` records them");
+        bail!(
+            "this recording has no callers: vmscope records them unless told not to (--call-graph=off)"
+        );
     }
     let stop = Stop::new();
     let tree = StackIndex::of(profile, None, None, &stop).and_then(|index| {

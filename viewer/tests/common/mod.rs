@@ -4,6 +4,7 @@
 #![allow(dead_code, reason = "each test uses a part of it")]
 #![allow(clippy::panic, reason = "tests fail by it")]
 
+pub mod chains;
 pub mod pprof;
 pub mod programs;
 pub mod ran;

@@ -26,6 +26,7 @@ mod measured;
 
 mod annotate;
 mod bench;
+mod callers;
 mod churn;
 mod left;
 mod node;

@@ -7,7 +7,8 @@ use std::process::Stdio;
 use nix::sys::signal::{Signal, kill};
 use serde_json::Value;
 
-use crate::callers::{chains_of, java_method};
+use crate::callers::java_method;
+use crate::common::chains::chains_of;
 use crate::common::say;
 use crate::common::vmscope::{command, run};
 use crate::common::whole::said;
@@ -84,7 +85,7 @@ fn stacks_are_those_that_the_jvm_tells() {
         let output = child.wait_with_output().expect("our child");
         let output = String::from_utf8_lossy(&output.stdout).into_owned();
 
-        let chains = chains_of(&said(&output)[0]["chains"]);
+        let chains = chains_of(&said(&output)[0]["chains"], java_method);
         let (mut equal, mut cut) = (0, 0);
         for (methods, is_whole) in &busy {
             let leaf = methods

@@ -77,7 +77,7 @@ fn of_a_running_program() {
         let mut annotate = command(["annotate"]);
         annotate
             .arg(&file)
-            .args([METHOD, "--width=100", "--source"]);
+            .args([METHOD, "--width=140", "--source"]);
         // The classes are of package `programs`, in a folder of that name.
         annotate.arg(sources().parent().expect("the tests"));
         run(annotate)

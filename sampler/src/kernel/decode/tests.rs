@@ -35,6 +35,7 @@ const PLAIN: Extras = Extras {
     chain: None,
     registers: 0,
     stack_bytes: 0,
+    needed_stack: 0,
 };
 
 #[test]
@@ -165,6 +166,7 @@ fn registers_and_stack() {
         chain: None,
         registers: 1 << SP_REGISTER | 1,
         stack_bytes: 16,
+        needed_stack: 16,
     };
     let mut body = words(&[5, 1, two(10, 11), 99, 2, 42, 0x7ff0, 16]);
     body.extend([1, 2, 3, 4, 5, 6, 7, 8, 0, 0, 0, 0, 0, 0, 0, 0]);
@@ -195,7 +197,7 @@ proptest! {
         for (at, value) in small {
             if let Some(byte) = body.get_mut(at) { *byte = value; }
         }
-        let all = Extras { chain: Some(chain(64)), registers: 0xff, stack_bytes: 64 };
+        let all = Extras { chain: Some(chain(64)), registers: 0xff, stack_bytes: 64, needed_stack: 64 };
         for extras in [PLAIN, all] {
             let _ = decode(raw(kind, misc, &body), &extras);
         }

@@ -30,9 +30,13 @@ pub(super) struct Caches {
 
 /// A module's unwind tables.
 struct Tables {
-    sections: ExplicitModuleSectionInfo<Bytes>,
+    sections: Sections,
     elf: ElfFile,
 }
+
+/// The sections of unwind tables.
+#[derive(Clone, Default)]
+struct Sections(ExplicitModuleSectionInfo<Bytes>);
 
 /// The modules of one address space.
 #[derive(Default)]
@@ -131,7 +135,8 @@ impl Modular {
         let tables = tables(&mapping, modules, caches);
         if let Some((tables, bias)) = &tables {
             let range = mapping.start..mapping.end;
-            let module = Module::new(String::new(), range, *bias, tables.sections.clone());
+            let sections = tables.sections.0.clone();
+            let module = Module::new(String::new(), range, *bias, sections);
             self.unwinder.get_or_insert_default().add_module(module);
         }
         self.loaded.put(mapping.start, mapping.end, tables);
@@ -140,10 +145,7 @@ impl Modular {
     /// Whether the module at an address has unwind tables at all.
     fn has_tables(&self, at: u64) -> bool {
         let tables = self.loaded.at(at).and_then(Option::as_ref);
-        tables.is_some_and(|(tables, _)| {
-            let sections = &tables.sections;
-            sections.eh_frame.is_some() || sections.debug_frame.is_some()
-        })
+        tables.is_some_and(|(tables, _)| tables.sections.has_frames())
     }
 
     /// Whether unwind tables cover an address. Otherwise framehop follows the frame pointer.
@@ -152,7 +154,8 @@ impl Modular {
             return *known;
         }
         let tables = self.loaded.at(at).and_then(Option::as_ref);
-        let is_covered = tables.is_some_and(|(tables, bias)| tables.cover(at.wrapping_sub(*bias)));
+        let is_covered =
+            tables.is_some_and(|(tables, bias)| tables.sections.cover(at.wrapping_sub(*bias)));
         if self.covered.len() >= MAX_COVERED {
             self.covered.clear();
         }
@@ -190,15 +193,22 @@ impl Tables {
         if sections.eh_frame.is_none() {
             sections.debug_frame = part(".debug_frame").map(|(_, bytes)| bytes);
         }
+        let sections = Sections(sections);
         Tables { sections, elf }
+    }
+}
+
+impl Sections {
+    fn has_frames(&self) -> bool {
+        self.0.eh_frame.is_some() || self.0.debug_frame.is_some()
     }
 
     /// Whether an entry covers the address, as the file has it.
     fn cover(&self, svma: u64) -> bool {
-        let sections = &self.sections;
+        let sections = &self.0;
         let (Some(header), Some(frames)) = (&sections.eh_frame_hdr, &sections.eh_frame) else {
             // Without an index, a search for each address would be slow.
-            return sections.eh_frame.is_some() || sections.debug_frame.is_some();
+            return self.has_frames();
         };
         let start = |range: &Option<Range<u64>>| range.as_ref().map_or(0, |range| range.start);
         let bases = BaseAddresses::default()
@@ -237,4 +247,68 @@ fn registers(frame: &Frame<'_>, (pc, sp, fp): (u64, u64, u64)) -> UnwindRegsNati
 #[cfg(target_arch = "aarch64")]
 fn frame_pointer(registers: &UnwindRegsNative) -> u64 {
     registers.fp()
+}
+
+/// Unwinds a made-up stack by made-up tables. The input holds the lengths of `.eh_frame_hdr` and
+/// `.eh_frame` (without a header also as `.debug_frame`), these sections, and the stack. Returns the
+/// number of frames. Only for the fuzz target.
+pub fn fuzz_tables(input: &[u8]) -> usize {
+    const CODE: Range<u64> = 0x10_0000..0x11_0000;
+    const STACK: u64 = 0x7000_0000;
+    let ([low, high, frames_low, frames_high], rest) = input
+        .split_at_checked(4)
+        .map_or(([0; 4], input), |(lengths, rest)| {
+            (std::array::from_fn(|at| lengths[at]), rest)
+        });
+    let part =
+        |bytes: &[u8], low, high| usize::from(u16::from_le_bytes([low, high])).min(bytes.len());
+    let (header, rest) = rest.split_at(part(rest, low, high));
+    let (frames, stack) = rest.split_at(part(rest, frames_low, frames_high));
+    let some = |bytes: &[u8]| (!bytes.is_empty()).then(|| Bytes::from(bytes));
+    let sections = Sections(ExplicitModuleSectionInfo {
+        text_svma: Some(0..CODE.end - CODE.start),
+        eh_frame_svma: Some(0x2_0000..0x2_0000 + frames.len() as u64),
+        eh_frame_hdr_svma: some(header).map(|header| 0x3_0000..0x3_0000 + header.len() as u64),
+        eh_frame_hdr: some(header),
+        debug_frame: some(frames).filter(|_| header.is_empty()),
+        eh_frame: some(frames),
+        ..ExplicitModuleSectionInfo::default()
+    });
+    let stack = vmscope_records::StackBytes {
+        sp: Avma(STACK),
+        bytes: stack.to_vec(),
+    };
+    let mut modular = Modular::default();
+    let unwinder = modular.unwinder.get_or_insert_default();
+    unwinder.add_module(Module::new(
+        String::new(),
+        CODE,
+        CODE.start,
+        sections.0.clone(),
+    ));
+    let (mut caches, mut frames) = (Caches::default(), 0);
+    for pc in CODE.step_by(0x1fff) {
+        sections.cover(pc - CODE.start);
+        let mut registers = FrameRegisters {
+            pc,
+            sp: STACK,
+            fp: STACK + 0x10,
+        };
+        // The walk's own conditions: a caller lies above, and in code.
+        for _ in 0..u8::MAX {
+            let frame = Frame {
+                registers,
+                sampled: None,
+                stack: &stack,
+            };
+            match modular.caller(&frame, &mut caches) {
+                Ok(Some(unwound)) if CODE.contains(&unwound.caller.pc) => {
+                    registers = unwound.caller;
+                    frames += 1;
+                }
+                _ => break,
+            }
+        }
+    }
+    frames
 }

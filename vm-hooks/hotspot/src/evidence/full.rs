@@ -14,7 +14,7 @@ const STALE_PART: usize = 5;
 
 /// Opcode of a direct call, used for all calls of Java methods and of the runtime.
 const CALL: u8 = 0xe8;
-const CALL_BYTES: usize = 5;
+pub(super) const CALL_BYTES: usize = 5;
 
 /// Whether the debug tables of these nmethods are complete. Extra records, unneeded by any
 /// call, poll or trap, describe no locals and do not follow a call. A default table has almost

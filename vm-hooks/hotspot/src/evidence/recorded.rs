@@ -1,11 +1,11 @@
 //! Positions of return addresses by the records alone: a call's record is exact, so a caller needs no
-//! search.
+//! search. Callers are looked up inside the call, one byte before the return address.
 
 use std::ops::Range;
 
 use vmscope_records::Exactness;
 
-use super::full::is_after_call;
+use super::full::{CALL_BYTES, is_after_call};
 use super::{Map, NamedBy, Piece, covers};
 use crate::code::{Nmethod, PcDesc};
 
@@ -27,7 +27,7 @@ impl Map {
     /// Whether the map covers return addresses with records only.
     #[must_use]
     pub fn is_of_records(&self) -> bool {
-        self.covered.iter().all(|range| range.len() == 1)
+        self.covered.iter().all(|range| range.len() == CALL_BYTES)
     }
 
     /// Adds return addresses (ascending) with records that the map does not cover.
@@ -36,9 +36,11 @@ impl Map {
             .filter(|at| !covers(&self.covered, *at))
             .collect();
         for at in new {
+            // The pcs behind the call's begin.
+            let end = at.saturating_add(1);
             let own = Range {
-                start: at,
-                end: at.saturating_add(1),
+                start: end.saturating_sub(CALL_BYTES as u32),
+                end,
             };
             self.covered.push(own.clone());
             let chain = record_at(nmethod, at).and_then(|pc| nmethod.chain(pc.scope).ok());

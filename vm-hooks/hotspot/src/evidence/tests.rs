@@ -150,6 +150,48 @@ fn a_branch_to_a_trap_is_where_the_trap_says() {
     assert_eq!(bci(18), Some((5, Exactness::Exact, NamedBy::Record)));
 }
 
+#[test]
+fn a_return_address_needs_its_record_alone() {
+    let given = Given {
+        bytecodes: vec![vec![0xb8, 1, 0, 0xac], vec![0xb8, 2, 0, 0xac], vec![0xac]],
+        asked: Cell::new(0),
+    };
+    // call; call; ret
+    let code = [0xe8, 0, 0, 0, 0, 0xe8, 0, 0, 0, 0, 0xc3];
+    let mut nmethod = nmethod(&code);
+    let mut scopes = vec![0];
+    scopes.extend(scope(0, 1, 0));
+    scopes.extend(scope(1, 2, 0));
+    nmethod.scopes = scopes.into();
+    let record = |pc, scope| PcDesc { pc, scope };
+    nmethod.pcs = Box::new([record(5, 1), record(10, 7)]);
+    let methods = |map: &Map, offset| {
+        let (piece, chain) = map.at(offset)?;
+        assert_eq!(piece.exactness, Exactness::Exact);
+        Some(
+            chain
+                .iter()
+                .map(|frame| frame.method.0)
+                .collect::<Vec<u64>>(),
+        )
+    };
+    let map = pieces(&nmethod, &given, &[10]);
+    check(&map, code.len());
+    assert!(map.is_of_records() && !map.is_whole());
+    // The caller is looked up inside its call.
+    assert_eq!(methods(&map, 9), Some(vec![1, 0]));
+    assert_eq!(methods(&map, 10), Some(vec![1, 0]));
+    assert_eq!(methods(&map, 5), None);
+    let both = pieces(&nmethod, &given, &[5, 10]);
+    check(&both, code.len());
+    assert_eq!(methods(&both, 4), Some(vec![0]));
+    assert_eq!(methods(&both, 9), Some(vec![1, 0]));
+    assert_eq!(given.asked.get(), 0, "no search");
+    // A sample elsewhere needs the search.
+    let map = pieces(&nmethod, &given, &[0, 10]);
+    assert!(map.is_whole() && given.asked.get() > 0);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 

@@ -121,9 +121,8 @@ impl Callers {
             return say(&no_samples(cx), cx, frame, area);
         }
         if !self.has_chains(cx) {
-            let text = "No caller chains were recorded.\n\nRecord them with \
-                        --call-graph:\n\n    vmscope record --call-graph -- COMMAND\n\n(also \
-                        with attach and top). Enter shows functions with their inlined functions.";
+            let text = "No caller chains were recorded (--call-graph=off).\n\n\
+                        Enter shows functions with their inlined functions.";
             return say(text, cx, frame, area);
         }
         let Some(tree) = self.tree() else {

@@ -160,7 +160,7 @@ pub fn title(shows: Shows, calls: &Calls, cx: &Cx<'_>, focused: bool) -> String 
     };
     let samples = &cx.profile.trace.samples;
     let note = if cx.profile.trace.chains.is_empty() {
-        "; inlined callers only (--call-graph records all)".to_owned()
+        "; inlined callers only (--call-graph=off)".to_owned()
     } else if samples.chain_ends.depth > 0 {
         let cut = some(samples.chain_ends.depth, "chain", "chains");
         format!("; {cut} of the recording cut off (maximum depth)")
