@@ -7,7 +7,9 @@ use framehop::{
     CacheNative, Error, ExplicitModuleSectionInfo, FrameAddress, MayAllocateDuringUnwind, Module,
     UnwindRegsNative, Unwinder as _, UnwinderNative,
 };
-use gimli::{BaseAddresses, EhFrame, EhFrameHdr, EndianSlice, LittleEndian, UnwindSection};
+use gimli::{
+    BaseAddresses, EhFrame, EhFrameHdr, EhFrameOffset, EndianSlice, LittleEndian, UnwindSection,
+};
 use rustc_hash::FxHashMap;
 use vmscope_process::{ElfFile, Frame, FrameRegisters, Modules, Unwound};
 use vmscope_records::{Avma, ChainEnd, ModuleKey, Ranges};
@@ -219,11 +221,15 @@ impl Sections {
         };
         let mut frames = EhFrame::from(EndianSlice::new(frames, LittleEndian));
         frames.set_address_size(8);
+        // As gimli's `fde_for_address`, which subtracts unchecked.
         let entry = header.table().and_then(|table| {
+            let found = table.lookup(svma, &bases).ok()?.direct().ok()?;
+            let offset = found.checked_sub(header.eh_frame_ptr().direct().ok()?)?;
+            let offset = EhFrameOffset(usize::try_from(offset).ok()?);
             let cie = EhFrame::cie_from_offset;
-            table.fde_for_address(&frames, &bases, svma, cie).ok()
+            frames.fde_from_offset(&bases, offset, cie).ok()
         });
-        entry.is_some()
+        entry.is_some_and(|entry| entry.contains(svma))
     }
 }
 
