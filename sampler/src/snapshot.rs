@@ -1,8 +1,8 @@
 //! All threads of a process once: registers and stacks, with ptrace.
 //!
-//! A few threads are asked to stop at a time, and each goes on once it is copied: after some tens of
-//! microseconds for a usual stack. The stacks are therefore not of one moment. The kernel lets all
-//! threads go on when vmscope ends, for whatever reason.
+//! The engine stops 16 threads at a time. Each thread goes on after its copy: some tens of
+//! microseconds for a usual stack. So the stacks show different moments. If vmscope dies, the kernel
+//! lets all threads go on.
 
 use crate::engine::{Engine, EngineDescription, EngineError, EngineEvent, EngineState, RawSample};
 use crate::proc;
@@ -33,8 +33,8 @@ const BATCH: usize = 16;
 /// Time without a stop after which further threads are asked: the others wait for a CPU.
 const QUIET: Duration = Duration::from_millis(1);
 
-/// Time without a stop after which threads count as not stopping, if they are not runnable: a thread in
-/// uninterruptible sleep does not stop.
+/// Pause without a stop that ends the wait for threads that are not runnable. Threads in uninterruptible
+/// sleep do not stop.
 const STOPS_WITHIN: Duration = Duration::from_millis(100);
 
 /// Longest time of all stops, where a busy machine lets threads wait for a CPU.
@@ -132,7 +132,7 @@ impl SnapshotEngine {
         }
     }
 
-    /// Asks a thread to stop; one that has ended is left out.
+    /// Asks a thread to stop. Leaves out ended threads.
     fn ask(
         &self,
         tid: u32,
@@ -200,7 +200,7 @@ impl SnapshotEngine {
         StackBytes { sp, bytes }
     }
 
-    /// Whether the threads that have not stopped yet will not.
+    /// Whether waiting for further stops is useless.
     fn is_in_vain(&self, taking: &Taking) -> bool {
         let is_runnable =
             |tid: &u32| proc::thread_stat(self.pid.0, *tid).is_ok_and(|stat| stat.state == b'R');
@@ -279,7 +279,7 @@ impl Engine for SnapshotEngine {
 /// A thread stopped by ptrace.
 struct Stopped {
     tid: nix::unistd::Pid,
-    /// The signal that was about to be delivered.
+    /// Signal that the stop has held back.
     signal: Option<Signal>,
 }
 

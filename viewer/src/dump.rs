@@ -202,6 +202,7 @@ fn cut_off(end: Option<ChainEnd>) -> Option<&'static str> {
         Some(ChainEnd::Whole) => return None,
         Some(ChainEnd::Depth) => "more callers: --max-depth",
         Some(ChainEnd::Stack) => "more callers beyond the copied stack",
+        Some(ChainEnd::Behind) => "callers unknown: too many stacks at once",
         Some(_) => "callers unknown: the frame has no unwind rule",
         None => "no stack: the thread did not stop, or ended",
     })

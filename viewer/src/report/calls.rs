@@ -133,7 +133,7 @@ pub(super) fn calls(page: &Page<'_>) -> Result<Calls> {
     })
 }
 
-/// The functions of all tiers with one name.
+/// All functions, whatever their tier, with the wanted name.
 fn named(tree: &CallTree, wanted: &str) -> Result<(String, Vec<FunctionId>)> {
     // Function ids follow names.
     let mut names: Vec<(&str, u64, Vec<FunctionId>)> = Vec::new();

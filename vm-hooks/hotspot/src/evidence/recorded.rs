@@ -17,7 +17,7 @@ fn record_at(nmethod: &Nmethod, offset: u32) -> Option<&PcDesc> {
     is_after_call(nmethod, record).then_some(record)
 }
 
-/// Divides sampled pcs and return addresses: those with a call's record, and the others.
+/// Divides sampled addresses into return addresses with a call's record, and all others.
 pub fn split(nmethod: &Nmethod, hits: &[u32]) -> (Vec<u32>, Vec<u32>) {
     hits.iter()
         .partition(|hit| record_at(nmethod, **hit).is_some())
