@@ -14,7 +14,8 @@ fn record_at(nmethod: &Nmethod, offset: u32) -> Option<&PcDesc> {
     let pc = i32::try_from(offset).ok()?;
     let found = nmethod.pcs.binary_search_by_key(&pc, |record| record.pc);
     let record = nmethod.pcs.get(found.ok()?)?;
-    is_after_call(nmethod, record).then_some(record)
+    let is_inside = usize::try_from(offset).is_ok_and(|at| at <= nmethod.code.len());
+    (is_inside && is_after_call(nmethod, record)).then_some(record)
 }
 
 /// Divides sampled addresses into return addresses with a call's record, and all others.
@@ -23,11 +24,18 @@ pub fn split(nmethod: &Nmethod, hits: &[u32]) -> (Vec<u32>, Vec<u32>) {
         .partition(|hit| record_at(nmethod, **hit).is_some())
 }
 
+/// Cuts off what lies before `end`, and moves `end` on. Returns whether anything is left.
+fn cut(range: &mut Range<u32>, end: &mut u32) -> bool {
+    range.start = range.start.max(*end);
+    *end = range.end.max(*end);
+    range.start < range.end
+}
+
 impl Map {
     /// Whether the map covers return addresses with records only.
     #[must_use]
     pub fn is_of_records(&self) -> bool {
-        self.covered.iter().all(|range| range.len() == CALL_BYTES)
+        self.covered.iter().all(|range| range.len() <= CALL_BYTES)
     }
 
     /// Adds return addresses (ascending) with records that the map does not cover.
@@ -60,7 +68,17 @@ impl Map {
                 named_by: NamedBy::Record,
             });
         }
-        self.covered.sort_unstable_by_key(|range| range.start);
-        self.pieces.sort_unstable_by_key(|piece| piece.start);
+        // A byte before a record may only look like a call: then the pieces reach into others.
+        self.covered.sort_unstable_by_key(|range| range.end);
+        let mut end = 0;
+        self.covered.retain_mut(|range| cut(range, &mut end));
+        self.pieces.sort_unstable_by_key(|piece| piece.end);
+        let mut end = 0;
+        self.pieces.retain_mut(|piece| {
+            let mut range = piece.start..piece.end;
+            let is_left = cut(&mut range, &mut end);
+            piece.start = range.start;
+            is_left
+        });
     }
 }

@@ -187,6 +187,11 @@ fn a_return_address_needs_its_record_alone() {
     assert_eq!(methods(&both, 4), Some(vec![0]));
     assert_eq!(methods(&both, 9), Some(vec![1, 0]));
     assert_eq!(given.asked.get(), 0, "no search");
+    // What only looks like a call overlaps no other piece.
+    let mut seeming = nmethod.clone();
+    seeming.code[3] = 0xe8;
+    seeming.pcs = Box::new([record(5, 1), record(8, 1), record(10, 7)]);
+    check(&pieces(&seeming, &given, &[5, 8, 10]), code.len());
     // A sample elsewhere needs the search.
     let map = pieces(&nmethod, &given, &[0, 10]);
     assert!(map.is_whole() && given.asked.get() > 0);
@@ -197,7 +202,7 @@ proptest! {
 
     #[test]
     fn hostile_nmethods_make_sound_maps(
-        code in proptest::collection::vec(any::<u8>(), 0..600),
+        mut code in proptest::collection::vec(any::<u8>(), 0..600),
         scopes in proptest::collection::vec(0..12_u8, 0..80),
         pcs in proptest::collection::vec((-5..700_i32, 0..90_u32), 0..40),
         implicit in proptest::collection::vec((0..700_u32, any::<u32>()), 0..10),
@@ -205,6 +210,15 @@ proptest! {
         bytecodes in proptest::collection::vec(
             proptest::collection::vec(any::<u8>(), 0..60), 1..4),
     ) {
+        let mut hits: Vec<u32> = pcs.iter().filter_map(|(pc, _)| (*pc).try_into().ok()).collect();
+        hits.sort_unstable();
+        hits.dedup();
+        // Some records are behind calls, or behind what looks like a call.
+        for hit in hits.iter().step_by(2) {
+            if let Some(call) = (*hit as usize).checked_sub(5).and_then(|at| code.get_mut(at)) {
+                *call = 0xe8;
+            }
+        }
         let mut nmethod = nmethod(&code);
         nmethod.scopes = scopes.into();
         nmethod.pcs = pcs
@@ -218,6 +232,12 @@ proptest! {
         check(&map, code.len());
         prop_assert!(given.asked.get() <= 200_000);
         let _ = full(&nmethod);
+        nmethod.pcs.sort_unstable_by_key(|record| record.pc);
+        let map = pieces(&nmethod, &given, &hits);
+        check(&map, code.len());
+        prop_assert!(map.covered.windows(2).all(|pair| pair[0].end <= pair[1].start));
+        let of_returns: Vec<u32> = hits.into_iter().step_by(2).collect();
+        check(&pieces(&nmethod, &given, &of_returns), code.len());
     }
 
     #[test]
