@@ -1,11 +1,12 @@
 //! `vmscope dump`: the stacks of all threads now.
 //!
-//! A recording with one sample for each thread, in a temporary file: the VM's adapters read the code
-//! first, then each thread is stopped for the time of a copy ([`SnapshotEngine`]).
+//! A recording in a temporary file holds one sample for each thread. First the VM's adapters read the
+//! code, then [`SnapshotEngine`] copies the threads.
 
 use crate::binaries::SessionBinaries;
 use crate::memory::MemoryOption;
-use crate::present::functions::name_of;
+use crate::present::entries::{last_component, place_of};
+use crate::present::functions::{self, name_of};
 use crate::present::names::region_key;
 use crate::present::numbers::{session_time, some};
 use crate::present::text::harmless;
@@ -25,6 +26,7 @@ use vmscope_records::{ChainEnd, Content, EndReason, Exactness, LimitKind, Pid, S
 use vmscope_sampler::session::{Readers, Session, SessionOptions};
 use vmscope_sampler::{SnapshotEngine, ThreadState, thread_states};
 use vmscope_symbolizer::stacks::{StackFrame, each_stack, frames_of};
+use vmscope_symbolizer::trace::TraceThread;
 use vmscope_symbolizer::{Filter, Profile, SiteId, ThreadId, Trace, profile_of};
 
 /// Version of the JSON schema (docs/dump-json.md).
@@ -90,17 +92,10 @@ fn snapshot(
     let (engine, shutter) = SnapshotEngine::new(pid);
     let options = SessionOptions {
         pids: vec![pid],
-        launched: false,
         command: facts.command,
-        engine_reason: String::new(),
         output: Some(file.to_owned()),
-        keep_last: None,
         unwind_depth: Some(args.max_depth),
-        duration: None,
-        environment: Vec::new(),
-        keep_secrets: false,
-        tap: None,
-        adapters_share: None,
+        ..SessionOptions::default()
     };
     let session = Session::start(Box::new(engine), readers, options)?;
     let began = Instant::now();
@@ -156,7 +151,7 @@ fn stacks<'p>(
     let tree = each_stack(profile, &Filter::default(), |sample| {
         nodes[sample.thread] = Some(sample.node);
     });
-    let stack = |(id, one): (ThreadId, &vmscope_symbolizer::trace::TraceThread)| {
+    let stack = |(id, one): (ThreadId, &TraceThread)| {
         let state = states.iter().find(|state| state.tid == one.thread.tid);
         let sites: Vec<SiteId> = nodes[id].map_or_else(Vec::new, |node| tree.path(node).collect());
         let frames = sites.iter().flat_map(|&site| {
@@ -251,17 +246,10 @@ fn text(profile: &Profile, pid: Pid, stacks: &[Stack<'_>]) -> String {
 
 /// File and line, bytecode.
 fn place(frame: &StackFrame<'_>) -> String {
-    let place = frame.place;
-    let mut text = String::new();
-    let file = harmless(&place.file);
-    let file = file.rsplit('/').next().unwrap_or_default();
-    match (file, place.line) {
-        ("", None) => {}
-        ("", Some(line)) => text.push_str(&format!("  line {line}")),
-        (file, None) => text.push_str(&format!("  {file}")),
-        (file, Some(line)) => text.push_str(&format!("  {file}:{line}")),
-    }
-    if let Some(bytecode) = place.bytecode {
+    let file = last_component(&frame.place.file);
+    let place = place_of(frame.place).or_else(|| (!file.is_empty()).then(|| file.to_owned()));
+    let mut text = place.map_or_else(String::new, |place| format!("  {}", harmless(&place)));
+    if let Some(bytecode) = frame.place.bytecode {
         text.push_str(&format!(" @{bytecode}"));
     }
     text
@@ -273,26 +261,18 @@ fn json(profile: &Profile, pid: Pid, stacks: &[Stack<'_>]) -> Value {
     let is_native = profile.is_native();
     let frame = |frame: &StackFrame<'_>| {
         let place = frame.place;
-        let mut value = json!({
-            "name": &*place.name,
-            "region": region_key(frame.entry.region, is_native),
-        });
-        let mut put = |name: &str, part: Option<Value>| {
-            if let Some(part) = part {
-                value[name] = part;
-            }
-        };
-        put(
-            "tier",
-            (!frame.entry.tier.is_empty()).then(|| frame.entry.tier.as_str().into()),
-        );
-        put(
-            "file",
-            (!place.file.is_empty()).then(|| (&*place.file).into()),
-        );
-        put("line", place.line.map(Into::into));
-        put("bytecode", place.bytecode.map(|pc| pc.0.into()));
-        put("inlined", frame.is_inlined().then_some(true.into()));
+        let region = region_key(frame.entry.region, is_native);
+        let tier = &frame.entry.tier;
+        let mut value = functions::json(&place.name, tier, Some(region), frame.is_inlined());
+        if !place.file.is_empty() {
+            value["file"] = (*place.file).into();
+        }
+        if let Some(line) = place.line {
+            value["line"] = line.into();
+        }
+        if let Some(bytecode) = place.bytecode {
+            value["bytecode"] = bytecode.0.into();
+        }
         value
     };
     let thread = |stack: &Stack<'_>| {

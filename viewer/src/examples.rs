@@ -25,8 +25,8 @@ pub const REPORT: &str = "\
 Examples:
   vmscope report                        recording.vmscope, on one screen
   vmscope report slow.vmscope --full    all sections
-  vmscope report --tree                  who calls whom, with the samples of each call
-  vmscope report --callers HashMap.get   who calls a method
+  vmscope report --tree                 who calls whom, with the samples of each call
+  vmscope report --callers HashMap.get  who calls a method
   vmscope report --from 10 --to 20 --threads 'http-*'
   vmscope report --json | jq '.entries[0]'";
 

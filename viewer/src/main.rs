@@ -93,8 +93,8 @@ enum Command {
     Export(export::ExportArgs),
     /// Print the stacks of all threads of a running process
     ///
-    /// Each thread is stopped for some tens of microseconds, one after the other. A VM that no
-    /// longer answers has stacks, too: nothing is asked of it.
+    /// vmscope stops each thread for some tens of microseconds, a few threads at a time. It asks
+    /// nothing of the VM: a VM that hangs has stacks, too.
     #[command(after_help = examples::DUMP)]
     Dump(dump::DumpArgs),
     /// Check whether this machine allows sampling, with remedies

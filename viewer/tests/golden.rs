@@ -399,7 +399,6 @@ fn call_trees() {
         "tree-inverted-80.txt",
         &["--tree", "--inverted", "--min-share=0"],
     );
-    // With the functions of both stacks that begin with it.
     golden("callers-80.txt", &["--callers", "memmove"]);
     golden("callees-80.txt", &["--callees", "parser>>"]);
     golden(

@@ -22,10 +22,10 @@ pub(super) struct Extras {
 const STACKS_IN_RING: usize = 32;
 
 impl Extras {
-    /// Bytes of user stack for a ring of this size.
-    pub fn stack_in(&self, ring_bytes: usize) -> u16 {
+    /// Copies no more user stack than a ring of this size has room for.
+    pub fn fit(&mut self, ring_bytes: usize) {
         let room = u16::try_from(ring_bytes / STACKS_IN_RING).unwrap_or(u16::MAX);
-        self.stack_bytes.min(room.max(self.needed_stack)) & !7
+        self.stack_bytes = self.stack_bytes.min(room.max(self.needed_stack)) & !7;
     }
 }
 

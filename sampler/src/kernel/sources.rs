@@ -122,8 +122,8 @@ impl Sources {
         // Without the control page, rounded down to a power of two.
         let each = each.saturating_sub(1).clamp(1, THREAD_RING_PAGES);
         self.thread_ring_pages = 1 << each.ilog2();
-        let ring = self.thread_ring_pages.saturating_mul(self.page);
-        self.recipe.extras.stack_bytes = self.recipe.extras.stack_in(ring);
+        let ring = self.bytes(self.thread_ring_pages);
+        self.recipe.extras.fit(ring);
     }
 
     pub fn per_thread(&self) -> bool {
@@ -134,7 +134,6 @@ impl Sources {
     /// stack as the smallest ring has room for.
     pub fn open_rings(&mut self, cpus: &[u32], pages: usize) -> Result<(), Refused> {
         let me = std::process::id();
-        let extras = self.recipe.extras;
         for &cpu in cpus {
             let mut pages = pages.max(1);
             loop {
@@ -149,9 +148,8 @@ impl Sources {
                     Ok(ring) => {
                         self.add_slot(Arc::new(owner), ring, None);
                         self.cpus.push(cpu);
-                        let stack = extras.stack_in(pages.saturating_mul(self.page));
-                        let smallest = self.recipe.extras.stack_bytes.min(stack);
-                        self.recipe.extras.stack_bytes = smallest;
+                        let ring = self.bytes(pages);
+                        self.recipe.extras.fit(ring);
                         break;
                     }
                     Err(error) if may_be_smaller(&error) && pages > 1 => pages /= 2,
@@ -162,8 +160,12 @@ impl Sources {
         Ok(())
     }
 
+    fn bytes(&self, pages: usize) -> usize {
+        pages.saturating_mul(self.page)
+    }
+
     fn half(&self, pages: usize) -> u32 {
-        u32::try_from(pages.saturating_mul(self.page) / 2).unwrap_or(u32::MAX)
+        u32::try_from(self.bytes(pages) / 2).unwrap_or(u32::MAX)
     }
 
     fn add_slot(&mut self, owner: Arc<OwnedFd>, ring: Ring, family: Option<FamilyIndex>) {
@@ -213,7 +215,7 @@ impl Sources {
         loop {
             let mut recipe = self.recipe;
             recipe.wakeup_bytes = self.half(pages);
-            recipe.extras.stack_bytes = recipe.extras.stack_in(pages.saturating_mul(self.page));
+            recipe.extras.fit(self.bytes(pages));
             let owner = sys::perf_event_open(&recipe.sampling(), tid, None)?;
             match Ring::map(owner.as_fd(), pages, self.page) {
                 Ok(ring) => return Ok((owner, ring)),

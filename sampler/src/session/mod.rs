@@ -53,7 +53,7 @@ const BATCHES_IN_FLIGHT: usize = 256;
 const POLLS_IN_FLIGHT: usize = 16;
 
 /// Target and output of a recording.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct SessionOptions {
     /// The launched process, or the attached ones, each once; the recording's head names the first.
     pub pids: Vec<Pid>,

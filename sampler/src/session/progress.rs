@@ -42,7 +42,7 @@ impl Progress {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Whether the adapters have read the VMs' code once, or there is none.
+    /// Whether the adapters have read all VMs' code once. True without adapters.
     #[must_use]
     pub fn knows_code(&self) -> bool {
         self.knows_code.load(Ordering::Acquire)

@@ -107,7 +107,7 @@ pub fn namesakes_of(profile: &Profile) -> Vec<Vec<EntryId>> {
     by_name.into_values().filter(|all| all.len() > 1).collect()
 }
 
-fn last_component(path: &str) -> &str {
+pub fn last_component(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
@@ -196,7 +196,8 @@ fn range_place(site: &Site) -> Option<String> {
     }
 }
 
-fn place_of(frame: &Frame) -> Option<String> {
+/// File and line; `None` without a line.
+pub fn place_of(frame: &Frame) -> Option<String> {
     let line = frame.line?;
     let file = last_component(&frame.file);
     Some(if file.is_empty() {

@@ -3,6 +3,7 @@
 use crate::present::names::region_letter;
 use crate::present::shorten::Name;
 use crate::present::text::harmless;
+use serde_json::{Value, json};
 use vmscope_symbolizer::calls::Function;
 
 /// Name of nameless functions.
@@ -54,4 +55,19 @@ pub fn parts(function: &Function) -> Name<'_> {
     };
     let place = None;
     Name { name, place, tail }
+}
+
+/// A function as JSON: `name`, and where they apply `region`, `tier`, `inlined`.
+pub fn json(name: &str, tier: &str, region: Option<&'static str>, inlined: bool) -> Value {
+    let mut value = json!({ "name": name });
+    if let Some(region) = region {
+        value["region"] = region.into();
+    }
+    if !tier.is_empty() {
+        value["tier"] = tier.into();
+    }
+    if inlined {
+        value["inlined"] = true.into();
+    }
+    value
 }

@@ -124,14 +124,9 @@ impl SamplingOptions {
                 EngineChoice::Auto => "the first that works".to_owned(),
                 EngineChoice::Kernel => String::new(),
             },
-            output: None,
-            keep_last: None,
             unwind_depth: (self.call_graph == CallGraph::Auto).then_some(self.max_depth),
             duration: self.duration,
-            environment: Vec::new(),
-            tap: None,
-            keep_secrets: false,
-            adapters_share: None,
+            ..SessionOptions::default()
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::page::{Others, Page, narrowed_to};
 use super::{accuracy, session};
-use crate::present::functions::{NOBODY, parts};
+use crate::present::functions::{self, NOBODY, parts};
 use crate::present::names::region_key;
 use crate::present::numbers::{count, percent, ratio};
 use crate::present::text::harmless;
@@ -313,15 +313,6 @@ pub(super) fn json(page: &Page<'_>, calls: &Calls) -> Result<Value> {
 }
 
 fn of_function(function: &Function, is_native: bool) -> Value {
-    let mut value = json!({ "name": &*function.name });
-    if let Some(region) = function.region {
-        value["region"] = region_key(region, is_native).into();
-    }
-    if !function.tier.is_empty() {
-        value["tier"] = (&*function.tier).into();
-    }
-    if function.inlined {
-        value["inlined"] = true.into();
-    }
-    value
+    let region = function.region.map(|region| region_key(region, is_native));
+    functions::json(&function.name, &function.tier, region, function.inlined)
 }

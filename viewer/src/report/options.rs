@@ -70,7 +70,7 @@ pub struct NarrowOptions {
     pub region: Vec<String>,
 }
 
-/// Names of regions: of the JSON, and as aliases those of the text.
+/// Names of regions as in the JSON; the text's names are aliases.
 fn region_values() -> PossibleValuesParser {
     let regions = Region::ALL.map(|region| (region, false));
     let values = regions.into_iter().chain([(Region::Vm, true)]);

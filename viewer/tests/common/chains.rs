@@ -72,7 +72,7 @@ impl Counts {
         counts
     }
 
-    /// At least 99 % are whole, and at most 0.1 % are wrong.
+    /// Asserts 99 % whole chains, and at most 0.1 % wrong chains.
     #[track_caller]
     pub fn are_true(&self, what: &str) {
         let wrong: u64 = self.wrong.values().sum();

@@ -203,32 +203,24 @@ impl WatchedProcess {
         }
     }
 
-    /// Code before this time is complete; `None` without adapters.
-    pub fn complete_until(&self) -> Option<TimeNs> {
-        let mut told: Option<TimeNs> = None;
-        for adapter in &self.adapters {
-            told = Some(told.map_or(adapter.complete_until(), |t| {
-                t.min(adapter.complete_until())
-            }));
-            // Later adapters are not polled.
-            if adapter.tells_all_code() {
-                break;
-            }
-        }
-        told
+    /// The adapters that are polled: none behind the first that emits all code.
+    fn polled(&self) -> impl Iterator<Item = &RunningAdapter> {
+        let mut is_told = false;
+        self.adapters.iter().take_while(move |adapter| {
+            let goes_on = !is_told;
+            is_told |= adapter.tells_all_code();
+            goes_on
+        })
     }
 
-    /// Whether all adapters that are polled have emitted all code once.
+    /// Code before this time is complete; `None` without adapters.
+    pub fn complete_until(&self) -> Option<TimeNs> {
+        self.polled().map(RunningAdapter::complete_until).min()
+    }
+
+    /// Whether all polled adapters have emitted all code once.
     pub fn knows_code(&self) -> bool {
-        let told = self
-            .adapters
-            .iter()
-            .position(RunningAdapter::tells_all_code);
-        let polled = told.map_or(self.adapters.len(), |last| last + 1);
-        self.adapters
-            .iter()
-            .take(polled)
-            .all(RunningAdapter::knows_code)
+        self.polled().all(RunningAdapter::knows_code)
     }
 
     pub fn emit_reads(&self, emitter: &Emitter) {

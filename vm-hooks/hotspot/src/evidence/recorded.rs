@@ -3,6 +3,7 @@
 
 use std::ops::Range;
 
+use rustc_hash::FxHashMap;
 use vmscope_records::Exactness;
 
 use super::full::{CALL_BYTES, is_after_call};
@@ -43,6 +44,7 @@ impl Map {
         let new: Vec<u32> = (returns.iter().copied())
             .filter(|at| !covers(&self.covered, *at))
             .collect();
+        let mut numbers: FxHashMap<u32, Option<u32>> = FxHashMap::default();
         for at in new {
             // The pcs behind the call's begin.
             let end = at.saturating_add(1);
@@ -51,19 +53,20 @@ impl Map {
                 end,
             };
             self.covered.push(own.clone());
-            let chain = record_at(nmethod, at).and_then(|pc| nmethod.chain(pc.scope).ok());
-            let Some(chain) = chain else {
+            let scope = record_at(nmethod, at).map(|record| record.scope);
+            let number = scope.and_then(|scope| {
+                *numbers.entry(scope).or_insert_with(|| {
+                    self.chains.push(nmethod.chain(scope).ok()?);
+                    u32::try_from(self.chains.len() - 1).ok()
+                })
+            });
+            let Some(chain) = number else {
                 continue;
             };
-            let known = self.chains.iter().position(|known| *known == chain);
-            let number = known.unwrap_or_else(|| {
-                self.chains.push(chain);
-                self.chains.len() - 1
-            });
             self.pieces.push(Piece {
                 start: own.start,
                 end: own.end,
-                chain: u32::try_from(number).unwrap_or(u32::MAX),
+                chain,
                 exactness: Exactness::Exact,
                 named_by: NamedBy::Record,
             });
