@@ -215,14 +215,18 @@ fn check_lives(events: &[EngineEvent]) {
     assert!(living.is_empty(), "each thread ends: {living:?}");
 }
 
-/// No thread has more samples than its CPU time has periods, except one more for each CPU, whose
-/// period began before the counted time. A thread that is sampled twice has twice as many.
+/// No thread is sampled twice: it would have twice as many samples as its CPU time has periods.
+///
+/// The sampling timer also runs while a hypervisor keeps the CPU for others; the thread's CPU time
+/// leaves that time out (`CONFIG_PARAVIRT_TIME_ACCOUNTING`). So a few samples more are no error.
 fn check_sampled_once(events: &[EngineEvent]) {
     let cpus = std::thread::available_parallelism().expect("known").get();
     for end in ends(events) {
-        // What was measured may be behind by a tick of the scheduler (10 ms).
+        // The CPU time may be behind by a tick of the scheduler (10 ms). A period on each CPU may
+        // have begun before the counted time.
         let cpu = end.cpu.0 + 10_000_000;
-        let most = cpu / end.mean_period.0 + cpus as u64;
+        let promised = cpu / end.mean_period.0;
+        let most = promised + promised / 2 + cpus as u64;
         assert!(
             end.samples <= most,
             "more than {most} samples: sampled twice? {end:?}"

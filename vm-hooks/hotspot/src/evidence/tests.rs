@@ -192,6 +192,13 @@ fn a_return_address_needs_its_record_alone() {
     seeming.code[3] = 0xe8;
     seeming.pcs = Box::new([record(5, 1), record(8, 1), record(10, 7)]);
     check(&pieces(&seeming, &given, &[5, 8, 10]), code.len());
+    // Scope 0 is no scope.
+    let mut unscoped = nmethod.clone();
+    unscoped.pcs = Box::new([record(5, 0), record(10, 7)]);
+    let map = pieces(&unscoped, &given, &[5, 10]);
+    check(&map, code.len());
+    assert_eq!(methods(&map, 4), None);
+    assert_eq!(methods(&map, 9), Some(vec![1, 0]));
     // A sample elsewhere needs the search.
     let map = pieces(&nmethod, &given, &[0, 10]);
     assert!(map.is_whole() && given.asked.get() > 0);
