@@ -56,7 +56,10 @@ impl Map {
             let scope = record_at(nmethod, at).map(|record| record.scope);
             let number = scope.and_then(|scope| {
                 *numbers.entry(scope).or_insert_with(|| {
-                    let chain = nmethod.chain(scope).ok().filter(|chain| !chain.is_empty())?;
+                    let chain = nmethod
+                        .chain(scope)
+                        .ok()
+                        .filter(|chain| !chain.is_empty())?;
                     self.chains.push(chain);
                     u32::try_from(self.chains.len() - 1).ok()
                 })
