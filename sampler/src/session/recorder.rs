@@ -280,7 +280,8 @@ impl Recorder {
             process.used = true;
             if let (Some(unwinding), Some(detail)) = (&mut self.unwinding, &mut sample.detail) {
                 let space = (&mut process.unwound, &process.generated);
-                let values = unwinding.unwind(detail, sample.mode, space, &self.modules);
+                let of = (sample.mode, sample.time);
+                let values = unwinding.unwind(detail, of, space, &self.modules);
                 process.generated.touch(values);
             }
             process.generated.sampled(&mut sample, &self.sources);

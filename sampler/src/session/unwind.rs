@@ -12,7 +12,9 @@ pub use native::fuzz_tables;
 use std::sync::Arc;
 
 use vmscope_process::{Frame, FrameRegisters, Modules, Unwinder};
-use vmscope_records::{Avma, CallChain, ChainEnd, CpuMode, ModuleKey, Registers, SampleDetail};
+use vmscope_records::{
+    Avma, CallChain, ChainEnd, CpuMode, ModuleKey, Registers, SampleDetail, TimeNs,
+};
 
 use super::generated::Generated;
 use native::{Caches, Modular};
@@ -86,7 +88,7 @@ impl Unwinding {
     pub fn unwind(
         &mut self,
         detail: &mut SampleDetail,
-        mode: CpuMode,
+        (mode, time): (CpuMode, TimeNs),
         (space, of): (&mut UnwoundSpace, &Generated),
         modules: &Modules,
     ) -> Vec<Avma> {
@@ -109,6 +111,7 @@ impl Unwinding {
                     registers: registers_now,
                     sampled: Some(registers),
                     stack,
+                    time,
                 };
                 self.walk(frame, (space, of), modules, (&mut chain, &mut values))
             }
@@ -164,6 +167,16 @@ impl Unwinding {
                 return ChainEnd::Broken;
             }
             chain.guessed |= unwound.is_guess;
+            for other in unwound.between.iter() {
+                if chain.user.len() >= self.max_depth {
+                    return ChainEnd::Depth;
+                }
+                chain.user.push(other.shown);
+                values.extend(other.method);
+            }
+            if chain.user.len() >= self.max_depth {
+                return ChainEnd::Depth;
+            }
             at_frame = Some(chain.user.len());
             chain.user.push(Avma(caller.pc));
             frame = Frame {

@@ -75,17 +75,41 @@ impl Counts {
     /// Asserts 99 % whole chains, and at most 0.1 % wrong chains.
     #[track_caller]
     pub fn are_true(&self, what: &str) {
+        let shown = self.say(what);
+        let (all, unnamed) = (self.all(), self.unnamed);
+        assert!(all > 300, "{shown}");
+        assert!(unnamed * 100 < all, "{shown}");
+        assert!(self.whole * 100 >= all * 99, "{shown}");
+        self.are_not_wrong(&shown);
+    }
+
+    /// Asserts at most 0.1 % wrong chains, of however many cut off.
+    #[track_caller]
+    pub fn have_none_wrong(&self, what: &str) {
+        let shown = self.say(what);
+        assert!(self.all() + self.unnamed > 300, "{shown}");
+        self.are_not_wrong(&shown);
+    }
+
+    #[track_caller]
+    fn are_not_wrong(&self, shown: &str) {
         let wrong: u64 = self.wrong.values().sum();
-        let all = self.whole + self.cut + wrong;
+        assert!(wrong * 1000 <= self.all(), "{shown}");
+    }
+
+    /// Samples with names in all frames.
+    fn all(&self) -> u64 {
+        self.whole + self.cut + self.wrong.values().sum::<u64>()
+    }
+
+    /// Says the counts; returns them with the wrong stacks.
+    fn say(&self, what: &str) -> String {
+        let wrong: u64 = self.wrong.values().sum();
         let (whole, cut, unnamed) = (self.whole, self.cut, self.unnamed);
         let shown =
             format!("{what}: {whole} whole, {cut} cut off, {unnamed} unnamed, {wrong} wrong");
         super::say(&shown);
         let stacks = self.wrong.iter().map(|(stack, n)| format!("\n{n} {stack}"));
-        let shown = shown.clone() + &stacks.collect::<String>();
-        assert!(all > 300, "{shown}");
-        assert!(unnamed * 100 < all, "{shown}");
-        assert!(whole * 100 >= all * 99, "{shown}");
-        assert!(wrong * 1000 <= all, "{shown}");
+        shown + &stacks.collect::<String>()
     }
 }

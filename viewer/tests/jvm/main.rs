@@ -39,3 +39,4 @@ mod known;
 mod odd;
 mod shares;
 mod views;
+mod virtual_threads;

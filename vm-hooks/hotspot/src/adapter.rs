@@ -20,6 +20,7 @@ use vmscope_process::{Adapter, AdapterError, Poll, ProcessView, SampleNeeds, Unw
 use vmscope_records::{Avma, LimitKind, Stream, TimeNs, VmIdentity};
 
 use crate::bytecode::PoolLayout;
+use crate::continuations::Continuations;
 use crate::evidence::FactsLayout;
 use crate::flags::Flags;
 use crate::jvm::{Jvm, TESTED};
@@ -28,7 +29,7 @@ use crate::pages::Pages;
 use crate::perf_data::PerfData;
 use crate::regions::rules;
 use crate::sample_needs::sample_needs;
-use crate::unwind::HotSpotUnwinder;
+use crate::unwind::{HotSpotUnwinder, VirtualThreads};
 use crate::vm_data::{Known, VmData};
 use interpreted::{ClassCounts, Interpreted};
 use maps::Maps;
@@ -246,7 +247,9 @@ impl Adapter for HotSpotAdapter {
         let zone = &opened.zone;
         let code = (opened.jvm.code.clone(), zone.codelets());
         let call_stub_return = zone.stub("call_stub_return_address");
-        let unwinder = HotSpotUnwinder::new(process.shared_memory(), code, call_stub_return);
+        let threads = opened.virtual_threads(process);
+        let unwinder =
+            HotSpotUnwinder::new(process.shared_memory(), code, call_stub_return, threads);
         Some(Box::new(unwinder.ok()?))
     }
 
@@ -340,6 +343,20 @@ fn tell_callers(data: &VmData, poll: &mut Poll) {
 }
 
 impl Opened {
+    /// What unwinding virtual threads needs; `None` if the JVM has none, or does not tell enough.
+    fn virtual_threads(&self, process: &ProcessView) -> Option<VirtualThreads> {
+        /// `ContinuationEntry::_return_pc`, mangled.
+        const RETURN_PC: &str = "_ZN17ContinuationEntry10_return_pcE";
+        let return_barrier = self.zone.stub("cont_returnBarrier")?;
+        let symbols = process.symbols(&self.jvm.library, &[RETURN_PC]).ok()?;
+        let return_pc = symbols.into_iter().flatten().next()?;
+        Some(VirtualThreads {
+            return_barrier,
+            return_pc_at: return_pc.address,
+            continuations: Continuations::find(&self.jvm.structs, &self.jvm.methods)?,
+        })
+    }
+
     fn poll(
         &mut self,
         process: &ProcessView,

@@ -84,7 +84,8 @@ impl JavaThreads {
         Ok(all.iter().filter_map(one).collect())
     }
 
-    fn addresses(&self, memory: &dyn Memory) -> Result<Vec<Avma>, AdapterError> {
+    /// Addresses of all threads.
+    pub(crate) fn addresses(&self, memory: &dyn Memory) -> Result<Vec<Avma>, AdapterError> {
         let reading = || AdapterError::reading("list of threads");
         let too_many = AdapterError::TooMany {
             what: "threads",

@@ -8,9 +8,9 @@ use rustc_hash::FxHashSet;
 use vmscope_process::Memory;
 use vmscope_records::Avma;
 
-use crate::layout::encodings::unsigned5;
-use crate::layout::{Scalar, VmStructs};
+use crate::layout::VmStructs;
 use crate::method::MethodLayout;
+use crate::objects::{Kind, Objects};
 
 /// Maximum length of a name in bytes of the string; the rest is cut off.
 const MAX_NAME: u64 = 512;
@@ -18,93 +18,26 @@ const MAX_NAME: u64 = 512;
 /// Maximum plausible length of a name in bytes.
 const MAX_LENGTH: u64 = 1 << 20;
 
-/// Maximum size of the description of a class's fields in bytes.
-const MAX_FIELDS: usize = 1 << 12;
-
-/// Maximum number of superclasses up to `java.lang.Thread`.
-const MAX_SUPERS: usize = 16;
-
 /// Maximum number of known subclasses of `java.lang.Thread`.
 const MAX_CLASSES: usize = 1 << 12;
 
 /// Maximum number of failed attempts to learn the classes.
 const MAX_ATTEMPTS: u32 = 1_000;
 
-const WHAT: &str = "name of a thread";
+const THREAD: &str = "java/lang/Thread";
 
 /// Reads names of Java threads.
 #[derive(Debug)]
 pub struct ThreadNames {
-    methods: MethodLayout,
-    /// Offset of the reference to the `Thread` object in a `JavaThread`.
-    object: u64,
-    /// Whether this reference is the address of a slot with the reference (JDK 16 on).
-    is_handle: bool,
-    super_klass: Scalar,
-    fields: Fields,
-    oops: Option<Narrow>,
-    klasses: Option<Narrow>,
-    headers: Vec<Header>,
+    objects: Objects,
     known: Option<Known>,
     attempts: u32,
-}
-
-/// Compressed pointers: addresses of their base and shift.
-#[derive(Clone, Copy, Debug)]
-struct Narrow {
-    base: Avma,
-    shift: Avma,
-}
-
-/// Description of a class's fields in its `InstanceKlass`.
-#[derive(Clone, Copy, Debug)]
-struct Fields {
-    constants: Scalar,
-    /// The array with the description.
-    array: Scalar,
-    length: Scalar,
-    data: u64,
-    /// Up to JDK 20: number of fields, 16-bit numbers per field. Later: a compressed stream.
-    slots: Option<Slots>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Slots {
-    count: Scalar,
-    per_field: usize,
-    name: usize,
-    signature: usize,
-    low: usize,
-    high: usize,
-}
-
-/// Header of objects.
-#[derive(Clone, Copy, Debug)]
-enum Header {
-    /// A compressed class pointer after the mark.
-    Narrow,
-    /// A class pointer after the mark.
-    Wide,
-    /// The class is in the mark from this bit on (JDK 24 on, `UseCompactObjectHeaders`).
-    Compact(u32),
-}
-
-/// Form of references.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
-    /// Compressed in objects, addresses outside.
-    Narrow,
-    /// Addresses.
-    Plain,
-    /// Addresses shifted by the colour of generational ZGC.
-    Coloured,
 }
 
 /// Constant data, known from the first name.
 #[derive(Clone, Debug)]
 struct Known {
-    header: Header,
-    form: Form,
+    kind: Kind,
     /// `java.lang.Thread` and subclasses.
     threads: FxHashSet<Avma>,
     name: u64,
@@ -125,40 +58,8 @@ impl ThreadNames {
     /// Finds the fields; `None` if the tables lack one.
     #[must_use]
     pub fn find(structs: &VmStructs, methods: &MethodLayout) -> Option<Self> {
-        let object = structs.field("JavaThread", "_threadObj")?;
-        let narrow = |owners: [(&str, &str); 3]| {
-            owners.into_iter().find_map(|(owner, prefix)| {
-                let of = |name| structs.optional_static(owner, &format!("{prefix}{name}"));
-                Some(Narrow {
-                    base: of("_base")?,
-                    shift: of("_shift")?,
-                })
-            })
-        };
-        let fields = Fields::find(structs)?;
-        let mut headers = vec![Header::Narrow];
-        // From JDK 23 on, arrays with this header differ.
-        headers.extend(fields.slots.map(|_| Header::Wide));
-        let shift = structs.constant("markWord::klass_shift");
-        let shift = shift.and_then(|shift| u32::try_from(shift).ok());
-        headers.extend(shift.filter(|shift| *shift < 64).map(Header::Compact));
         Some(ThreadNames {
-            methods: methods.clone(),
-            object: object.offset,
-            is_handle: object.type_name.contains("OopHandle"),
-            super_klass: structs.optional_scalar("Klass", "_super")?,
-            fields,
-            oops: narrow([
-                ("CompressedOops", "_narrow_oop."),
-                ("Universe", "_narrow_oop."),
-                ("CompressedOops", ""),
-            ]),
-            klasses: narrow([
-                ("CompressedKlassPointers", "_narrow_klass."),
-                ("Universe", "_narrow_klass."),
-                ("CompressedKlassPointers", ""),
-            ]),
-            headers,
+            objects: Objects::find(structs, methods)?,
             known: None,
             attempts: 0,
         })
@@ -171,11 +72,9 @@ impl ThreadNames {
                 return None;
             }
             self.attempts += 1;
-            let forms = [Form::Narrow, Form::Plain, Form::Coloured];
-            self.known = forms.into_iter().find_map(|form| {
-                let object = self.thread_object(memory, thread, form)?;
-                let mut headers = self.headers.iter();
-                headers.find_map(|header| self.learn(memory, object, form, *header))
+            self.known = self.objects.kinds().find_map(|kind| {
+                let object = self.objects.of_thread(memory, thread, kind.form)?;
+                self.learn(memory, object, kind)
             });
         }
         let first = self.read(memory, thread)?;
@@ -185,10 +84,11 @@ impl ThreadNames {
 
     fn read(&mut self, memory: &dyn Memory, thread: Avma) -> Option<Reading> {
         let known = self.known.as_ref()?;
-        let object = self.thread_object(memory, thread, known.form)?;
-        let class = self.class_of(memory, object, known.header)?;
+        let (objects, Kind { header, form }) = (&self.objects, known.kind);
+        let object = objects.of_thread(memory, thread, form)?;
+        let class = objects.class_of(memory, object, header)?;
         if !known.threads.contains(&class) {
-            self.thread_class(memory, class)?;
+            objects.class_named(memory, class, THREAD)?;
             let threads = &mut self.known.as_mut()?.threads;
             if threads.len() < MAX_CLASSES {
                 threads.insert(class);
@@ -196,15 +96,15 @@ impl ThreadNames {
         }
         let known = self.known.as_ref()?;
         let of_class = |at: Avma, class: Avma| {
-            let is_it = self.class_of(memory, at, known.header)? == class;
+            let is_it = objects.class_of(memory, at, header)? == class;
             is_it.then_some(at)
         };
-        let string = self.reference(memory, object, known.name, known.form)?;
+        let string = objects.reference(memory, object, known.name, form)?;
         let string = of_class(string, known.string)?;
-        let value = self.reference(memory, string, known.value, known.form)?;
+        let value = objects.reference(memory, string, known.value, form)?;
         let value = of_class(value, known.bytes)?;
         let coder = memory.read_u8(string.checked_add(known.coder)?).ok()?;
-        let (length, data) = known.header.of_array();
+        let (length, data) = header.of_array();
         let length = memory.read_u32(value.checked_add(length)?).ok()?;
         let length = Some(u64::from(length)).filter(|length| *length <= MAX_LENGTH)?;
         let cap = usize::try_from(MAX_NAME).ok()?;
@@ -217,30 +117,24 @@ impl ThreadNames {
         })
     }
 
-    /// Learns classes and fields from a `Thread` object with this header.
-    fn learn(
-        &self,
-        memory: &dyn Memory,
-        object: Avma,
-        form: Form,
-        header: Header,
-    ) -> Option<Known> {
-        let class = self.class_of(memory, object, header)?;
-        let thread = self.thread_class(memory, class)?;
-        let field = |class, name, signature| self.field(memory, class, name, signature);
+    /// Learns classes and fields from a `Thread` object of this kind.
+    fn learn(&self, memory: &dyn Memory, object: Avma, kind: Kind) -> Option<Known> {
+        let (objects, Kind { header, form }) = (&self.objects, kind);
+        let class = objects.class_of(memory, object, header)?;
+        let thread = objects.class_named(memory, class, THREAD)?;
+        let field = |class, name, signature| objects.field(memory, class, name, signature);
         let class_named = |at, name| {
-            let class = self.class_of(memory, at, header)?;
-            let is_it = self.methods.class(memory, class).ok()? == name;
-            is_it.then_some(class)
+            let class = objects.class_of(memory, at, header)?;
+            let found = objects.class_named(memory, class, name)?;
+            (found == class).then_some(class)
         };
         let name = field(thread, "name", "Ljava/lang/String;")?;
-        let at = self.reference(memory, object, name, form)?;
+        let at = objects.reference(memory, object, name, form)?;
         let string = class_named(at, "java/lang/String")?;
         let value = field(string, "value", "[B")?;
-        let array = self.reference(memory, at, value, form)?;
+        let array = objects.reference(memory, at, value, form)?;
         Some(Known {
-            header,
-            form,
+            kind,
             threads: FxHashSet::from_iter([class]),
             name,
             string,
@@ -249,190 +143,6 @@ impl ThreadNames {
             bytes: class_named(array, "[B")?,
         })
     }
-
-    /// `java.lang.Thread`, if `class` is it or a subclass.
-    fn thread_class(&self, memory: &dyn Memory, class: Avma) -> Option<Avma> {
-        let mut at = class;
-        for _ in 0..MAX_SUPERS {
-            if self.methods.class(memory, at).ok()? == "java/lang/Thread" {
-                return Some(at);
-            }
-            at = self.super_klass.read_address(memory, at, WHAT).ok()?;
-        }
-        None
-    }
-
-    fn thread_object(&self, memory: &dyn Memory, thread: Avma, form: Form) -> Option<Avma> {
-        let at = memory.read_pointer(thread.checked_add(self.object)?).ok()?;
-        let object = match self.is_handle {
-            true if at.0 != 0 => memory.read_pointer(at).ok()?,
-            _ => at,
-        };
-        let object = match form {
-            Form::Coloured => uncoloured(object)?,
-            Form::Narrow | Form::Plain => object,
-        };
-        (object.0 != 0).then_some(object)
-    }
-
-    /// The reference in an object's field.
-    fn reference(&self, memory: &dyn Memory, at: Avma, by: u64, form: Form) -> Option<Avma> {
-        let field = at.checked_add(by)?;
-        let found = match form {
-            Form::Narrow => (self.oops?).widen(memory, memory.read_u32(field).ok()?)?,
-            Form::Plain => memory.read_pointer(field).ok()?,
-            Form::Coloured => uncoloured(memory.read_pointer(field).ok()?)?,
-        };
-        (found.0 != 0).then_some(found)
-    }
-
-    /// Address of an object's class.
-    fn class_of(&self, memory: &dyn Memory, object: Avma, header: Header) -> Option<Avma> {
-        let after_mark = object.checked_add(8)?;
-        match header {
-            Header::Narrow => (self.klasses?).widen(memory, memory.read_u32(after_mark).ok()?),
-            Header::Wide => memory.read_pointer(after_mark).ok(),
-            Header::Compact(shift) => {
-                let mark = memory.read_u64(object).ok()?;
-                self.klasses?
-                    .widen(memory, u32::try_from(mark >> shift).ok()?)
-            }
-        }
-    }
-
-    /// Offset of a field that the class at `class` declares.
-    fn field(&self, memory: &dyn Memory, class: Avma, name: &str, signature: &str) -> Option<u64> {
-        let constants = self
-            .fields
-            .constants
-            .read_address(memory, class, WHAT)
-            .ok()?;
-        let all = self.fields.read(memory, class)?;
-        let is = |index, text: &str| {
-            let symbol = self.methods.symbol_in_pool(memory, constants, index);
-            symbol.is_ok_and(|symbol| symbol == text)
-        };
-        let found = all
-            .iter()
-            .find(|(of_name, of_type, _)| is(*of_name, name) && is(*of_type, signature));
-        found.map(|(.., offset)| *offset)
-    }
-}
-
-/// Address in a reference of generational ZGC on x86-64 (`zAddress.hpp`). The one bit that is set
-/// among bits 12 to 15 ends the colour.
-fn uncoloured(reference: Avma) -> Option<Avma> {
-    let remapped = (reference.0 >> 12) & 0xf;
-    let shift = 13 + remapped.trailing_zeros();
-    (remapped.count_ones() == 1).then(|| Avma(reference.0 >> shift))
-}
-
-impl Narrow {
-    fn widen(self, memory: &dyn Memory, narrow: u32) -> Option<Avma> {
-        let base = memory.read_pointer(self.base).ok()?;
-        let shift = memory.read_u32(self.shift).ok()?;
-        let by = u64::from(narrow).checked_shl(shift)?;
-        if narrow == 0 {
-            return None;
-        }
-        base.checked_add(by)
-    }
-}
-
-impl Header {
-    /// Offsets of length and elements in an array of bytes.
-    fn of_array(self) -> (u64, u64) {
-        match self {
-            Header::Narrow => (12, 16),
-            Header::Wide => (16, 24),
-            Header::Compact(_) => (8, 12),
-        }
-    }
-}
-
-impl Fields {
-    fn find(structs: &VmStructs) -> Option<Self> {
-        let of = |name| structs.optional_scalar("InstanceKlass", name);
-        let number = |name: &str| {
-            let number = structs.constant(&format!("FieldInfo::{name}"))?;
-            usize::try_from(number).ok()
-        };
-        let (array, elements, slots) = match of("_fieldinfo_stream") {
-            Some(stream) => (stream, "Array<u1>", None),
-            None => {
-                let slots = Slots {
-                    count: of("_java_fields_count")?,
-                    per_field: number("field_slots").filter(|slots| *slots > 0)?,
-                    name: number("name_index_offset")?,
-                    signature: number("signature_index_offset")?,
-                    low: number("low_packed_offset")?,
-                    high: number("high_packed_offset")?,
-                };
-                (of("_fields")?, "Array<u2>", Some(slots))
-            }
-        };
-        Some(Fields {
-            constants: of("_constants")?,
-            array,
-            length: structs.optional_scalar("Array<int>", "_length")?,
-            data: structs.optional_offset(elements, "_data")?,
-            slots,
-        })
-    }
-
-    /// Fields of a class in Java's order: indices of name and signature, offset.
-    fn read(&self, memory: &dyn Memory, class: Avma) -> Option<Vec<(u64, u64, u64)>> {
-        let array = self.array.read_address(memory, class, WHAT).ok()?;
-        let length = self.length.read(memory, array, WHAT).ok()?.cast_unsigned();
-        let bytes = match self.slots {
-            Some(_) => length.checked_mul(2)?,
-            None => length,
-        };
-        let bytes = memory.read_vec(array.checked_add(self.data)?, bytes, MAX_FIELDS);
-        let bytes = bytes.ok()?;
-        let Some(slots) = self.slots else {
-            return Some(of_stream(&bytes));
-        };
-        let count = slots.count.read(memory, class, WHAT).ok()?;
-        let fields = bytes.chunks_exact(2 * slots.per_field);
-        let fields = fields.take(usize::try_from(count).ok()?);
-        fields.map(|field| slots.field(field)).collect()
-    }
-}
-
-impl Slots {
-    fn field(&self, bytes: &[u8]) -> Option<(u64, u64, u64)> {
-        let slot = |number: usize| {
-            let bytes = bytes.get(2 * number..)?.first_chunk::<2>()?;
-            Some(u64::from(u16::from_le_bytes(*bytes)))
-        };
-        // The lowest two bits are a tag.
-        let offset = (slot(self.high)? << 16 | slot(self.low)?) >> 2;
-        Some((slot(self.name)?, slot(self.signature)?, offset))
-    }
-}
-
-/// Fields in a stream (`FieldInfoStream`, JDK 21 on), up to the first that is not whole.
-fn of_stream(bytes: &[u8]) -> Vec<(u64, u64, u64)> {
-    const INITIALIZED: u32 = 1 << 0;
-    const GENERIC: u32 = 1 << 2;
-    const CONTENDED: u32 = 1 << 4;
-    let mut at = 0;
-    let mut next = || unsigned5(bytes, &mut at, 1);
-    // Numbers of Java's fields and of the VM's own, which come last.
-    let count = next().zip(next()).map_or(0, |(count, _)| count);
-    let mut field = || {
-        let (name, signature, offset) = (next()?, next()?, next()?);
-        let _access = next()?;
-        let flags = next()?;
-        for optional in [INITIALIZED, GENERIC, CONTENDED] {
-            if flags & optional != 0 {
-                next()?;
-            }
-        }
-        Some((u64::from(name), u64::from(signature), u64::from(offset)))
-    };
-    (0..count).map_while(|_| field()).collect()
 }
 
 /// Text of a string's bytes in Latin-1 (coder 0) or UTF-16 (coder 1).
@@ -460,29 +170,5 @@ mod tests {
         // Cut within a pair.
         assert_eq!(text_of(&[0x3d, 0xd8, 0], 1).as_deref(), Some("\u{fffd}"));
         assert_eq!(text_of(b"a", 2), None);
-    }
-
-    #[test]
-    fn colours_end_with_their_highest_bit() {
-        let address = 0x4000_0012_3458;
-        for (bit, shift) in [(1, 13), (2, 14), (4, 15), (8, 16)] {
-            let reference = address << shift | bit << 12 | 0xff0;
-            assert_eq!(uncoloured(Avma(reference)), Some(Avma(address)));
-        }
-        assert_eq!(uncoloured(Avma(0)), None);
-        assert_eq!(uncoloured(Avma(0x3000)), None);
-    }
-
-    #[test]
-    fn a_stream_of_fields_ends_with_its_bytes_or_its_count() {
-        // Two fields, one of the VM; each byte is one more than its number.
-        let head = [3, 2];
-        let plain = [5, 6, 13, 1, 1];
-        let generic = [7, 8, 17, 1, 1 + 4, 9];
-        let all = [&head[..], &generic, &plain, &plain].concat();
-        assert_eq!(of_stream(&all), [(6, 7, 16), (4, 5, 12)]);
-        let cut = all.get(..10).unwrap_or_default();
-        assert_eq!(of_stream(cut), [(6, 7, 16)]);
-        assert_eq!(of_stream(&[]), []);
     }
 }

@@ -10,7 +10,9 @@
 //! there. So no frame is invented from a stack's old contents.
 
 mod blobs;
+mod chunk;
 mod entry;
+mod mounted;
 mod run;
 
 use std::ops::Range;
@@ -25,7 +27,10 @@ use crate::layout::encodings::interpreted_frame;
 use crate::stubs::Routine;
 use blobs::{Blobs, Piece};
 use entry::{Entered, Return, entered};
+use mounted::Readings;
 use run::{Jumps, Run};
+
+pub(crate) use mounted::VirtualThreads;
 
 /// Maximum number of instructions between the end of a compiled frame and the return.
 const EPILOGUE: usize = 12;
@@ -41,6 +46,9 @@ pub struct HotSpotUnwinder {
     codelets: Arc<[Routine]>,
     /// Address to which Java code returns that native code has called.
     call_stub_return: Option<Avma>,
+    /// `None` if the JVM has none, or does not tell enough.
+    threads: Option<VirtualThreads>,
+    readings: Readings,
 }
 
 impl std::fmt::Debug for HotSpotUnwinder {
@@ -55,12 +63,16 @@ impl Unwinder for HotSpotUnwinder {
     }
 
     fn caller(&mut self, frame: &Frame<'_>) -> Result<Unwound, ChainEnd> {
-        match self.unwind(frame) {
+        let unwound = match self.unwind(frame) {
             // The VM may have given the memory to other code.
             Err(ChainEnd::Broken) if self.blobs.doubt(Avma(frame.registers.pc)) => {
                 self.unwind(frame)
             }
             result => result,
+        }?;
+        match self.is_barrier(unwound.caller.pc) {
+            true => self.beyond_barrier(frame, unwound),
+            false => Ok(unwound),
         }
     }
 }
@@ -75,12 +87,15 @@ impl HotSpotUnwinder {
         memory: Arc<dyn Memory>,
         (layout, codelets): (CodeLayout, Arc<[Routine]>),
         call_stub_return: Option<Avma>,
+        threads: Option<VirtualThreads>,
     ) -> Result<Self, AdapterError> {
         Ok(HotSpotUnwinder {
             blobs: Blobs::new(layout, &*memory)?,
             memory,
             codelets,
             call_stub_return,
+            threads,
+            readings: Readings::default(),
         })
     }
 
@@ -218,6 +233,7 @@ impl HotSpotUnwinder {
             shown,
             method,
             is_guess: false,
+            between: Arc::default(),
         })
     }
 
@@ -264,6 +280,9 @@ impl HotSpotUnwinder {
     /// whose pc the caller checks. They also return to any instruction of a compiled method: the
     /// VM calls them at polls and faults.
     fn is_return(&mut self, pc: u64, from: BlobKind) -> bool {
+        if self.is_barrier(pc) {
+            return true;
+        }
         if !self.blobs.holds(Avma(pc)) {
             return from == BlobKind::Other;
         }
@@ -287,6 +306,7 @@ fn certain(caller: FrameRegisters) -> Unwound {
         shown: None,
         method: None,
         is_guess: false,
+        between: Arc::default(),
     }
 }
 

@@ -70,7 +70,7 @@ pub use maps::{MAX_MAPPINGS, MapEntry, Maps, MapsError, parse_line, parse_maps, 
 pub use memory::{Memory, MemoryError};
 pub use modules::{MAX_MODULES, Modules, Sighting};
 pub use poll::{CompilationNews, MAX_RECORDS_OF_A_POLL, MAX_TOUCHED_OF_A_POLL, Poll, ThreadNews};
-pub use process::{Environment, ProcessView, own_root, wall_time};
+pub use process::{Environment, ProcessView, monotonic_time, own_root, wall_time};
 pub use root::Root;
-pub use unwind::{Frame, FramePointers, FrameRegisters, Unwinder, Unwound};
+pub use unwind::{Frame, FramePointers, FrameRegisters, OtherFrame, Unwinder, Unwound};
 pub use zone::{CodeZone, SeenCode};

@@ -510,6 +510,6 @@ pub(crate) fn display(path: &[u8]) -> String {
 mod exited;
 mod own;
 
-pub use own::{Environment, wall_time};
+pub use own::{Environment, monotonic_time, wall_time};
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,8 @@
 //! Unwinding: from a frame to its caller, for callers of samples.
 
-use vmscope_records::{Avma, ChainEnd, Registers, StackBytes};
+use std::sync::Arc;
+
+use vmscope_records::{Avma, ChainEnd, Registers, StackBytes, TimeNs};
 
 /// The registers of a frame that every unwind rule needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,11 +24,24 @@ pub struct Frame<'a> {
     pub sampled: Option<&'a Registers>,
     /// The copied stack.
     pub stack: &'a StackBytes,
+    /// Time of the copy (`CLOCK_MONOTONIC`).
+    pub time: TimeNs,
+}
+
+/// A frame outside of the copied stack, without registers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OtherFrame {
+    /// Its return address, or an address that stands for it: see [`Unwound::shown`].
+    pub shown: Avma,
+    /// Its method object, which names `shown`.
+    pub method: Option<Avma>,
 }
 
 /// The result of unwinding one frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unwound {
+    /// Callers between this frame and `caller` whose frames lie elsewhere, innermost first.
+    pub between: Arc<[OtherFrame]>,
     /// The caller's registers.
     pub caller: FrameRegisters,
     /// Address that stands for the frame instead of its pc: one after the address of its current
@@ -72,6 +87,7 @@ impl Unwinder for FramePointers {
             shown: None,
             method: None,
             is_guess: frame.sampled.is_some(),
+            between: Arc::default(),
         })
     }
 }

@@ -12,7 +12,7 @@ use gimli::{
 };
 use rustc_hash::FxHashMap;
 use vmscope_process::{ElfFile, Frame, FrameRegisters, Modules, Unwound};
-use vmscope_records::{Avma, ChainEnd, ModuleKey, Ranges};
+use vmscope_records::{Avma, ChainEnd, ModuleKey, Ranges, TimeNs};
 
 use super::super::generated::Generated;
 use super::{Bytes, CodeMapping};
@@ -123,6 +123,7 @@ impl Modular {
             shown: None,
             method: None,
             is_guess: !is_covered,
+            between: Arc::default(),
         }))
     }
 
@@ -306,6 +307,7 @@ pub fn fuzz_tables(input: &[u8]) -> usize {
                 registers,
                 sampled: None,
                 stack: &stack,
+                time: TimeNs(0),
             };
             match modular.caller(&frame, &mut caches) {
                 Ok(Some(unwound)) if CODE.contains(&unwound.caller.pc) => {

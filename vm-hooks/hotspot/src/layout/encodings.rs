@@ -55,8 +55,21 @@ pub mod interpreted_frame {
     pub const SENDER_SP: i64 = -8;
     /// `Method*`: offset from rbp in bytes.
     pub const METHOD: i32 = -24;
+    /// Place of the first local variable, the last word of the frame: words from rbp (JDK 21 on).
+    pub const LOCALS: i64 = -56;
     /// Saved bytecode pointer: offset from rbp in bytes.
     pub const BCP: i32 = -64;
+}
+
+/// `ContinuationEntry` (`continuationEntry.hpp`), at the stack pointer of
+/// `Continuation.enterSpecial`; equal on 21 to 25.
+pub mod continuation_entry {
+    /// The `Continuation` object.
+    pub const CONTINUATION: u64 = 16;
+    /// Words of stack arguments of the outermost thawed frame, as a 32-bit number.
+    pub const ARGUMENTS: u64 = 36;
+    /// Most of these: a method has at most 255 parameter words.
+    pub const MAX_ARGUMENTS: u64 = 256;
 }
 
 /// Tags of constant pool slots (`JVM_CONSTANT_*`): class-file numbers, and VM numbers from 100.

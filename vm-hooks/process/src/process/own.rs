@@ -76,6 +76,13 @@ pub fn wall_time(time: TimeNs) -> Option<SystemTime> {
     UNIX_EPOCH.checked_add(ahead.checked_add(Duration::from_nanos(time.0))?)
 }
 
+/// Current time on `CLOCK_MONOTONIC`.
+#[must_use]
+pub fn monotonic_time() -> Option<TimeNs> {
+    let now = clock(ClockId::CLOCK_MONOTONIC)?;
+    u64::try_from(now.as_nanos()).ok().map(TimeNs)
+}
+
 fn clock(clock: ClockId) -> Option<Duration> {
     clock_gettime(clock).map(Duration::from).ok()
 }

@@ -1,6 +1,6 @@
 use super::*;
 use proptest::prelude::*;
-use vmscope_records::{Arch, Avma, Registers, StackBytes};
+use vmscope_records::{Arch, Avma, Registers, StackBytes, TimeNs};
 
 const SP: u64 = 0x7000;
 const FP: u64 = 0x7040;
@@ -25,6 +25,7 @@ fn caller(code: &[u8], jumps: Jumps) -> Option<(u64, u64, u64)> {
         },
         sampled: Some(&registers),
         stack: &stack,
+        time: TimeNs(0),
     };
     let caller = Run::new(code, 0x1000, &frame).caller(100, jumps)?;
     Some((caller.pc, caller.sp, caller.fp))

@@ -1,0 +1,103 @@
+//! Callers of virtual threads (docs/truth.md §9), most of whose frames wait in the heap, beside the chains
+//! that the JVM itself tells.
+
+use crate::callers::java_method;
+use crate::common::chains::{Chains, Counts, chains_of};
+use crate::common::vmscope::{Folder, can_sample, command, run};
+use crate::common::whole::said;
+use crate::hotspot::jdks::jdk;
+use crate::hotspot::jvm::java;
+use crate::known::Tier;
+
+/// Releases with virtual threads.
+const RELEASES: [u32; 2] = [21, 25];
+
+/// Caller of a virtual thread's first frame: the JVM's own chains end before it.
+const ENTRY: &str = "jdk.internal.vm.Continuation.enterSpecial";
+
+/// Callers of the entry on a carrier, in both releases.
+const CARRIER: [&str; 3] = [
+    "java.util.concurrent.ForkJoinWorkerThread.run",
+    "java.util.concurrent.ForkJoinPool.runWorker",
+    "jdk.internal.vm.Continuation.run",
+];
+
+#[test]
+fn chains_of_virtual_threads_are_those_that_the_jvm_tells() {
+    if !can_sample() {
+        return;
+    }
+    for release in RELEASES {
+        for tier in [Tier::Tiered, Tier::C1, Tier::Interpreter] {
+            let Some((chains, counts)) = counted(release, tier, &[]) else {
+                return;
+            };
+            assert_eq!(chains.len(), 11, "{chains:?}");
+            counts.are_true(&format!("{release} {tier:?}, virtual threads"));
+        }
+    }
+}
+
+/// Threads that wait every few milliseconds: by the time of reading, most have waited again, below other
+/// callers. Such chains are cut off, but never those of another time.
+#[test]
+fn no_chain_of_a_short_mount_is_invented() {
+    if !can_sample() {
+        return;
+    }
+    for release in RELEASES {
+        for tier in [Tier::Tiered, Tier::Interpreter] {
+            let Some((_, counts)) = counted(release, tier, &["--short"]) else {
+                return;
+            };
+            counts.have_none_wrong(&format!("{release} {tier:?}, short"));
+        }
+    }
+}
+
+/// The program's chains, and the recorded ones beside them.
+fn counted(release: u32, tier: Tier, options: &[&str]) -> Option<(Chains, Counts)> {
+    let jdk = jdk(release)?;
+    let flags = [
+        // All threads run at the same time, each on a carrier.
+        "-Djdk.virtualThreadScheduler.parallelism=16",
+        "-XX:CompileCommand=quiet",
+        "-XX:CompileCommand=dontinline,programs.Virtual::leaf*",
+        "-XX:CompileCommand=exclude,programs.Virtual::slow",
+    ];
+    let flags = [tier.flags(), &flags].concat();
+    let options = [&["--seconds", "6"], options].concat();
+    let program = java(&jdk, &flags, "Virtual", &options)?;
+    let folder = Folder::new();
+    let file = folder.file("out.vmscope");
+    let mut recording = command(["record", "--quiet", "--call-graph=auto", "--output"]);
+    recording.arg(&file).arg("--").arg(program.get_program());
+    recording.args(program.get_args());
+    recording.env_remove("JAVA_TOOL_OPTIONS");
+    let recorded = run(recording).code(0);
+    let chains = chains_of(&said(&recorded.stdout)[0]["chains"], java_method);
+    // Chains are cut off before the second reading of a thread, and in its last tenths of a second.
+    let mut export = command(["export", "--to", "collapsed", "--output", "-"]);
+    export.args(["--from=2.5", "--until=5.3"]);
+    export.arg(&file);
+    let exported = run(export).code(0);
+    let stacks = exported.stdout.lines().map(without_carrier);
+    let stacks: String = stacks.flat_map(|line| [line, "\n".to_owned()]).collect();
+    let counts = Counts::of(&stacks, &chains, java_method, &["clone"]);
+    Some((chains, counts))
+}
+
+/// A collapsed stack without the carrier's Java frames, if these are all there.
+fn without_carrier(line: &str) -> String {
+    let Some((before, after)) = line.split_once(ENTRY) else {
+        return line.to_owned();
+    };
+    if !CARRIER.iter().all(|method| before.contains(method)) {
+        return line.to_owned();
+    }
+    let frames = before.split(';');
+    let native = frames.filter(|frame| java_method(frame).is_none() && !frame.is_empty());
+    let native: Vec<&str> = native.collect();
+    let (_, rest) = after.split_once(';').unwrap_or_default();
+    format!("{};{rest}", native.join(";"))
+}

@@ -1,0 +1,164 @@
+//! Frames of a virtual thread that wait in the heap (`stackChunkFrameStream_x86.inline.hpp`).
+//!
+//! They are those of the stack, but what points to frames is relative: frame pointers of
+//! interpreted frames to the place where their callee has saved them, the sender's stack pointer to
+//! the frame pointer.
+
+use rustc_hash::FxHashSet;
+use vmscope_process::OtherFrame;
+use vmscope_records::{Avma, StackBytes};
+
+use super::HotSpotUnwinder;
+use crate::code::BlobKind;
+use crate::continuations::{Chunk, Continuations};
+use crate::layout::encodings::interpreted_frame;
+
+/// Maximum number of chunks of a thread.
+const MAX_CHUNKS: usize = 256;
+
+/// Maximum number of frames in chunks: more than chains ever show.
+const MAX_FRAMES: usize = 1 << 14;
+
+/// Size of the words that each frame has for its callee: saved frame pointer and return address.
+const LINK: u64 = 16;
+
+/// A frame in a chunk.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    /// The return address.
+    pc: u64,
+    /// Stack pointer without the callee's arguments.
+    sp: u64,
+    /// Address where the callee has saved the frame pointer.
+    link: u64,
+}
+
+impl HotSpotUnwinder {
+    /// All frames of a continuation with this newest chunk, innermost first; `None` if one makes no
+    /// sense.
+    pub(super) fn frames_in(
+        &mut self,
+        tail: Chunk,
+        continuations: &Continuations,
+    ) -> Option<Vec<OtherFrame>> {
+        let mut frames = Vec::new();
+        let mut met = FxHashSet::default();
+        let mut chunk = tail;
+        loop {
+            if !met.insert(chunk.at) || met.len() > MAX_CHUNKS {
+                return None;
+            }
+            if !chunk.is_empty() {
+                self.frames_of(&chunk, &mut frames)?;
+            }
+            if chunk.parent.0 == 0 {
+                return Some(frames);
+            }
+            chunk = continuations.chunk(&*self.memory, chunk.parent)?;
+        }
+    }
+
+    fn frames_of(&mut self, chunk: &Chunk, frames: &mut Vec<OtherFrame>) -> Option<()> {
+        let (begin, end) = chunk.stack;
+        let from = chunk
+            .sp
+            .0
+            .checked_sub(LINK)
+            .filter(|from| *from >= begin.0)?;
+        let length = end.0.checked_sub(from)?;
+        let words = StackBytes {
+            sp: Avma(from),
+            bytes: (self.memory.read_vec(Avma(from), length, usize::MAX)).ok()?,
+        };
+        let word = |at: u64| words.word(Avma(at));
+        let mut place = Some(Place {
+            pc: word(from.checked_add(8)?)?,
+            sp: chunk.sp.0,
+            link: from,
+        });
+        while let Some(now) = place {
+            if frames.len() >= MAX_FRAMES || !self.is_return(now.pc, BlobKind::Nmethod) {
+                return None;
+            }
+            let piece = self.piece(now.pc.wrapping_sub(1))?;
+            let (frame, caller) = match piece.kind {
+                BlobKind::Interpreter => interpreted(now, &words, chunk.bottom.0)?,
+                _ => (
+                    sized(now),
+                    sized_caller(now, piece.frame_bytes, &words, chunk.bottom.0)?,
+                ),
+            };
+            if caller.is_some_and(|caller| caller.sp <= now.sp) {
+                return None;
+            }
+            frames.push(frame);
+            place = caller;
+        }
+        Some(())
+    }
+}
+
+fn sized(now: Place) -> OtherFrame {
+    OtherFrame {
+        shown: Avma(now.pc),
+        method: None,
+    }
+}
+
+/// The caller of a frame with a fixed size; `Some(None)` for the outermost frame.
+fn sized_caller(now: Place, bytes: u64, words: &StackBytes, bottom: u64) -> Option<Option<Place>> {
+    if bytes < LINK {
+        return None;
+    }
+    let sp = now.sp.checked_add(bytes).filter(|sp| *sp <= bottom)?;
+    if sp >= bottom.checked_sub(LINK)? {
+        return Some(None);
+    }
+    let word = |at| words.word(Avma(at));
+    Some(Some(Place {
+        pc: word(sp - 8)?,
+        sp,
+        link: sp - LINK,
+    }))
+}
+
+/// An interpreted frame, and its caller; none for the outermost frame.
+fn interpreted(now: Place, words: &StackBytes, bottom: u64) -> Option<(OtherFrame, Option<Place>)> {
+    let word = |at: u64| words.word(Avma(at));
+    let below = |fp: u64, by: i64| word(fp.checked_add_signed(by)?);
+    let relative = |to: u64, by: u64| {
+        let by = by.cast_signed().checked_mul(8)?;
+        to.checked_add_signed(by)
+    };
+    let fp = relative(now.link, word(now.link)?)?;
+    if fp <= now.link || fp >= bottom {
+        return None;
+    }
+    let method = below(fp, interpreted_frame::METHOD.into())?;
+    let bytecode = match below(fp, interpreted_frame::BCP.into())? {
+        0 => method,
+        bytecode => bytecode,
+    };
+    let frame = OtherFrame {
+        shown: Avma(bytecode.wrapping_add(1)),
+        method: Some(Avma(method)),
+    };
+    let locals = relative(fp, below(fp, interpreted_frame::LOCALS)?)?;
+    if locals <= fp {
+        return None;
+    }
+    // The outermost frame's arguments lie behind the bottom.
+    if locals >= bottom.checked_sub(8)? {
+        return Some((frame, None));
+    }
+    let sp = relative(fp, below(fp, interpreted_frame::SENDER_SP)?)?;
+    if sp <= fp || sp >= bottom {
+        return None;
+    }
+    let caller = Place {
+        pc: below(fp, interpreted_frame::RETURN)?,
+        sp,
+        link: fp,
+    };
+    Some((frame, Some(caller)))
+}
