@@ -47,7 +47,7 @@ fn no_chain_of_a_short_mount_is_invented() {
     }
     for release in RELEASES {
         for tier in [Tier::Tiered, Tier::Interpreter] {
-            let Some((_, counts)) = counted(release, tier, &["--short"]) else {
+            let Some((_, counts)) = counted(release, tier, &["--short", "1000"]) else {
                 return;
             };
             counts.have_none_wrong(&format!("{release} {tier:?}, short"));

@@ -92,6 +92,22 @@ pub(crate) struct Chunk {
 }
 
 impl Chunk {
+    /// The chunk at `at` with these numbers: places of its innermost frame and of its bottom, and its
+    /// size, in words of its stack.
+    fn of(at: Avma, stack: Avma, (sp, bottom, size): (u32, u32, u32)) -> Option<Self> {
+        if sp > bottom || bottom > size || size > MAX_WORDS {
+            return None;
+        }
+        let word = |number: u32| stack.checked_add(8 * u64::from(number));
+        Some(Chunk {
+            at,
+            sp: word(sp)?,
+            bottom: word(bottom)?,
+            stack: (stack, word(size)?),
+            parent: Avma(0),
+        })
+    }
+
     /// Whether no frame is left.
     pub fn is_empty(&self) -> bool {
         self.sp == self.bottom
@@ -102,9 +118,12 @@ impl Chunk {
 /// virtual threads has come from or gone to the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Queue {
-    object: Avma,
-    base: u32,
-    top: u32,
+    /// The object.
+    pub object: Avma,
+    /// Number of tasks that were taken.
+    pub base: u32,
+    /// Number of tasks that were added.
+    pub top: u32,
 }
 
 impl Continuations {
@@ -163,23 +182,17 @@ impl Continuations {
             return None;
         }
         let number = |by: u64| memory.read_u32(at.checked_add(by)?).ok();
-        let size = number(known.size).filter(|size| *size <= MAX_WORDS)?;
+        let size = number(known.size)?;
         let bottom = match known.bottom {
             Bottom::At(by) => number(by)?,
             Bottom::Arguments(by) => size.checked_sub(number(by)?)?,
         };
-        let sp = number(known.sp)?;
-        if sp > bottom || bottom > size {
-            return None;
-        }
         let stack = at.checked_add(known.stack)?;
-        let word = |number: u32| stack.checked_add(8 * u64::from(number));
+        let chunk = Chunk::of(at, stack, (number(known.sp)?, bottom, size))?;
+        let parent = self.objects.reference(memory, at, known.parent, form);
         Some(Chunk {
-            at,
-            sp: word(sp)?,
-            bottom: word(bottom)?,
-            stack: (stack, word(size)?),
-            parent: (self.objects.reference(memory, at, known.parent, form)).unwrap_or(Avma(0)),
+            parent: parent.unwrap_or_default(),
+            ..chunk
         })
     }
 
@@ -277,3 +290,23 @@ impl Continuations {
 }
 
 const CONTINUATION: &str = "jdk/internal/vm/Continuation";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chunk_has_its_places_in_order() {
+        let of = |sp, bottom, size| Chunk::of(Avma(0x1000), Avma(0x1030), (sp, bottom, size));
+        let chunk = of(2, 10, 12).unwrap();
+        assert_eq!((chunk.sp, chunk.bottom), (Avma(0x1040), Avma(0x1080)));
+        assert_eq!(chunk.stack, (Avma(0x1030), Avma(0x1090)));
+        assert!(!chunk.is_empty() && of(10, 10, 12).unwrap().is_empty());
+        assert_eq!(of(11, 10, 12), None);
+        assert_eq!(of(2, 13, 12), None);
+        assert_eq!(of(u32::MAX, 10, 12), None);
+        assert_eq!(of(2, 10, u32::MAX), None);
+        assert_eq!(of(2, 10, MAX_WORDS + 1), None);
+        assert_eq!(Chunk::of(Avma(8), Avma(u64::MAX - 15), (1, 2, 3)), None);
+    }
+}

@@ -5,12 +5,11 @@
 //! the frame pointer.
 
 use rustc_hash::FxHashSet;
-use vmscope_process::OtherFrame;
+use vmscope_process::{Memory, OtherFrame};
 use vmscope_records::{Avma, StackBytes};
 
-use super::HotSpotUnwinder;
 use crate::code::BlobKind;
-use crate::continuations::{Chunk, Continuations};
+use crate::continuations::Chunk;
 use crate::layout::encodings::interpreted_frame;
 
 /// Maximum number of chunks of a thread.
@@ -18,6 +17,9 @@ const MAX_CHUNKS: usize = 256;
 
 /// Maximum number of frames in chunks: more than chains ever show.
 const MAX_FRAMES: usize = 1 << 14;
+
+/// Maximum size of a chunk's frames in bytes.
+const MAX_BYTES: usize = 1 << 20;
 
 /// Size of the words that each frame has for its callee: saved frame pointer and return address.
 const LINK: u64 = 16;
@@ -33,69 +35,69 @@ struct Place {
     link: u64,
 }
 
-impl HotSpotUnwinder {
-    /// All frames of a continuation with this newest chunk, innermost first; `None` if one makes no
-    /// sense.
-    pub(super) fn frames_in(
-        &mut self,
-        tail: Chunk,
-        continuations: &Continuations,
-    ) -> Option<Vec<OtherFrame>> {
-        let mut frames = Vec::new();
-        let mut met = FxHashSet::default();
-        let mut chunk = tail;
-        loop {
-            if !met.insert(chunk.at) || met.len() > MAX_CHUNKS {
-                return None;
-            }
-            if !chunk.is_empty() {
-                self.frames_of(&chunk, &mut frames)?;
-            }
-            if chunk.parent.0 == 0 {
-                return Some(frames);
-            }
-            chunk = continuations.chunk(&*self.memory, chunk.parent)?;
-        }
-    }
+/// What is known of the code around a return address: its kind, and the size of its frames.
+pub(super) type Code = (BlobKind, u64);
 
-    fn frames_of(&mut self, chunk: &Chunk, frames: &mut Vec<OtherFrame>) -> Option<()> {
-        let (begin, end) = chunk.stack;
-        let from = chunk
-            .sp
-            .0
-            .checked_sub(LINK)
-            .filter(|from| *from >= begin.0)?;
-        let length = end.0.checked_sub(from)?;
-        let words = StackBytes {
-            sp: Avma(from),
-            bytes: (self.memory.read_vec(Avma(from), length, usize::MAX)).ok()?,
-        };
-        let word = |at: u64| words.word(Avma(at));
-        let mut place = Some(Place {
-            pc: word(from.checked_add(8)?)?,
-            sp: chunk.sp.0,
-            link: from,
-        });
-        while let Some(now) = place {
-            if frames.len() >= MAX_FRAMES || !self.is_return(now.pc, BlobKind::Nmethod) {
-                return None;
-            }
-            let piece = self.piece(now.pc.wrapping_sub(1))?;
-            let (frame, caller) = match piece.kind {
-                BlobKind::Interpreter => interpreted(now, &words, chunk.bottom.0)?,
-                _ => (
-                    sized(now),
-                    sized_caller(now, piece.frame_bytes, &words, chunk.bottom.0)?,
-                ),
-            };
-            if caller.is_some_and(|caller| caller.sp <= now.sp) {
-                return None;
-            }
-            frames.push(frame);
-            place = caller;
+/// All frames of a continuation with this newest chunk, innermost first; `None` if one makes no sense.
+/// `chunk_at` reads a chunk, `code_at` tells the code of a return address.
+pub(super) fn frames_in(
+    memory: &dyn Memory,
+    tail: Chunk,
+    chunk_at: &dyn Fn(Avma) -> Option<Chunk>,
+    code_at: &mut dyn FnMut(u64) -> Option<Code>,
+) -> Option<Vec<OtherFrame>> {
+    let mut frames = Vec::new();
+    let mut met = FxHashSet::default();
+    let mut chunk = tail;
+    loop {
+        if !met.insert(chunk.at) || met.len() > MAX_CHUNKS {
+            return None;
         }
-        Some(())
+        if !chunk.is_empty() {
+            frames_of(memory, &chunk, code_at, &mut frames)?;
+        }
+        if chunk.parent.0 == 0 {
+            return Some(frames);
+        }
+        chunk = chunk_at(chunk.parent)?;
     }
+}
+
+fn frames_of(
+    memory: &dyn Memory,
+    chunk: &Chunk,
+    code_at: &mut dyn FnMut(u64) -> Option<Code>,
+    frames: &mut Vec<OtherFrame>,
+) -> Option<()> {
+    let (begin, end) = chunk.stack;
+    let from = chunk.sp.0.checked_sub(LINK);
+    let from = from.filter(|from| *from >= begin.0)?;
+    let length = end.0.checked_sub(from)?;
+    let words = StackBytes {
+        sp: Avma(from),
+        bytes: memory.read_vec(Avma(from), length, MAX_BYTES).ok()?,
+    };
+    let bottom = chunk.bottom.0;
+    let mut place = Some(Place {
+        pc: words.word(Avma(from.checked_add(8)?))?,
+        sp: chunk.sp.0,
+        link: from,
+    });
+    while let Some(now) = place {
+        if frames.len() >= MAX_FRAMES {
+            return None;
+        }
+        let (frame, caller) = match code_at(now.pc)? {
+            (BlobKind::Interpreter, _) => interpreted(now, &words, bottom)?,
+            (_, bytes) => (sized(now), sized_caller(now, bytes, &words, bottom)?),
+        };
+        if caller.is_some_and(|caller| caller.sp <= now.sp) {
+            return None;
+        }
+        frames.push(frame);
+        place = caller;
+    }
+    Some(())
 }
 
 fn sized(now: Place) -> OtherFrame {
@@ -162,3 +164,6 @@ fn interpreted(now: Place, words: &StackBytes, bottom: u64) -> Option<(OtherFram
     };
     Some((frame, Some(caller)))
 }
+
+#[cfg(test)]
+mod tests;

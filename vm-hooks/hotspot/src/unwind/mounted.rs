@@ -19,6 +19,8 @@ use vmscope_process::{Frame, FrameRegisters, OtherFrame, Unwound, monotonic_time
 use vmscope_records::{Avma, ChainEnd, TimeNs};
 
 use super::HotSpotUnwinder;
+use super::chunk::frames_in;
+use crate::code::BlobKind;
 use crate::continuations::{Chunk, Continuations, Queue};
 use crate::layout::encodings::continuation_entry;
 
@@ -138,7 +140,14 @@ impl HotSpotUnwinder {
         {
             return Some(before);
         }
-        let frames = self.frames_in(found.tail, &threads.continuations)?;
+        let memory = Arc::clone(&self.memory);
+        let chunk_at = |at| threads.continuations.chunk(&*memory, at);
+        let mut code_at = |pc: u64| {
+            let piece = self.is_return(pc, BlobKind::Nmethod);
+            let piece = piece.then(|| self.piece(pc.wrapping_sub(1)))??;
+            Some((piece.kind, piece.frame_bytes))
+        };
+        let frames = frames_in(&*memory, found.tail, &chunk_at, &mut code_at)?;
         // What was read in between belongs together.
         let again = self.found(frame, sp, threads)?;
         (again == found).then(|| {

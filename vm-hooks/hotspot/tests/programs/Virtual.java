@@ -19,8 +19,8 @@ import java.util.stream.IntStream;
 /**
  * Virtual threads that wait below many callers, and then work in methods {@code leaf…}: most of their
  * callers' frames stay in the heap. Each leaf asks the VM for its callers, and in the end the program
- * prints all chains: {@code --seconds N}. With {@code --short}, threads wait every few milliseconds,
- * and are called from elsewhere each time.
+ * prints all chains: {@code --seconds N}. With {@code --short N}, threads wait again after some N
+ * microseconds, and are called from elsewhere each time. With {@code --garbage}, all threads allocate.
  */
 public final class Virtual {
   private static final Map<String, Set<String>> CHAINS =
@@ -32,7 +32,10 @@ public final class Virtual {
   private static final BlockingQueue<Integer> PONG = new LinkedBlockingQueue<>();
   private static final int[] SOURCE = new int[1 << 14];
   private static volatile long end;
+  private static boolean allocates;
+  private static int micros;
   static volatile int sink;
+  static volatile int[] garbage;
 
   /** A way to wait. */
   interface Pause {
@@ -65,6 +68,9 @@ public final class Virtual {
         sum = sum * 31 + (i ^ sum >>> 3);
       }
       sink = sum;
+      if (allocates) {
+        garbage = new int[1 << 10];
+      }
     }
   }
 
@@ -255,7 +261,7 @@ public final class Virtual {
     if (asked[way]++ < 64) {
       called();
     }
-    spin(1000 + 700 * way);
+    spin(micros + micros / 2 * way);
   }
 
   private static final int[] asked = new int[3];
@@ -304,7 +310,10 @@ public final class Virtual {
         PONG.put(asked);
       }
     }
-    PONG.put(0);
+    // Its last requests, one for each caller.
+    for (int last = 0; last < 3; last++) {
+      PONG.put(last);
+    }
   }
 
   private static Thread start(Method starter, Pause work) throws Exception {
@@ -322,6 +331,8 @@ public final class Virtual {
   public static void main(String[] arguments) throws Exception {
     Program program = new Program(arguments);
     Method starter = Thread.class.getMethod("startVirtualThread", Runnable.class);
+    allocates = program.has("garbage");
+    micros = program.number("short", 0);
     long seconds = program.number("seconds", 4);
     end = Long.MAX_VALUE;
     // All on the way to a leaf gets compiled.
@@ -331,7 +342,7 @@ public final class Virtual {
     }
     end = System.nanoTime() + seconds * 1_000_000_000L;
     List<Pause> works = new ArrayList<>();
-    if (program.has("short")) {
+    if (micros > 0) {
       works.add(() -> shortly(0));
       works.add(() -> shortly(0));
       works.add(() -> shortly(1));
