@@ -2,7 +2,8 @@
 //! by its unwind tables, a VM's code by its adapter's rules.
 //!
 //! Only addresses are kept. The copied stack is the only memory of the target that counts: later
-//! reads would mix two moments.
+//! reads would mix two moments. An adapter's rules may read more where they can tell that it was the
+//! same at the time of the sample ([`Unwound::between`](vmscope_process::Unwound::between)).
 
 mod native;
 

@@ -61,6 +61,8 @@ fn counted(release: u32, tier: Tier, options: &[&str]) -> Option<(Chains, Counts
     let flags = [
         // All threads run at the same time, each on a carrier.
         "-Djdk.virtualThreadScheduler.parallelism=16",
+        // No collection moves their objects.
+        "-Xmn64m",
         "-XX:CompileCommand=quiet",
         "-XX:CompileCommand=dontinline,programs.Virtual::leaf*",
         "-XX:CompileCommand=exclude,programs.Virtual::slow",

@@ -2,15 +2,15 @@
 //! carrier's stack; the outermost of them returns to a barrier, which takes the next one out of the
 //! heap.
 //!
-//! A sample has the stack of its time, but the heap is read up to some tenths of a second later. What
-//! is read counts if the heap's part was the same at the time of the sample: if readings before and
-//! after the sample find the same thread, mounted once and for all in between, with as many frames in
-//! the heap. Frames return to the heap only when the thread unmounts; so an equal number before and
-//! after means that none has come or gone.
+//! A sample has the stack of its time, but the heap is read up to some tenths of a second later. What is
+//! read counts only if the heap had the same frames at the time of the sample: readings before and after
+//! it find the same thread with as many frames in the heap, and the thread stayed mounted in between.
+//! While a thread is mounted, frames only leave the heap; so equal numbers mean that none has left.
 //!
-//! Whether a thread was mounted all the time, its carrier tells: the frames below the thread, which
-//! are made anew for each task, with the scheduler's changing numbers in them, and the counters of the
-//! carrier's own queue. The sample's stack must have the same frames.
+//! Whether a thread stayed mounted, its carrier tells. The carrier's frames below the thread are made
+//! anew for each task, with the scheduler's random numbers in them, which change with each task from other
+//! queues; each task from its own queue changes that queue's counters. The sample's own stack must have
+//! the same frames.
 
 use std::sync::Arc;
 
