@@ -253,6 +253,7 @@ fn options(output: &Path) -> SessionOptions {
         keep_last: None,
         unwind_depth: None,
         duration: None,
+        core: None,
         environment: Vec::new(),
         tap: None,
         keep_secrets: false,

@@ -151,6 +151,7 @@ fn watch(pid: u32, output: Option<&Path>, time: Duration) -> Option<Both> {
             environment: Vec::new(),
             tap: Some(source),
             keep_secrets: false,
+            core: None,
             adapters_share: None,
         },
     )

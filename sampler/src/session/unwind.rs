@@ -5,6 +5,7 @@
 //! reads would mix two moments.
 
 mod native;
+mod signal;
 
 #[doc(hidden)]
 pub use native::fuzz_tables;
@@ -22,6 +23,9 @@ const REGISTERS: (u32, u32, u32) = match cfg!(target_arch = "aarch64") {
     true => (32, 31, 29),
     false => (8, 7, 6),
 };
+
+/// Signal handlers interrupted by signals, at most.
+const MAX_SIGNALS: usize = 16;
 
 /// Unwinds the samples of all processes.
 pub(super) struct Unwinding {
@@ -110,7 +114,12 @@ impl Unwinding {
                     sampled: Some(registers),
                     stack,
                 };
-                self.walk(frame, (space, of), modules, (&mut chain, &mut values))
+                let mut found = Found {
+                    chain: &mut chain,
+                    values: &mut values,
+                    signals: 0,
+                };
+                self.walk(frame, (space, of), modules, &mut found)
             }
             (None, _) => ChainEnd::Broken,
             (_, None) => ChainEnd::Behind,
@@ -124,20 +133,26 @@ impl Unwinding {
         mut frame: Frame<'_>,
         (space, of): (&mut UnwoundSpace, &Generated),
         modules: &Modules,
-        (chain, values): (&mut CallChain, &mut Vec<Avma>),
+        found: &mut Found<'_>,
     ) -> ChainEnd {
         // In a kernel sample, the chain begins with the innermost frame itself.
-        let mut at_frame = chain.user.len().checked_sub(1);
+        let mut at_frame = found.chain.user.len().checked_sub(1);
         loop {
+            let chain = &mut *found.chain;
             if chain.user.len() >= self.max_depth {
                 return ChainEnd::Depth;
             }
             let pc = Avma(frame.registers.pc);
             let code = of.code_at(pc.0).ok_or(ChainEnd::Broken);
+            let mut is_signal = false;
             let native = &mut space.native;
             let unwound = code.and_then(|code| match code.file {
                 Some(_) if !native.lacks_rule(&frame, of, modules, &mut self.caches) => {
-                    native.caller(&frame, &mut self.caches)
+                    is_signal = frame.sampled.is_none() && native.is_signal_frame(&frame);
+                    match is_signal {
+                        true => Ok(None),
+                        false => native.caller(&frame, &mut self.caches),
+                    }
                 }
                 // Without rules, a frame pointer would lead past frames.
                 _ => match space.vms.iter_mut().find(|vm| vm.covers(pc)) {
@@ -145,6 +160,9 @@ impl Unwinding {
                     None => Err(ChainEnd::Broken),
                 },
             });
+            if is_signal {
+                return self.walk_interrupted(&frame, (space, of), modules, found);
+            }
             let unwound = match unwound {
                 Ok(Some(unwound)) => unwound,
                 Ok(None) => return ChainEnd::Whole,
@@ -154,7 +172,7 @@ impl Unwinding {
                 && let Some(place) = at_frame.and_then(|at| chain.user.get_mut(at))
             {
                 *place = shown;
-                values.extend(unwound.method);
+                found.values.extend(unwound.method);
             }
             let (now, caller) = (frame.registers, unwound.caller);
             // A caller's frame lies above; only code without a frame leaves the stack as it is.
@@ -173,6 +191,43 @@ impl Unwinding {
             };
         }
     }
+
+    /// Goes on in the code that a signal interrupted; `frame` is its handler's caller.
+    fn walk_interrupted(
+        &mut self,
+        frame: &Frame<'_>,
+        space: (&mut UnwoundSpace, &Generated),
+        modules: &Modules,
+        found: &mut Found<'_>,
+    ) -> ChainEnd {
+        found.signals += 1;
+        let sampled = match signal::interrupted(frame) {
+            Ok(sampled) if found.signals <= MAX_SIGNALS => sampled,
+            Ok(_) => return ChainEnd::Broken,
+            Err(end) => return end,
+        };
+        let Some(registers) = innermost(&sampled).filter(|now| space.1.code_at(now.pc).is_some())
+        else {
+            return ChainEnd::Broken;
+        };
+        // Callers are looked up one byte before.
+        found.chain.user.push(Avma(registers.pc.wrapping_add(1)));
+        let interrupted = Frame {
+            registers,
+            sampled: Some(&sampled),
+            ..*frame
+        };
+        self.walk(interrupted, space, modules, found)
+    }
+}
+
+/// What a walk has found.
+struct Found<'a> {
+    chain: &'a mut CallChain,
+    /// Method objects of interpreted frames.
+    values: &'a mut Vec<Avma>,
+    /// Signal frames.
+    signals: usize,
 }
 
 /// The registers of a sample's own frame.
