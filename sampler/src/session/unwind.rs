@@ -139,9 +139,6 @@ impl Unwinding {
         let mut at_frame = found.chain.user.len().checked_sub(1);
         loop {
             let chain = &mut *found.chain;
-            if chain.user.len() >= self.max_depth {
-                return ChainEnd::Depth;
-            }
             let pc = Avma(frame.registers.pc);
             let code = of.code_at(pc.0).ok_or(ChainEnd::Broken);
             let mut is_signal = false;
@@ -181,6 +178,10 @@ impl Unwinding {
             if !rises || !is_code(caller.pc.wrapping_sub(1)) {
                 return ChainEnd::Broken;
             }
+            // Not before: the last frame, too, may have another place to be shown.
+            if chain.user.len() >= self.max_depth {
+                return ChainEnd::Depth;
+            }
             chain.guessed |= unwound.is_guess;
             at_frame = Some(chain.user.len());
             chain.user.push(Avma(caller.pc));
@@ -210,6 +211,9 @@ impl Unwinding {
         else {
             return ChainEnd::Broken;
         };
+        if found.chain.user.len() >= self.max_depth {
+            return ChainEnd::Depth;
+        }
         // Callers are looked up one byte before.
         found.chain.user.push(Avma(registers.pc.wrapping_add(1)));
         let interrupted = Frame {

@@ -264,6 +264,12 @@ impl HotSpotUnwinder {
     /// whose pc the caller checks. They also return to any instruction of a compiled method: the
     /// VM calls them at polls and faults.
     fn is_return(&mut self, pc: u64, from: BlobKind) -> bool {
+        // As with a frame's own code.
+        self.follows_call(pc, from)
+            || self.blobs.doubt(Avma(pc.wrapping_sub(1))) && self.follows_call(pc, from)
+    }
+
+    fn follows_call(&mut self, pc: u64, from: BlobKind) -> bool {
         if !self.blobs.holds(Avma(pc)) {
             return from == BlobKind::Other;
         }
