@@ -158,6 +158,7 @@ impl SnapshotEngine {
         match asked {
             Ok(()) => drop(taking.asked.insert(tid)),
             Err(Errno::ESRCH) => {}
+            Err(Errno::EPERM) if self.is_exiting(tid) => {}
             Err(errno) => {
                 return Err(EngineError::Syscall {
                     operation: "ptrace",
@@ -167,6 +168,11 @@ impl SnapshotEngine {
             }
         }
         Ok(())
+    }
+
+    /// Whether a thread exits: the kernel refuses it.
+    fn is_exiting(&self, tid: u32) -> bool {
+        proc::thread_stat(self.pid.0, tid).map_or(true, |stat| stat.is_exiting())
     }
 
     /// Copies a stopped thread, and lets it go on.
