@@ -2,6 +2,7 @@
 //! the chains of its program, of waiting threads the JVM's own thread dump.
 
 use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::Stdio;
 
 use nix::sys::signal::{Signal, kill};
@@ -73,7 +74,7 @@ fn stacks_are_those_that_the_jvm_tells() {
         let Some(jdk) = jdk(release) else {
             return;
         };
-        let Some(mut program) = java(&jdk, &APART, "Callers", &["--seconds", "6"]) else {
+        let Some(mut program) = java(&jdk, &APART, "Callers", &["--forever"]) else {
             return;
         };
         program.stdin(Stdio::null()).stdout(Stdio::piped());
@@ -81,16 +82,25 @@ fn stacks_are_those_that_the_jvm_tells() {
         let pid = child.id();
         let mut busy = Vec::new();
         let mut last = Value::Null;
-        while busy.len() < WANTED && child.try_wait().expect("our child").is_none() {
+        while busy.len() < WANTED {
+            assert_eq!(child.try_wait().expect("our child"), None, "{release}");
             last = dump(pid);
             // The program's thread exists some tenths of a second after the start.
             let stack = java_stacks(&last).remove("main");
             busy.extend(stack.filter(|(methods, _)| leaf_in(methods).is_some()));
         }
         let raw = nix::unistd::Pid::from_raw(i32::try_from(pid).expect("a pid"));
+        let mut output = String::new();
+        let mut stdout = BufReader::new(child.stdout.take().expect("piped"));
         kill(raw, Signal::SIGQUIT).expect("it runs");
-        let output = child.wait_with_output().expect("our child");
-        let output = String::from_utf8_lossy(&output.stdout).into_owned();
+        // After the threads of the JVM's dump.
+        while !output.contains("\nJNI global") {
+            let got = stdout.read_line(&mut output).expect("UTF-8");
+            assert_ne!(got, 0, "{release}: {output}");
+        }
+        kill(raw, Signal::SIGTERM).expect("it runs");
+        stdout.read_to_string(&mut output).expect("UTF-8");
+        child.wait().expect("our child");
 
         let chains = chains_of(&said(&output)[0]["chains"], java_method);
         let (mut equal, mut cut) = (0, 0);
@@ -116,7 +126,9 @@ fn stacks_are_those_that_the_jvm_tells() {
             if name == "main" || told.is_empty() {
                 continue;
             }
-            let (methods, is_whole) = &shown[&name];
+            let Some((methods, is_whole)) = shown.get(&name) else {
+                panic!("{release}: {name} is not among {:?}", shown.keys());
+            };
             assert!(
                 *is_whole && *methods == told,
                 "{release} {name}: {methods:?}, not {told:?}"
@@ -146,7 +158,7 @@ fn check_core_files(
         let Some(folder) = CoreFolder::new() else {
             return;
         };
-        let Some(program) = java(jdk, &APART, "Callers", &["--seconds", "60"]) else {
+        let Some(program) = java(jdk, &APART, "Callers", &["--forever"]) else {
             return;
         };
         let mut child = folder.spawn(&program);
