@@ -30,4 +30,4 @@ pub use kernel::{CallGraph, KernelEngine, KernelOptions, Opening, UserCallers};
 pub use launch::{HeldCommand, LaunchError, RunningCommand};
 pub use priority::{Favoured, Scheduling, promptly, raise_this_thread};
 pub use rate::{RateError, SamplingRate};
-pub use snapshot::{Shutter, SnapshotEngine, ThreadState, thread_states};
+pub use snapshot::{CoreEngine, Shutter, SnapshotEngine, ThreadState, thread_states};

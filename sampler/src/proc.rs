@@ -22,9 +22,16 @@ pub(crate) struct Stat {
 /// `PF_KTHREAD`: a kernel thread.
 const PF_KTHREAD: u64 = 0x0020_0000;
 
+/// `PF_EXITING`: a thread that exits or has exited.
+const PF_EXITING: u64 = 0x4;
+
 impl Stat {
     pub fn is_kernel_thread(&self) -> bool {
         self.flags & PF_KTHREAD != 0
+    }
+
+    pub fn is_exiting(&self) -> bool {
+        self.flags & PF_EXITING != 0
     }
 
     pub fn is_dead(&self) -> bool {

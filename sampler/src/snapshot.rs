@@ -4,6 +4,10 @@
 //! microseconds for a usual stack. So the stacks show different moments. If vmscope dies, the kernel
 //! lets all threads go on.
 
+mod core;
+
+pub use self::core::CoreEngine;
+
 use crate::engine::{Engine, EngineDescription, EngineError, EngineEvent, EngineState, RawSample};
 use crate::proc;
 use crate::session::{now, unwind::innermost};
@@ -15,7 +19,7 @@ use rustc_hash::FxHashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use vmscope_process::{LiveMemory, MapEntry, Memory as _, read_maps};
+use vmscope_process::{LiveMemory, MapEntry, Memory, read_maps};
 use vmscope_records::{
     Arch, Avma, CpuMode, DurationNs, Limit, LimitKind, Pid, Registers, SampleClock, SampleDetail,
     StackBytes, Tid,
@@ -69,6 +73,12 @@ struct Taking {
 pub struct Shutter(Arc<AtomicBool>);
 
 impl Shutter {
+    /// A shutter, and its state: whether it was released.
+    fn new() -> (Self, Arc<AtomicBool>) {
+        let state = Arc::new(AtomicBool::new(false));
+        (Shutter(Arc::clone(&state)), state)
+    }
+
     /// The engine copies the threads from now on, and ends.
     pub fn release(self) {
         self.0.store(true, Ordering::Release);
@@ -101,22 +111,14 @@ impl SnapshotEngine {
     /// An engine that waits for its shutter.
     #[must_use]
     pub fn new(pid: Pid) -> (Self, Shutter) {
-        let shutter = Arc::new(AtomicBool::new(false));
+        let (shutter, released) = Shutter::new();
         let engine = SnapshotEngine {
-            description: EngineDescription {
-                name: "snapshot",
-                clock: SampleClock::Wall,
-                // A recording has a period; nothing counts these samples.
-                period: DurationNs(1),
-                kernel_included: false,
-                began: now(),
-                limits: Vec::new(),
-            },
+            description: description(),
             pid,
-            shutter: Arc::clone(&shutter),
+            shutter: released,
             taking: None,
         };
-        (engine, Shutter(shutter))
+        (engine, shutter)
     }
 
     fn begin(&self) -> Taking {
@@ -156,6 +158,7 @@ impl SnapshotEngine {
         match asked {
             Ok(()) => drop(taking.asked.insert(tid)),
             Err(Errno::ESRCH) => {}
+            Err(Errno::EPERM) if self.is_exiting(tid) => {}
             Err(errno) => {
                 return Err(EngineError::Syscall {
                     operation: "ptrace",
@@ -167,13 +170,19 @@ impl SnapshotEngine {
         Ok(())
     }
 
+    /// Whether a thread exits: the kernel refuses it.
+    fn is_exiting(&self, tid: u32) -> bool {
+        proc::thread_stat(self.pid.0, tid).map_or(true, |stat| stat.is_exiting())
+    }
+
     /// Copies a stopped thread, and lets it go on.
     fn copy(&self, stopped: &Stopped, mappings: &[MapEntry], out: &mut Vec<EngineEvent>) {
         let time = now();
         let registers = ptrace::getregs(stopped.tid).ok();
         let registers = registers.map(|registers| of_ptrace(&registers));
         let frame = registers.as_ref().and_then(innermost);
-        let stack = frame.map(|frame| self.stack_from(Avma(frame.sp), mappings));
+        let memory = LiveMemory::new(self.pid);
+        let stack = frame.map(|frame| stack_from(&memory, Avma(frame.sp), mappings));
         // Fails for a thread that was killed.
         let _ = ptrace::detach(stopped.tid, stopped.signal);
         out.push(EngineEvent::Sample(RawSample {
@@ -188,16 +197,6 @@ impl SnapshotEngine {
                 ..SampleDetail::default()
             })),
         }));
-    }
-
-    /// The stack from `sp` to the end of its mapping.
-    fn stack_from(&self, sp: Avma, mappings: &[MapEntry]) -> StackBytes {
-        let entry = mappings.iter().find(|entry| entry.contains(sp));
-        let length = entry.map_or(0, |entry| (entry.end.0 - sp.0).min(MAX_STACK));
-        let mut bytes = vec![0; usize::try_from(length).unwrap_or(0)];
-        let read = LiveMemory::new(self.pid).read_partial(sp, &mut bytes);
-        bytes.truncate(read.unwrap_or(0));
-        StackBytes { sp, bytes }
     }
 
     /// Whether waiting for further stops is useless.
@@ -261,8 +260,7 @@ impl Engine for SnapshotEngine {
         timeout: Duration,
         out: &mut Vec<EngineEvent>,
     ) -> Result<EngineState, EngineError> {
-        if !self.shutter.load(Ordering::Acquire) {
-            std::thread::sleep(timeout.min(LOOK_EVERY));
+        if !is_released(&self.shutter, timeout) {
             return Ok(EngineState::Running);
         }
         let mut taking = self.taking.take().unwrap_or_else(|| self.begin());
@@ -274,6 +272,37 @@ impl Engine for SnapshotEngine {
     fn finish(&mut self, _: &mut Vec<EngineEvent>) -> Result<(), EngineError> {
         Ok(())
     }
+}
+
+fn description() -> EngineDescription {
+    EngineDescription {
+        name: "snapshot",
+        clock: SampleClock::Wall,
+        // A recording has a period; nothing counts these samples.
+        period: DurationNs(1),
+        kernel_included: false,
+        began: now(),
+        limits: Vec::new(),
+    }
+}
+
+/// Whether a shutter was released; otherwise after a pause.
+fn is_released(shutter: &AtomicBool, timeout: Duration) -> bool {
+    let is_released = shutter.load(Ordering::Acquire);
+    if !is_released {
+        std::thread::sleep(timeout.min(LOOK_EVERY));
+    }
+    is_released
+}
+
+/// The stack from `sp` to the end of its mapping.
+fn stack_from(memory: &dyn Memory, sp: Avma, mappings: &[MapEntry]) -> StackBytes {
+    let entry = mappings.iter().find(|entry| entry.contains(sp));
+    let length = entry.map_or(0, |entry| (entry.end.0 - sp.0).min(MAX_STACK));
+    let mut bytes = vec![0; usize::try_from(length).unwrap_or(0)];
+    let read = memory.read_partial(sp, &mut bytes);
+    bytes.truncate(read.unwrap_or(0));
+    StackBytes { sp, bytes }
 }
 
 /// A thread stopped by ptrace.

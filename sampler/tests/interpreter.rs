@@ -157,15 +157,8 @@ fn what_an_interpreter_executes_is_recorded_and_nothing_else_of_its_registers() 
         pids: vec![held.pid()],
         launched: true,
         command: vec!["interpreter".to_owned()],
-        engine_reason: String::new(),
         output: Some(output.clone()),
-        keep_last: None,
-        unwind_depth: None,
-        duration: None,
-        environment: Vec::new(),
-        tap: None,
-        keep_secrets: false,
-        adapters_share: None,
+        ..SessionOptions::default()
     };
     let session = Session::start(engine, readers, options).unwrap();
     let mut running = held.release().unwrap();

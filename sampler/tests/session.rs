@@ -246,17 +246,9 @@ impl Adapter for ToyAdapter {
 fn options(output: &Path) -> SessionOptions {
     SessionOptions {
         pids: vec![Pid(std::process::id())],
-        launched: false,
         command: vec!["toy".to_owned()],
-        engine_reason: String::new(),
         output: Some(output.to_owned()),
-        keep_last: None,
-        unwind_depth: None,
-        duration: None,
-        environment: Vec::new(),
-        tap: None,
-        keep_secrets: false,
-        adapters_share: None,
+        ..SessionOptions::default()
     }
 }
 

@@ -1,7 +1,7 @@
 //! `vmscope dump`: the stacks of all threads now.
 //!
 //! A recording in a temporary file holds one sample for each thread. First the VM's adapters read the
-//! code, then [`SnapshotEngine`] copies the threads.
+//! code, then [`SnapshotEngine`] or [`CoreEngine`] copies the threads.
 
 use crate::binaries::SessionBinaries;
 use crate::memory::MemoryOption;
@@ -14,23 +14,26 @@ use crate::print::{Printer, say};
 use crate::record::{Interrupted, Named, families};
 use crate::report::{open_recording, resolve_missing};
 use crate::signals::Signals;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::Args;
+use nix::sys::signal::Signal;
 use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use vmscope_process::{ProcessView, examine};
+use vmscope_process::{CoreFile, ProcessView, Root, examine};
 use vmscope_records::recording::Item;
-use vmscope_records::{ChainEnd, Content, EndReason, Exactness, LimitKind, Pid, Sample, ThreadKey};
+use vmscope_records::{
+    Arch, ChainEnd, Content, EndReason, Exactness, LimitKind, Pid, Sample, ThreadKey, Tid,
+};
 use vmscope_sampler::session::{Readers, Session, SessionOptions};
-use vmscope_sampler::{SnapshotEngine, ThreadState, thread_states};
+use vmscope_sampler::{CoreEngine, Engine, Shutter, SnapshotEngine, ThreadState, thread_states};
 use vmscope_symbolizer::stacks::{StackFrame, each_stack, frames_of};
 use vmscope_symbolizer::trace::TraceThread;
 use vmscope_symbolizer::{Filter, Profile, SiteId, ThreadId, Trace, profile_of};
 
 /// Version of the JSON schema (docs/dump-json.md).
-const SCHEMA: &str = "vmscope-dump/1.0";
+const SCHEMA: &str = "vmscope-dump/1.1";
 
 /// Longest wait for the adapters' first reading of the VM's code.
 const READ_WITHIN: Duration = Duration::from_secs(10);
@@ -40,8 +43,18 @@ const TICK: Duration = Duration::from_millis(5);
 #[derive(Args, Clone, Debug)]
 pub struct DumpArgs {
     /// PID of the process, or its name if only one of your processes has the name
-    #[arg(value_name = "PID|NAME")]
-    process: Named,
+    #[arg(
+        value_name = "PID|NAME",
+        required_unless_present = "core",
+        conflicts_with = "core"
+    )]
+    process: Option<Named>,
+    /// Print the threads of this core file instead
+    #[arg(long, value_name = "FILE")]
+    core: Option<PathBuf>,
+    /// Directory with the files that the core file's process had mapped, such as a container's root
+    #[arg(long, value_name = "FOLDER", default_value = "/", requires = "core")]
+    root: PathBuf,
     /// Print JSON (a documented schema: docs/dump-json.md) instead of text
     #[arg(long)]
     json: bool,
@@ -62,42 +75,134 @@ struct Stack<'p> {
     end: Option<ChainEnd>,
 }
 
+/// What is dumped.
+struct Target {
+    pid: Pid,
+    command: Vec<String>,
+    view: ProcessView,
+    engine: Box<dyn Engine>,
+    shutter: Shutter,
+    /// The core file, with another view for the files of the modules.
+    core: Option<(CoreHead, ProcessView)>,
+}
+
+/// A core file.
+struct CoreHead {
+    path: PathBuf,
+    /// Signal at which the file was written, if any.
+    signal: Option<String>,
+    /// The thread with that signal.
+    crashed: Option<Tid>,
+}
+
+impl Target {
+    /// A running process.
+    fn process(process: &Named) -> Result<Self> {
+        let pid = Named::pids(std::slice::from_ref(process))?[0];
+        let facts = examine(pid)?;
+        let (engine, shutter) = SnapshotEngine::new(pid);
+        Ok(Target {
+            pid,
+            command: facts.command,
+            view: ProcessView::open(pid)?,
+            engine: Box::new(engine),
+            shutter,
+            core: None,
+        })
+    }
+
+    fn core(path: &Path, root: &Path) -> Result<Self> {
+        let open =
+            || CoreFile::open(path).with_context(|| format!("cannot read {}", path.display()));
+        let root = || Root::at(root).with_context(|| format!("cannot open {}", root.display()));
+        let file = open()?;
+        let info = file.info().clone();
+        if info.arch != Arch::of_this_machine() {
+            bail!(
+                "{} is of another processor architecture (ELF machine {})",
+                path.display(),
+                info.arch.elf_machine(),
+            );
+        }
+        let view = ProcessView::from_core(file, Some(root()?));
+        let head = CoreHead {
+            path: path.to_owned(),
+            signal: signal_name(info.signal),
+            crashed: info.threads.first().map(|thread| thread.tid),
+        };
+        let (engine, shutter) = CoreEngine::new(&view, info.threads);
+        Ok(Target {
+            pid: view.pid(),
+            command: view.command().to_vec(),
+            engine: Box::new(engine),
+            shutter,
+            core: Some((head, ProcessView::from_core(open()?, Some(root()?)))),
+            view,
+        })
+    }
+}
+
+/// `SIGSEGV` for 11; `None` for 0.
+fn signal_name(signal: i32) -> Option<String> {
+    let known = Signal::try_from(signal).map(|signal| signal.as_str().to_owned());
+    (signal != 0).then(|| known.unwrap_or_else(|_| format!("signal {signal}")))
+}
+
+impl CoreHead {
+    fn text(&self) -> String {
+        let mut text = format!("core file {}", harmless(&self.path.to_string_lossy()));
+        if let (Some(signal), Some(crashed)) = (&self.signal, self.crashed) {
+            text.push_str(&format!(", {signal} in thread {crashed}"));
+        }
+        text
+    }
+}
+
+/// The stacks of a process's threads.
+struct Dump {
+    profile: Profile,
+    pid: Pid,
+    states: Vec<ThreadState>,
+    ends: FxHashMap<ThreadKey, ChainEnd>,
+    core: Option<CoreHead>,
+}
+
 /// Writes the stacks of a process's threads to `out`.
 ///
 /// # Errors
-/// No such process, no permission, an interrupt.
+/// No such process, no permission, no core file, an interrupt.
 pub fn run(args: &DumpArgs, out: &mut Printer<'_>) -> Result<()> {
     let signals = Signals::catch()?;
-    let pid = Named::pids(std::slice::from_ref(&args.process))?[0];
+    let target = match (&args.core, &args.process) {
+        (Some(core), _) => Target::core(core, &args.root)?,
+        (None, Some(process)) => Target::process(process)?,
+        (None, None) => bail!("expected a process or a core file"),
+    };
     let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
     let file = folder.path().join("dump.vmscope");
-    let (profile, states) = snapshot(pid, args, &file, &signals)?;
-    let ends = chain_ends(&file)?;
-    let stacks = stacks(&profile, &states, &ends);
+    let dump = snapshot(target, args.max_depth, &file, &signals)?;
+    let stacks = stacks(&dump);
     match args.json {
-        true => out.json(&json(&profile, pid, &stacks)),
-        false => Ok(out.text(&text(&profile, pid, &stacks))?),
+        true => out.json(&json(&dump, &stacks)),
+        false => Ok(out.text(&text(&dump, &stacks))?),
     }
 }
 
 /// Records one sample of each thread in `file`; the threads' states are those just before.
-fn snapshot(
-    pid: Pid,
-    args: &DumpArgs,
-    file: &Path,
-    signals: &Signals,
-) -> Result<(Profile, Vec<ThreadState>)> {
-    let facts = examine(pid)?;
-    let readers = Readers::of(vec![ProcessView::open(pid)?], families::attaching());
-    let (engine, shutter) = SnapshotEngine::new(pid);
+fn snapshot(target: Target, max_depth: u16, file: &Path, signals: &Signals) -> Result<Dump> {
+    let pid = target.pid;
+    let readers = Readers::of(vec![target.view], families::attaching());
+    let (core, view) = target.core.unzip();
+    let is_live = core.is_none();
     let options = SessionOptions {
         pids: vec![pid],
-        command: facts.command,
+        command: target.command,
         output: Some(file.to_owned()),
-        unwind_depth: Some(args.max_depth),
+        unwind_depth: Some(max_depth),
+        core: view,
         ..SessionOptions::default()
     };
-    let session = Session::start(Box::new(engine), readers, options)?;
+    let session = Session::start(target.engine, readers, options)?;
     let began = Instant::now();
     let wait = || std::thread::sleep(TICK);
     while !session.progress().knows_code() && !signals.end_asked() {
@@ -107,8 +212,11 @@ fn snapshot(
         }
         wait();
     }
-    let states = thread_states(pid);
-    shutter.release();
+    let states = match is_live {
+        true => thread_states(pid),
+        false => Vec::new(),
+    };
+    target.shutter.release();
     while !session.progress().is_done() && !signals.end_asked() {
         wait();
     }
@@ -123,7 +231,13 @@ fn snapshot(
     let max_memory = MemoryOption::default().max();
     let trace = Trace::read(&mut open_recording(file)?)?;
     let symbols = resolve_missing(&trace, &SessionBinaries(&outcome.modules), max_memory);
-    Ok((profile_of(trace, symbols, true), states))
+    Ok(Dump {
+        profile: profile_of(trace, symbols, true),
+        pid,
+        states,
+        ends: chain_ends(file)?,
+        core,
+    })
 }
 
 /// Why each thread's stack ends.
@@ -141,21 +255,18 @@ fn chain_ends(file: &Path) -> Result<FxHashMap<ThreadKey, ChainEnd>> {
     Ok(ends)
 }
 
-fn stacks<'p>(
-    profile: &'p Profile,
-    states: &[ThreadState],
-    ends: &FxHashMap<ThreadKey, ChainEnd>,
-) -> Vec<Stack<'p>> {
+fn stacks(dump: &Dump) -> Vec<Stack<'_>> {
+    let profile = &dump.profile;
     let threads = &profile.trace.threads;
     let mut nodes = threads.with_each(None);
     let tree = each_stack(profile, &Filter::default(), |sample| {
         nodes[sample.thread] = Some(sample.node);
     });
     let stack = |(id, one): (ThreadId, &TraceThread)| {
-        let state = states.iter().find(|state| state.tid == one.thread.tid);
+        let state = dump.states.iter().find(|state| state.tid == one.thread.tid);
         let sites: Vec<SiteId> = nodes[id].map_or_else(Vec::new, |node| tree.path(node).collect());
         let frames = sites.iter().flat_map(|&site| {
-            let mut frames: Vec<StackFrame<'p>> = frames_of(profile, site, true).collect();
+            let mut frames: Vec<StackFrame<'_>> = frames_of(profile, site, true).collect();
             frames.reverse();
             frames
         });
@@ -165,7 +276,7 @@ fn stacks<'p>(
             is_approximate: innermost == Some(Exactness::Approximate),
             state: state.map(|state| state.letter),
             frames: frames.collect(),
-            end: ends.get(&one.thread.key).copied(),
+            end: dump.ends.get(&one.thread.key).copied(),
         }
     };
     threads.enumerated().map(stack).collect()
@@ -203,15 +314,25 @@ fn cut_off(end: Option<ChainEnd>) -> Option<&'static str> {
     })
 }
 
-fn text(profile: &Profile, pid: Pid, stacks: &[Stack<'_>]) -> String {
+/// CPU time of a thread, where known.
+fn cpu_seconds(dump: &Dump, stack: &Stack<'_>) -> Option<f64> {
+    let cpu = dump.profile.trace.threads[stack.id].thread.cpu_before;
+    (dump.core.is_none() || cpu.0 > 0).then(|| cpu.as_secs_f64())
+}
+
+fn text(dump: &Dump, stacks: &[Stack<'_>]) -> String {
+    let (profile, pid) = (&dump.profile, dump.pid);
     let mut out = String::new();
     if let Some(session) = &profile.trace.session {
         let vm = format!("{} {}", session.vm.kind, session.vm.version);
+        let when = match &dump.core {
+            Some(core) => core.text(),
+            None => session_time(session.wall_clock_unix_ns),
+        };
         out.push_str(&format!(
-            "{}\n{}, pid {pid}, {}: {}\n",
+            "{}\n{}, pid {pid}, {when}: {}\n",
             harmless(&session.command.join(" ")),
             harmless(vm.trim_end()),
-            session_time(session.wall_clock_unix_ns),
             some(stacks.len() as u64, "thread", "threads"),
         ));
     }
@@ -220,12 +341,18 @@ fn text(profile: &Profile, pid: Pid, stacks: &[Stack<'_>]) -> String {
     }
     for stack in stacks {
         let thread = &profile.trace.threads[stack.id].thread;
+        let state = dump
+            .core
+            .is_none()
+            .then(|| state_word(stack.state).to_owned());
+        let cpu = cpu_seconds(dump, stack).map(|cpu| format!("{cpu:.2} s of CPU time"));
+        let facts: Vec<String> = [state, cpu].into_iter().flatten().collect();
         out.push_str(&format!(
-            "\n\"{}\" tid {}: {}, {:.2} s of CPU time\n",
+            "\n\"{}\" tid {}{}{}\n",
             harmless(&thread.name),
             thread.tid,
-            state_word(stack.state),
-            thread.cpu_before.as_secs_f64(),
+            if facts.is_empty() { "" } else { ": " },
+            facts.join(", "),
         ));
         for (at, frame) in stack.frames.iter().enumerate() {
             let inlined = if frame.is_inlined() { " (inlined)" } else { "" };
@@ -255,7 +382,8 @@ fn place(frame: &StackFrame<'_>) -> String {
     text
 }
 
-fn json(profile: &Profile, pid: Pid, stacks: &[Stack<'_>]) -> Value {
+fn json(dump: &Dump, stacks: &[Stack<'_>]) -> Value {
+    let profile = &dump.profile;
     let trace = &profile.trace;
     let session = trace.session.as_ref();
     let is_native = profile.is_native();
@@ -281,7 +409,7 @@ fn json(profile: &Profile, pid: Pid, stacks: &[Stack<'_>]) -> Value {
             "tid": thread.tid.0,
             "name": thread.name,
             "state": state_word(stack.state),
-            "cpu_seconds": thread.cpu_before.as_secs_f64(),
+            "cpu_seconds": cpu_seconds(dump, stack),
             "approximate": stack.is_approximate,
             "frames": stack.frames.iter().map(frame).collect::<Vec<Value>>(),
             "cut_off": cut_off(stack.end),
@@ -289,13 +417,20 @@ fn json(profile: &Profile, pid: Pid, stacks: &[Stack<'_>]) -> Value {
     };
     json!({
         "schema": SCHEMA,
-        "pid": pid.0,
+        "pid": dump.pid.0,
+        "core": dump.core.as_ref().map(|core| json!({
+            "file": core.path.to_string_lossy(),
+            "signal": core.signal,
+            "crashed_tid": core.crashed.map(|tid| tid.0),
+        })),
         "command": session.map(|session| &session.command),
         "vm": session.map(|session| json!({
             "kind": session.vm.kind,
             "version": session.vm.version,
         })),
-        "wall_clock_unix_ns": session.map(|session| session.wall_clock_unix_ns),
+        "wall_clock_unix_ns": session
+            .filter(|_| dump.core.is_none())
+            .map(|session| session.wall_clock_unix_ns),
         "limits": limits(profile).collect::<Vec<_>>(),
         "threads": stacks.iter().map(thread).collect::<Vec<Value>>(),
     })

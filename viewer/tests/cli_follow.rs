@@ -236,7 +236,7 @@ fn caller_chains_by_frame_pointer() {
     let options = ["--call-graph=fp"];
     record(&folder, &options, &program, &["--seconds", "0.6"])
         .code(0)
-        .prints("exceed the maximum depth of callers")
+        .prints("beyond the maximum depth of callers")
         .prints("callers come from frame pointers");
     let (profile, _) = profile(&folder.file("out.vmscope"));
     let samples = &profile.trace.samples;

@@ -141,17 +141,11 @@ fn watch(pid: u32, output: Option<&Path>, time: Duration) -> Option<Both> {
         readers,
         SessionOptions {
             pids: vec![pid],
-            launched: false,
             command: vec!["target".to_owned()],
-            engine_reason: String::new(),
             output: output.map(Path::to_owned),
-            keep_last: None,
-            unwind_depth: None,
             duration: Some(time),
-            environment: Vec::new(),
             tap: Some(source),
-            keep_secrets: false,
-            adapters_share: None,
+            ..SessionOptions::default()
         },
     )
     .unwrap();

@@ -41,7 +41,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
-use vmscope_process::{KeySource, Modules};
+use vmscope_process::{KeySource, Modules, ProcessView};
 use vmscope_records::recording::Written;
 use vmscope_records::{DurationNs, EndReason, Limit, LimitKind, Mark, Pid, TimeNs};
 
@@ -73,6 +73,8 @@ pub struct SessionOptions {
     pub unwind_depth: Option<u16>,
     /// Longest duration.
     pub duration: Option<Duration>,
+    /// The process's core file, if it is no live process.
+    pub core: Option<ProcessView>,
     /// Changes to the command's environment, each as `NAME=value`.
     pub environment: Vec<String>,
     /// Whether command lines and facts keep values that look like passwords and other secrets.
@@ -197,6 +199,8 @@ impl Session {
             scheduling.words,
             began,
         );
+        let is_attached = !options.launched && options.core.is_none();
+        let modules = options.core.map_or_else(Modules::default, Modules::of_core);
         let process_table = (!readers.is_empty()).then(|| ProcessTable::new(&options.pids));
         let writer = writer::WriterThread::new(
             sink,
@@ -208,12 +212,14 @@ impl Session {
                 process_table.clone(),
                 readers.sample_needs().sources,
                 options.unwind_depth,
-            ),
+            )
+            .with_modules(modules),
             options.tap,
         );
-        let attached = match options.launched {
-            true => Vec::new(),
-            false => options.pids,
+        // The engine reports other processes.
+        let attached = match is_attached {
+            true => options.pids,
+            false => Vec::new(),
         };
         let writer = spawn("writer", move || {
             writer.run(from_others, from_adapters, &attached)

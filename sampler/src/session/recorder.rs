@@ -75,6 +75,11 @@ impl Recorder {
         }
     }
 
+    /// Sets the source of the modules' files.
+    pub fn with_modules(self, modules: Modules) -> Self {
+        Recorder { modules, ..self }
+    }
+
     /// Appends the records of one event to `out`.
     pub fn take(&mut self, event: EngineEvent, out: &mut Vec<Record>) {
         match event {

@@ -6,6 +6,7 @@
 //! same at the time of the sample ([`Unwound::between`](vmscope_process::Unwound::between)).
 
 mod native;
+mod signal;
 
 #[doc(hidden)]
 pub use native::fuzz_tables;
@@ -25,6 +26,9 @@ const REGISTERS: (u32, u32, u32) = match cfg!(target_arch = "aarch64") {
     true => (32, 31, 29),
     false => (8, 7, 6),
 };
+
+/// Signal handlers interrupted by signals, at most.
+const MAX_SIGNALS: usize = 16;
 
 /// Unwinds the samples of all processes.
 pub(super) struct Unwinding {
@@ -114,7 +118,12 @@ impl Unwinding {
                     stack,
                     time,
                 };
-                self.walk(frame, (space, of), modules, (&mut chain, &mut values))
+                let mut found = Found {
+                    chain: &mut chain,
+                    values: &mut values,
+                    signals: 0,
+                };
+                self.walk(frame, (space, of), modules, &mut found)
             }
             (None, _) => ChainEnd::Broken,
             (_, None) => ChainEnd::Behind,
@@ -128,20 +137,23 @@ impl Unwinding {
         mut frame: Frame<'_>,
         (space, of): (&mut UnwoundSpace, &Generated),
         modules: &Modules,
-        (chain, values): (&mut CallChain, &mut Vec<Avma>),
+        found: &mut Found<'_>,
     ) -> ChainEnd {
         // In a kernel sample, the chain begins with the innermost frame itself.
-        let mut at_frame = chain.user.len().checked_sub(1);
+        let mut at_frame = found.chain.user.len().checked_sub(1);
         loop {
-            if chain.user.len() >= self.max_depth {
-                return ChainEnd::Depth;
-            }
+            let chain = &mut *found.chain;
             let pc = Avma(frame.registers.pc);
             let code = of.code_at(pc.0).ok_or(ChainEnd::Broken);
+            let mut is_signal = false;
             let native = &mut space.native;
             let unwound = code.and_then(|code| match code.file {
                 Some(_) if !native.lacks_rule(&frame, of, modules, &mut self.caches) => {
-                    native.caller(&frame, &mut self.caches)
+                    is_signal = frame.sampled.is_none() && native.is_signal_frame(&frame);
+                    match is_signal {
+                        true => Ok(None),
+                        false => native.caller(&frame, &mut self.caches),
+                    }
                 }
                 // Without rules, a frame pointer would lead past frames.
                 _ => match space.vms.iter_mut().find(|vm| vm.covers(pc)) {
@@ -149,6 +161,9 @@ impl Unwinding {
                     None => Err(ChainEnd::Broken),
                 },
             });
+            if is_signal {
+                return self.walk_interrupted(&frame, (space, of), modules, found);
+            }
             let unwound = match unwound {
                 Ok(Some(unwound)) => unwound,
                 Ok(None) => return ChainEnd::Whole,
@@ -158,7 +173,7 @@ impl Unwinding {
                 && let Some(place) = at_frame.and_then(|at| chain.user.get_mut(at))
             {
                 *place = shown;
-                values.extend(unwound.method);
+                found.values.extend(unwound.method);
             }
             let (now, caller) = (frame.registers, unwound.caller);
             // A caller's frame lies above; only code without a frame leaves the stack as it is.
@@ -168,12 +183,13 @@ impl Unwinding {
                 return ChainEnd::Broken;
             }
             chain.guessed |= unwound.is_guess;
+            // Not before: the last frame, too, may have another place to be shown.
             for other in unwound.between.iter() {
                 if chain.user.len() >= self.max_depth {
                     return ChainEnd::Depth;
                 }
                 chain.user.push(other.shown);
-                values.extend(other.method);
+                found.values.extend(other.method);
             }
             if chain.user.len() >= self.max_depth {
                 return ChainEnd::Depth;
@@ -187,6 +203,46 @@ impl Unwinding {
             };
         }
     }
+
+    /// Goes on in the code that a signal interrupted; `frame` is its handler's caller.
+    fn walk_interrupted(
+        &mut self,
+        frame: &Frame<'_>,
+        space: (&mut UnwoundSpace, &Generated),
+        modules: &Modules,
+        found: &mut Found<'_>,
+    ) -> ChainEnd {
+        found.signals += 1;
+        let sampled = match signal::interrupted(frame) {
+            Ok(sampled) if found.signals <= MAX_SIGNALS => sampled,
+            Ok(_) => return ChainEnd::Broken,
+            Err(end) => return end,
+        };
+        let Some(registers) = innermost(&sampled).filter(|now| space.1.code_at(now.pc).is_some())
+        else {
+            return ChainEnd::Broken;
+        };
+        if found.chain.user.len() >= self.max_depth {
+            return ChainEnd::Depth;
+        }
+        // Callers are looked up one byte before.
+        found.chain.user.push(Avma(registers.pc.wrapping_add(1)));
+        let interrupted = Frame {
+            registers,
+            sampled: Some(&sampled),
+            ..*frame
+        };
+        self.walk(interrupted, space, modules, found)
+    }
+}
+
+/// What a walk has found.
+struct Found<'a> {
+    chain: &'a mut CallChain,
+    /// Method objects of interpreted frames.
+    values: &'a mut Vec<Avma>,
+    /// Signal frames.
+    signals: usize,
 }
 
 /// The registers of a sample's own frame.

@@ -283,15 +283,8 @@ pub fn start_with(
         pids: vec![held.pid()],
         launched: true,
         command: vec!["marker".to_owned()],
-        engine_reason: String::new(),
         output: Some(log.recording()),
-        keep_last: None,
-        unwind_depth: None,
-        duration: None,
-        environment: Vec::new(),
-        tap: None,
-        keep_secrets: false,
-        adapters_share: None,
+        ..SessionOptions::default()
     };
     let session = Session::start(engine, Readers::later(families), options).unwrap();
     Some((session, held.release().unwrap()))

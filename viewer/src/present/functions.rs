@@ -9,8 +9,8 @@ use vmscope_symbolizer::calls::Function;
 /// Name of nameless functions.
 pub const NAMELESS: &str = "(no name)";
 
-/// Caller of a stack's outermost function.
-pub const NOBODY: &str = "(start of the stack)";
+/// Caller of a stack's outermost function: nobody, or unknown where the stack was cut off.
+pub const NOBODY: &str = "(no known caller)";
 
 const THREAD: char = 'T';
 

@@ -14,7 +14,7 @@ use vmscope_records::{
     EndReason, Exactness, Limit, LimitKind, LossReason, ModuleState, Stream, ThreadEnd, TimeNs,
 };
 use vmscope_symbolizer::summary::is_loss_in;
-use vmscope_symbolizer::trace::{ChainEnds, Place};
+use vmscope_symbolizer::trace::Place;
 use vmscope_symbolizer::{Profile, SiteId, Summary};
 
 /// A limit of accuracy.
@@ -145,41 +145,48 @@ pub fn truth_of(profile: &Profile, summary: &Summary) -> Vec<TruthLine> {
             _ => About::Limits,
         }));
     }
-    callers_are_incomplete(&profile.trace.samples.chain_ends, &mut lines);
+    callers_are_incomplete(profile, summary, &mut lines);
     lines
 }
 
-/// Chains of callers that do not reach the thread's first frame, by reason.
-fn callers_are_incomplete(ends: &ChainEnds, lines: &mut Vec<TruthLine>) {
+/// Chains of callers that do not reach the thread's first frame, by reason. Their counts are of the
+/// whole recording, also under a filter.
+fn callers_are_incomplete(profile: &Profile, summary: &Summary, lines: &mut Vec<TruthLine>) {
+    let samples = &profile.trace.samples;
+    let ends = &samples.chain_ends;
+    let part = match summary.total < samples.times.len() as u64 {
+        true => "in the whole recording ",
+        false => "",
+    };
     let broken = match ends.unknown {
-        0 => "lack outer callers: a frame has no unwind rule",
-        _ => "lack outer callers: a frame pointer led to no code",
+        0 => "without outer callers: a frame has no unwind rule",
+        _ => "without outer callers: a frame pointer led to no code",
     };
     let told = [
         (ends.broken, broken, ""),
         (
             ends.depth,
-            "exceed the maximum depth of callers",
+            "beyond the maximum depth of callers",
             "record with a greater --max-depth",
         ),
         (
             ends.stack,
-            "lack outer callers: their stacks are larger than the copies",
+            "without outer callers: their stacks are larger than the copies",
             "record with a greater --stack-size",
         ),
         (
             ends.behind,
-            "have no callers: vmscope was too slow to unwind them",
+            "without callers: vmscope was too slow to unwind them",
             "record with a smaller --rate or --stack-size",
         ),
         (
             ends.guessed,
-            "have callers that rest on a frame pointer alone: code without an unwind table",
+            "with callers that rest on a frame pointer alone: code without an unwind table",
             "",
         ),
     ];
     for (count, text, remedy) in told.into_iter().filter(|(count, ..)| *count > 0) {
-        lines.push(TruthLine::new(Some(count), text, remedy));
+        lines.push(TruthLine::new(Some(count), format!("{part}{text}"), remedy));
     }
 }
 

@@ -4,7 +4,7 @@ use super::page::{Others, Page, narrowed_to};
 use super::{accuracy, session};
 use crate::present::functions::{self, NOBODY, parts};
 use crate::present::names::region_key;
-use crate::present::numbers::{count, percent, ratio};
+use crate::present::numbers::{count, percent, ratio, some};
 use crate::present::text::harmless;
 use crate::print::ListError;
 use crate::queries::branches::{Branches, Row};
@@ -114,7 +114,8 @@ pub(super) fn calls(page: &Page<'_>) -> Result<Calls> {
             let which = if up { "Callers" } else { "Callees" };
             let part = |samples| {
                 let share = percent(ratio(samples, tree.samples()));
-                format!("{} samples ({share} of all)", count(samples))
+                let samples = some(samples, "sample", "samples");
+                format!("{samples} ({share} of all)")
             };
             let name = harmless(&name);
             let (with, own) = (part(whole), part(own));

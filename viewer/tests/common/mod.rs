@@ -5,6 +5,7 @@
 #![allow(clippy::panic, reason = "tests fail by it")]
 
 pub mod chains;
+pub mod core_files;
 pub mod pprof;
 pub mod programs;
 pub mod ran;

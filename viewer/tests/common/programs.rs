@@ -85,6 +85,13 @@ pub const RECURSION: Program = Program {
     ..KNOWN_SHARES
 };
 
+/// A signal's handler that interrupts a known chain.
+pub const IN_SIGNAL: Program = Program {
+    source: "in_signal.c",
+    flags: &["-O1", "-g", "-fomit-frame-pointer"],
+    ..KNOWN_SHARES
+};
+
 /// A small JIT whose addresses are reused all the time.
 pub const JIT_CHURN: Program = Program {
     source: "jit_churn.c",

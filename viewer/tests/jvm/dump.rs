@@ -2,26 +2,42 @@
 //! the chains of its program, of waiting threads the JVM's own thread dump.
 
 use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::Stdio;
 
 use nix::sys::signal::{Signal, kill};
 use serde_json::Value;
 
 use crate::callers::java_method;
-use crate::common::chains::chains_of;
-use crate::common::say;
+use crate::common::chains::{Chains, chains_of};
+use crate::common::core_files::CoreFolder;
 use crate::common::vmscope::{command, run};
 use crate::common::whole::said;
-use crate::hotspot::jdks::{RELEASES, jdk};
+use crate::common::{await_that, say};
+use crate::hotspot::jdks::{Jdk, RELEASES, jdk};
 use crate::hotspot::jvm::java;
 
 /// Stacks of the busy thread that are compared.
 const WANTED: usize = 25;
 
+/// How often a JVM is killed until its busy thread was in a leaf, at most.
+const MAX_KILLS: usize = 3;
+
+const APART: [&str; 2] = [
+    "-XX:CompileCommand=quiet",
+    "-XX:CompileCommand=dontinline,programs.Callers::leaf*",
+];
+
 fn dump(pid: u32) -> Value {
     run(command(["dump", "--json", &pid.to_string()]))
         .code(0)
         .json()
+}
+
+/// Index of the program's leaf in a stack of its busy thread.
+fn leaf_in(methods: &[String]) -> Option<usize> {
+    let is_leaf = |method: &String| method.starts_with("programs.Callers.leaf");
+    methods.iter().position(is_leaf)
 }
 
 /// Java methods of each thread, innermost first, and whether the stack is whole.
@@ -58,11 +74,7 @@ fn stacks_are_those_that_the_jvm_tells() {
         let Some(jdk) = jdk(release) else {
             return;
         };
-        let apart = [
-            "-XX:CompileCommand=quiet",
-            "-XX:CompileCommand=dontinline,programs.Callers::leaf*",
-        ];
-        let Some(mut program) = java(&jdk, &apart, "Callers", &["--seconds", "6"]) else {
+        let Some(mut program) = java(&jdk, &APART, "Callers", &["--forever"]) else {
             return;
         };
         program.stdin(Stdio::null()).stdout(Stdio::piped());
@@ -70,20 +82,25 @@ fn stacks_are_those_that_the_jvm_tells() {
         let pid = child.id();
         let mut busy = Vec::new();
         let mut last = Value::Null;
-        while busy.len() < WANTED && child.try_wait().expect("our child").is_none() {
+        while busy.len() < WANTED {
+            assert_eq!(child.try_wait().expect("our child"), None, "{release}");
             last = dump(pid);
             // The program's thread exists some tenths of a second after the start.
             let stack = java_stacks(&last).remove("main");
-            busy.extend(stack.filter(|(methods, _)| {
-                methods
-                    .iter()
-                    .any(|method| method.starts_with("programs.Callers.leaf"))
-            }));
+            busy.extend(stack.filter(|(methods, _)| leaf_in(methods).is_some()));
         }
         let raw = nix::unistd::Pid::from_raw(i32::try_from(pid).expect("a pid"));
+        let mut output = String::new();
+        let mut stdout = BufReader::new(child.stdout.take().expect("piped"));
         kill(raw, Signal::SIGQUIT).expect("it runs");
-        let output = child.wait_with_output().expect("our child");
-        let output = String::from_utf8_lossy(&output.stdout).into_owned();
+        // After the threads of the JVM's dump.
+        while !output.contains("\nJNI global") {
+            let got = stdout.read_line(&mut output).expect("UTF-8");
+            assert_ne!(got, 0, "{release}: {output}");
+        }
+        kill(raw, Signal::SIGTERM).expect("it runs");
+        stdout.read_to_string(&mut output).expect("UTF-8");
+        child.wait().expect("our child");
 
         let chains = chains_of(&said(&output)[0]["chains"], java_method);
         let (mut equal, mut cut) = (0, 0);
@@ -109,7 +126,9 @@ fn stacks_are_those_that_the_jvm_tells() {
             if name == "main" || told.is_empty() {
                 continue;
             }
-            let (methods, is_whole) = &shown[&name];
+            let Some((methods, is_whole)) = shown.get(&name) else {
+                panic!("{release}: {name} is not among {:?}", shown.keys());
+            };
             assert!(
                 *is_whole && *methods == told,
                 "{release} {name}: {methods:?}, not {told:?}"
@@ -122,5 +141,60 @@ fn stacks_are_those_that_the_jvm_tells() {
         ));
         assert!(equal + cut >= 10 && cut <= 1, "{release}: {equal} {cut}");
         assert!(waiting >= 2, "{release}: {waiting}\n{output}");
+        check_core_files(release, &jdk, &chains, &shown);
     }
+}
+
+/// Kills JVMs: their core files have the chains that the program tells, and the waiting threads'
+/// stacks of the live JVM before.
+fn check_core_files(
+    release: u32,
+    jdk: &Jdk,
+    chains: &Chains,
+    live: &BTreeMap<String, (Vec<String>, bool)>,
+) {
+    let mut leaves = 0;
+    for _ in 0..MAX_KILLS {
+        let Some(folder) = CoreFolder::new() else {
+            return;
+        };
+        let Some(program) = java(jdk, &APART, "Callers", &["--forever"]) else {
+            return;
+        };
+        let mut child = folder.spawn(&program);
+        let pid = child.id();
+        await_that("the program is busy", || {
+            assert_eq!(child.try_wait().expect("our child"), None, "{release}");
+            let main = java_stacks(&dump(pid)).remove("main")?;
+            leaf_in(&main.0)
+        });
+        let raw = nix::unistd::Pid::from_raw(i32::try_from(pid).expect("a pid"));
+        kill(raw, Signal::SIGABRT).expect("it runs");
+        child.wait().expect("our child");
+        let file = folder.file();
+        let file = file.to_str().expect("UTF-8");
+        let dump = run(command(["dump", "--json", "--core", file]))
+            .code(0)
+            .json();
+        assert_eq!(dump["core"]["signal"], "SIGABRT", "{release}");
+        let mut shown = java_stacks(&dump);
+        let (methods, is_whole) = shown.remove("main").expect("the main thread");
+        let mut waiting = 0;
+        for (name, stack) in shown.iter().filter(|(_, (methods, _))| !methods.is_empty()) {
+            assert_eq!(Some(stack), live.get(name), "{release} {name}");
+            waiting += 1;
+        }
+        assert!(waiting >= 2, "{release}: {shown:?}");
+        if let Some(leaf) = leaf_in(&methods) {
+            let stack = &methods[leaf..];
+            let told = &chains[&stack[0]];
+            assert!(is_whole && told.contains(stack), "{release}: {stack:?}");
+            leaves += 1;
+            break;
+        }
+    }
+    say(&format!(
+        "core files, {release}: {leaves} stacks of the busy thread"
+    ));
+    assert!(leaves > 0, "{release}");
 }

@@ -283,6 +283,12 @@ impl HotSpotUnwinder {
         if self.is_barrier(pc) {
             return true;
         }
+        // As with a frame's own code.
+        self.follows_call(pc, from)
+            || self.blobs.doubt(Avma(pc.wrapping_sub(1))) && self.follows_call(pc, from)
+    }
+
+    fn follows_call(&mut self, pc: u64, from: BlobKind) -> bool {
         if !self.blobs.holds(Avma(pc)) {
             return from == BlobKind::Other;
         }

@@ -12,9 +12,8 @@ mod common;
 
 use std::sync::Arc;
 
-use common::jdks::{Jdk, every};
+use common::jdks::every;
 use common::jvm::{Jvm, WAITS_FOR_COMPILERS};
-use common::skipped;
 use vmscope_hotspot::pages::Pages;
 use vmscope_hotspot::testing::{Walk, walk};
 use vmscope_process::testing::{ElfImage, ImageSegment};
@@ -80,24 +79,9 @@ fn read(image: &[u8]) -> Result<Walk, String> {
     walk(&process, &pages).map_err(|error| error.to_string())
 }
 
-/// Whether its `libjvm.so` has a note of that kind (`NT_GNU_BUILD_ID`, 20 bytes).
-fn has_build_id(jdk: &Jdk) -> bool {
-    let library = std::fs::read(jdk.home.join("lib/server/libjvm.so")).unwrap();
-    let note = b"\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0";
-    library.windows(note.len()).any(|bytes| bytes == note)
-}
-
 #[test]
 fn core_files_hold_what_the_process_did() {
     for jdk in every() {
-        if !has_build_id(&jdk) {
-            skipped(&format!(
-                "core files: the libjvm.so of {} has no build-id, so what is in it is not \
-                 taken for what was left out of a core file",
-                jdk.home.display()
-            ));
-            continue;
-        }
         let flags = ["-Xmx16m", "-XX:+UseSerialGC", WAITS_FOR_COMPILERS];
         let Some(jvm) = Jvm::listed(&jdk, &flags) else {
             return;

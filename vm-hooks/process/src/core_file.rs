@@ -7,7 +7,7 @@ use std::sync::Arc;
 use goblin::elf::header::ET_CORE;
 use goblin::elf::note::{NT_PRPSINFO, NT_PRSTATUS};
 use goblin::elf::program_header::{PT_LOAD, PT_NOTE};
-use vmscope_records::{Arch, Avma, FileOffset, Pid, Tid};
+use vmscope_records::{Arch, Avma, DurationNs, FileOffset, Pid, Registers, Tid};
 
 use crate::elf::notes;
 use crate::{ElfError, ElfFile, ElfHeader, MapEntry, Memory, MemoryError, ModuleFile, ReadAt};
@@ -17,6 +17,30 @@ const MAX_NOTES_BYTES: u64 = 64 << 20;
 
 /// `NT_FILE`, which goblin does not name (`include/uapi/linux/elf.h`).
 const NT_FILE: u32 = 0x4649_4c45;
+
+/// `NT_AUXV` (`include/uapi/linux/elf.h`).
+const NT_AUXV: u32 = 6;
+
+/// Key of the vdso's address in the auxiliary vector (`include/uapi/linux/auxvec.h`).
+const AT_SYSINFO_EHDR: u64 = 33;
+
+/// Offset of `pr_reg` in the 64-bit `struct elf_prstatus`.
+const REGISTERS_AT: usize = 112;
+
+/// Places in the kernel's `user_regs_struct`, in the order of `perf_regs.h`, and the latter's mask.
+const X86_64_REGISTERS: (&[usize], u64) = (
+    &[10, 5, 11, 12, 13, 14, 4, 19, 16, 18, 9, 8, 7, 6, 3, 2, 1, 0],
+    0x00ff_03ff,
+);
+
+/// Likewise of x0 to x30, sp and pc.
+const AARCH64_REGISTERS: (&[usize], u64) = (
+    &[
+        0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24,
+        25, 26, 27, 28, 29, 30, 31, 32,
+    ],
+    0x1_ffff_ffff,
+);
 
 /// A core file. Reads use `pread`: a truncated file causes an error, not a signal.
 ///
@@ -42,11 +66,25 @@ pub struct CoreInfo {
     /// Start of the command line (at most 79 bytes, arguments separated by spaces); empty if
     /// absent.
     pub command: String,
+    /// Signal at which the file was written; 0 for none.
+    pub signal: i32,
     /// Threads; the crashed one first.
-    pub threads: Vec<Tid>,
+    pub threads: Vec<CoreThread>,
     /// Dumped memory and the files of `NT_FILE`, the latter with names only
     /// ([`MapEntry::UNKNOWN_INODE`]).
     pub mappings: Vec<MapEntry>,
+}
+
+/// A thread in a core file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CoreThread {
+    /// The thread.
+    pub tid: Tid,
+    /// Registers; `None` if cut off, or of an unknown architecture.
+    pub registers: Option<Registers>,
+    /// CPU time, user and kernel; 0 if the file does not tell it (gdb's), or tells the process's
+    /// instead (the kernel's, for the thread with the process's id).
+    pub cpu: DurationNs,
 }
 
 /// A memory range present in the file.
@@ -98,10 +136,12 @@ impl CoreFile {
             pid: None,
             name: String::new(),
             command: String::new(),
+            signal: 0,
             threads: Vec::new(),
             mappings: Vec::new(),
         };
         let mut files = Vec::new();
+        let mut vdso = None;
         let segments = elf.segments();
         for segment in segments.iter().filter(|segment| segment.kind == PT_NOTE) {
             let there = file.len().saturating_sub(segment.offset);
@@ -120,9 +160,15 @@ impl CoreFile {
                     ("CORE", NT_FILE) => files = parse_files(note.content, &header),
                     ("CORE", NT_PRPSINFO) => info.take_process(note.content, &header),
                     ("CORE", NT_PRSTATUS) => info.take_thread(note.content, &header),
+                    ("CORE", NT_AUXV) => vdso = vdso_address(note.content, &header),
                     _ => {}
                 }
             }
+        }
+        let leader = info.pid.map(|pid| Tid(pid.0));
+        let mut threads = info.threads.iter_mut();
+        if let Some(leader) = threads.find(|thread| Some(thread.tid) == leader) {
+            leader.cpu = DurationNs(0);
         }
         let mut pieces = Vec::new();
         for segment in segments.iter().filter(|segment| segment.kind == PT_LOAD) {
@@ -135,7 +181,10 @@ impl CoreFile {
                     offset: FileOffset(0),
                     device: 0,
                     inode: 0,
-                    name: Vec::new(),
+                    name: match vdso == Some(start) {
+                        true => b"[vdso]".to_vec(),
+                        false => Vec::new(),
+                    },
                     readable: true,
                     writable: false,
                     executable: segment.executable,
@@ -227,14 +276,54 @@ impl CoreInfo {
         self.command = text(56..136);
     }
 
-    /// Start of `struct elf_prstatus`, in its 64-bit layout.
+    /// `struct elf_prstatus` (`include/linux/elfcore.h`), in its 64-bit layout.
     fn take_thread(&mut self, bytes: &[u8], header: &ElfHeader) {
         if header.pointer_bytes() != 8 {
             return;
         }
-        let tid = number(bytes, 32, 4, header).and_then(|tid| u32::try_from(tid).ok());
-        self.threads.extend(tid.map(Tid));
+        let field = |at, size| number(bytes, at, size, header);
+        let Some(tid) = field(32, 4).and_then(|tid| u32::try_from(tid).ok()) else {
+            return;
+        };
+        if self.threads.is_empty() {
+            // The kernel writes the same signal for all threads.
+            let signal = field(12, 2).and_then(|signal| i32::try_from(signal).ok());
+            self.signal = signal.unwrap_or(0);
+        }
+        let microseconds = |at| {
+            let seconds = field(at, 8)?.checked_mul(1_000_000)?;
+            seconds.checked_add(field(at + 8, 8)?)
+        };
+        let cpu = [48, 64].map(|at| microseconds(at).unwrap_or(0));
+        let cpu = cpu[0].saturating_add(cpu[1]).saturating_mul(1000);
+        let places = match self.arch {
+            Arch::X86_64 => Some(X86_64_REGISTERS),
+            Arch::Aarch64 => Some(AARCH64_REGISTERS),
+            _ => None,
+        };
+        let registers = places.and_then(|(places, mask)| {
+            let places = places.iter();
+            let values = places.map(|place| field(REGISTERS_AT + 8 * place, 8));
+            Some(Registers {
+                arch: self.arch,
+                mask,
+                values: values.collect::<Option<_>>()?,
+            })
+        });
+        self.threads.push(CoreThread {
+            tid: Tid(tid),
+            registers,
+            cpu: DurationNs(cpu),
+        });
     }
+}
+
+/// Address of the vdso in the auxiliary vector (`NT_AUXV`): pairs of key and value.
+fn vdso_address(bytes: &[u8], header: &ElfHeader) -> Option<u64> {
+    let word = header.pointer_bytes();
+    let mut pairs = bytes.chunks_exact(2 * word);
+    let pair = pairs.find(|pair| number(pair, 0, word, header) == Some(AT_SYSINFO_EHDR))?;
+    number(pair, word, word, header)
 }
 
 fn number(bytes: &[u8], at: usize, size: usize, header: &ElfHeader) -> Option<u64> {

@@ -9,14 +9,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use vmscope_records::{Avma, ModuleState};
 
 use crate::elf_memory::build_id_in_memory;
-use crate::opening::header_of;
+use crate::opening::{build_id, header_of};
 use crate::process::display;
-use crate::{CoreFile, ElfFile, MapEntry, Memory, MemoryError, ReadAt, Root, SymbolError};
+use crate::{CoreFile, MapEntry, Memory, MemoryError, ModuleFile, ReadAt as _, Root, SymbolError};
 
 const MAX_FILES: usize = 4096;
 
+/// Size of the page with the ELF header, which the kernel dumps of each ELF file.
+const FIRST_PAGE: usize = 4096;
+
 /// Open files by path; `None` if the file on disk differs from the mapped one.
-type Opened = HashMap<Vec<u8>, Option<Arc<dyn ReadAt>>>;
+type Opened = HashMap<Vec<u8>, Option<Arc<ModuleFile>>>;
 
 pub(crate) struct CoreMemory {
     core: CoreFile,
@@ -41,7 +44,7 @@ impl CoreMemory {
         (entry.contains(at) && entry.path().is_some()).then_some(entry)
     }
 
-    fn file(&self, entry: &MapEntry) -> Option<Arc<dyn ReadAt>> {
+    fn file(&self, entry: &MapEntry) -> Option<Arc<ModuleFile>> {
         let path = entry.path()?;
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(file) = open.get(path) {
@@ -102,14 +105,15 @@ impl Memory for CoreMemory {
     }
 }
 
-/// Opens the file of mapping `entry` beneath `root` if its build-id matches the core file.
+/// Opens the file of mapping `entry` beneath `root` if it is the file in the core file: by its
+/// build-id, or without one by its first page, where the ELF header tells the sizes of all parts.
 pub(crate) fn open_same(
     root: &Root,
     path: &[u8],
     entry: &MapEntry,
     memory: &dyn Memory,
     mappings: &[MapEntry],
-) -> Result<Arc<dyn ReadAt>, SymbolError> {
+) -> Result<Arc<ModuleFile>, SymbolError> {
     let not_opened = |why: String| SymbolError::NotOpened {
         path: display(path),
         state: ModuleState::Unreadable(why),
@@ -117,15 +121,22 @@ pub(crate) fn open_same(
     let file = root
         .open(path)
         .map_err(|error| not_opened(error.to_string()))?;
-    let file: Arc<dyn ReadAt> = Arc::new(file);
-    let elf = ElfFile::open(Arc::clone(&file));
-    let own = elf.and_then(|elf| elf.build_id()).ok().flatten();
-    let dumped =
-        header_of(entry, mappings).and_then(|at| build_id_in_memory(memory, at).ok().flatten());
-    if own.is_none() || own != dumped {
-        return Err(not_opened(
-            "its build-id differs from the core file's".to_owned(),
-        ));
+    let file = Arc::new(file);
+    let header_at = header_of(entry, mappings);
+    let own = build_id(&file);
+    let dumped = header_at.and_then(|at| build_id_in_memory(memory, at).ok().flatten());
+    let is_same = match (&own, &dumped) {
+        (None, None) => header_at.is_some_and(|at| {
+            let mut pages = [[0; FIRST_PAGE]; 2];
+            let [on_disk, in_memory] = &mut pages;
+            file.read_some(0, on_disk).is_ok_and(|got| got > 0)
+                && memory.read_partial(at, in_memory).is_ok()
+                && on_disk == in_memory
+        }),
+        _ => own == dumped,
+    };
+    match is_same {
+        true => Ok(file),
+        false => Err(not_opened("it is not the core file's file".to_owned())),
     }
-    Ok(file)
 }

@@ -28,6 +28,8 @@ pub struct ElfHeader {
     pub kind: u16,
     /// Processor architecture.
     pub arch: Arch,
+    /// Address of the program's first instruction (`e_entry`), 0 for none.
+    pub entry: u64,
     /// Offset of the program headers, 0 for none.
     pub segments_at: u64,
     /// Number of program headers; 0xffff (`PN_XNUM`) if [`Section::info`] of the first section
@@ -156,6 +158,7 @@ pub fn parse_header(bytes: &[u8]) -> Result<ElfHeader, ElfError> {
         ctx: Ctx::new(container, endian),
         kind: header.e_type,
         arch: Arch::from_elf_machine(header.e_machine),
+        entry: header.e_entry,
         segments_at: header.e_phoff,
         segments: header.e_phnum,
         sections_at: header.e_shoff,

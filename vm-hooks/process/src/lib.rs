@@ -53,7 +53,7 @@ pub use attach::{
 };
 pub use cadence::Cadence;
 pub use consistent::read_consistently;
-pub use core_file::{CoreFile, CoreInfo};
+pub use core_file::{CoreFile, CoreInfo, CoreThread};
 pub use cpu_time::cpu_time;
 pub use elf::{
     ElfError, ElfHeader, HEADER_BYTES, MAX_NOTE_BYTES, MAX_SECTIONS, MAX_SEGMENTS, RawSymbol,

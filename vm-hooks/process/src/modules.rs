@@ -10,8 +10,8 @@ use vmscope_records::{
     Avma, FileOffset, Limit, LimitKind, Mapping, Module, ModuleKey, Pid, ProcessKey, TimeNs,
 };
 
-use crate::opening::{Opening, is_program, read_vdso};
-use crate::{MapEntry, MapsError, ModuleFile, ReadAt, read_maps};
+use crate::opening::{Opening, is_program, read_image, read_vdso};
+use crate::{MapEntry, MapsError, ModuleFile, ProcessView, ReadAt, read_maps};
 
 /// Cap on module keys: a hostile target must not fill our memory by mapping files.
 pub const MAX_MODULES: usize = 1 << 14;
@@ -31,6 +31,8 @@ pub struct Modules {
     beyond_open: Reached,
     /// First file beyond [`MAX_MODULES`].
     beyond_modules: Reached,
+    /// The only process, if it is a core file.
+    core: Option<Arc<ProcessView>>,
 }
 
 /// Whether a limit was reached. It is told once: a target may map files endlessly.
@@ -137,6 +139,16 @@ impl Modules {
             max_open_files: max,
             beyond_open: Reached::No,
             beyond_modules: Reached::No,
+            core: None,
+        }
+    }
+
+    /// An empty registry for the mappings of a core file.
+    #[must_use]
+    pub fn of_core(view: ProcessView) -> Self {
+        Self {
+            core: Some(Arc::new(view)),
+            ..Self::new()
         }
     }
 
@@ -232,7 +244,10 @@ impl Modules {
         };
         let mut found = None;
         let identity = if entry.is_vdso() {
-            let image = read_vdso(pid, entry);
+            let image = match &self.core {
+                Some(core) => (read_image(core.memory(), entry).unwrap_or_default()).into(),
+                None => read_vdso(pid, entry),
+            };
             found = Some(Opening::of_vdso(&image));
             sighting.offset = FileOffset(0);
             Identity::Vdso(image)
@@ -261,7 +276,10 @@ impl Modules {
             return sighting;
         };
         slot.insert(key);
-        let mut found = found.unwrap_or_else(|| Opening::of_file(pid, entry, maps));
+        let mut found = found.unwrap_or_else(|| match &self.core {
+            Some(core) => Opening::of_core(core, entry),
+            None => Opening::of_file(pid, entry, maps),
+        });
         let path = entry.path().unwrap_or(&entry.name);
         let record = Module {
             key,
@@ -271,7 +289,10 @@ impl Modules {
             device: entry.device,
             inode: entry.inode,
             size: found.file.as_ref().map_or(0, |file| file.len()),
-            main: is_program(pid, entry),
+            main: match &self.core {
+                Some(core) => is_first_program(core, entry),
+                None => is_program(pid, entry),
+            },
             state: found.state,
         };
         if found.file.as_ref().is_some_and(|f| f.holds_descriptor()) {
@@ -292,6 +313,14 @@ impl Modules {
         sighting.new_module = Some(record);
         sighting
     }
+}
+
+/// Whether a mapping's file is a core file's first one with code: the program lies below its libraries.
+fn is_first_program(core: &ProcessView, entry: &MapEntry) -> bool {
+    let mappings = core.mappings();
+    let mut code = mappings.iter().filter(|one| one.executable);
+    let program = code.find_map(MapEntry::path);
+    program.is_some() && program == entry.path()
 }
 
 #[cfg(test)]

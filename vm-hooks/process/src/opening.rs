@@ -13,8 +13,8 @@ use vmscope_records::{Avma, BuildId, ModuleState, Pid};
 
 use crate::attach::living;
 use crate::{
-    ElfFile, LiveMemory, MapEntry, Memory, ModuleFile, ReadAt, Root, build_id_in_memory,
-    open_magic_link, own_root, read_maps,
+    ElfFile, LiveMemory, MapEntry, Memory, ModuleFile, ProcessView, ReadAt, Root, SymbolError,
+    build_id_in_memory, open_magic_link, own_root, read_maps,
 };
 
 /// A real vdso has two to four pages.
@@ -37,6 +37,26 @@ impl Opening {
             build_id: file.clone().and_then(|file| build_id(&file)),
             file,
             opened: false,
+        }
+    }
+
+    /// Opens the file (or image) of mapping `entry` of a core file.
+    pub fn of_core(view: &ProcessView, entry: &MapEntry) -> Self {
+        let opened = view.open_mapped(entry);
+        let (file, state) = match opened {
+            Ok(file) => (Some(file), ModuleState::Opened),
+            Err(SymbolError::NotOpened { state, .. }) => (None, state),
+            Err(error) => (None, ModuleState::Unreadable(error.to_string())),
+        };
+        let in_memory = || {
+            let at = header_of(entry, &view.mappings())?;
+            build_id_in_memory(view.memory(), at).ok()?
+        };
+        Self {
+            state,
+            build_id: file.as_ref().and_then(build_id).or_else(in_memory),
+            opened: file.is_some(),
+            file,
         }
     }
 
@@ -154,7 +174,7 @@ fn open_named(root: &Root, path: &[u8], entry: &MapEntry) -> io::Result<ModuleFi
     plain
 }
 
-fn build_id(file: &Arc<ModuleFile>) -> Option<BuildId> {
+pub(crate) fn build_id(file: &Arc<ModuleFile>) -> Option<BuildId> {
     let file: Arc<dyn ReadAt> = file.clone();
     ElfFile::open(file).and_then(|elf| elf.build_id()).ok()?
 }
@@ -193,11 +213,7 @@ pub(crate) fn header_of(entry: &MapEntry, maps: &[MapEntry]) -> Option<Avma> {
 /// Vdso of a process. If its memory is unreadable, our own vdso from the same kernel, if equally
 /// long. Empty if both fail.
 pub(crate) fn read_vdso(pid: Pid, entry: &MapEntry) -> Arc<[u8]> {
-    let image = |pid: Pid, entry: &MapEntry| {
-        let length = entry.end.offset_from(entry.start)?;
-        let cap = usize::try_from(MAX_VDSO_BYTES).ok()?;
-        LiveMemory::new(pid).read_vec(entry.start, length, cap).ok()
-    };
+    let image = |pid: Pid, entry: &MapEntry| read_image(&LiveMemory::new(pid), entry);
     let own = || {
         let me = Pid(std::process::id());
         let maps = read_maps(me).ok()?;
@@ -206,4 +222,11 @@ pub(crate) fn read_vdso(pid: Pid, entry: &MapEntry) -> Arc<[u8]> {
         (length(own) == length(entry)).then(|| image(me, own))?
     };
     image(pid, entry).or_else(own).unwrap_or_default().into()
+}
+
+/// A vdso in memory; `None` if unreadable.
+pub(crate) fn read_image(memory: &dyn Memory, entry: &MapEntry) -> Option<Vec<u8>> {
+    let length = entry.end.offset_from(entry.start)?;
+    let cap = usize::try_from(MAX_VDSO_BYTES).ok()?;
+    memory.read_vec(entry.start, length, cap).ok()
 }

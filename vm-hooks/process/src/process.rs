@@ -110,10 +110,8 @@ impl ProcessView {
             )),
             None => Arc::new(core),
         };
-        let source = Source::Core {
-            root,
-            threads: info.threads,
-        };
+        let threads = info.threads.iter().map(|thread| thread.tid).collect();
+        let source = Source::Core { root, threads };
         let pid = info.pid.unwrap_or_default();
         let mut view = Self::new(pid, memory, mappings.to_vec(), source);
         view.name = info.name;
@@ -279,12 +277,18 @@ impl ProcessView {
             return Ok(Arc::clone(file));
         }
         drop(kept);
-        if !matches!(self.source, Source::Live { .. } | Source::Departed) {
-            return Err(SymbolError::NoFiles {
-                path: display(path),
-            });
-        }
         let maps = self.mappings();
+        match &self.source {
+            Source::Live { .. } | Source::Departed => {}
+            Source::Core {
+                root: Some(root), ..
+            } => return open_same(root, path, entry, self.memory.deref(), &maps),
+            _ => {
+                return Err(SymbolError::NoFiles {
+                    path: display(path),
+                });
+            }
+        }
         let opening = Opening::of_file(self.pid, entry, Some(&maps));
         opening.file.ok_or_else(|| SymbolError::NotOpened {
             path: display(path),
@@ -482,16 +486,7 @@ impl ProcessView {
         let Some(entry) = code.or_else(|| module.mappings.first()) else {
             return Err(SymbolError::NoBias { path: path() });
         };
-        match &self.source {
-            Source::Live { .. } | Source::Departed => Ok(self.open_mapped(entry)?),
-            Source::Core {
-                root: Some(root), ..
-            } => {
-                let memory = self.memory.deref();
-                open_same(root, &module.path, entry, memory, &self.mappings())
-            }
-            _ => Err(SymbolError::NoFiles { path: path() }),
-        }
+        Ok(self.open_mapped(entry)?)
     }
 }
 

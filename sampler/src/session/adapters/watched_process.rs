@@ -248,7 +248,8 @@ impl WatchedProcess {
         let is_it = |maps: &[MapEntry]| code.is_seen_in(maps);
         if let Some(view) = &self.view {
             let Some(stamp) = view.stamp() else {
-                return false;
+                // A core file does not change.
+                return !view.is_live() && view.is_alive();
             };
             // Reading the mappings is slow, and blocks the target's mmap.
             let is_known = |(at, known): (Instant, ProgramStamp)| {

@@ -46,8 +46,21 @@ pub(super) struct Modular {
     unwinder: Option<UnwinderNative<Bytes, MayAllocateDuringUnwind>>,
     /// Mappings that were looked up, with their tables and load bias.
     loaded: Ranges<Option<(Arc<Tables>, u64)>>,
-    /// Whether the tables cover an address.
-    covered: FxHashMap<u64, bool>,
+    /// What the tables have for an address.
+    covered: FxHashMap<u64, Coverage>,
+}
+
+/// What unwind tables have for an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Coverage {
+    /// No entry.
+    None,
+    /// A rule.
+    Rule,
+    /// The mark of the code to which signal handlers return.
+    SignalReturn,
+    /// No entry, but it is the program's first function, which has no caller.
+    Start,
 }
 
 impl Modular {
@@ -76,7 +89,13 @@ impl Modular {
     ) -> bool {
         let at = frame.instruction().0;
         self.load(at, of, modules, caches);
-        !self.is_covered(at) && self.has_tables(at)
+        self.coverage(at) == Coverage::None && self.has_tables(at)
+    }
+
+    /// Whether a frame whose module [`Modular::lacks_rule`] has loaded is that of a signal: its handler
+    /// returns there.
+    pub fn is_signal_frame(&mut self, frame: &Frame<'_>) -> bool {
+        self.coverage(frame.instruction().0) == Coverage::SignalReturn
     }
 
     /// The caller of a native frame whose module [`Modular::lacks_rule`] has loaded; `None` if the
@@ -94,7 +113,11 @@ impl Modular {
             Some(_) => FrameAddress::from_instruction_pointer(pc),
             None => FrameAddress::from_return_address(pc).ok_or(ChainEnd::Broken)?,
         };
-        let is_covered = self.is_covered(frame.instruction().0);
+        let coverage = self.coverage(frame.instruction().0);
+        if coverage == Coverage::Start {
+            return Ok(None);
+        }
+        let is_covered = coverage != Coverage::None;
         let unwinder = self.unwinder.get_or_insert_default();
         let mut registers = registers(frame, (pc, sp, fp));
         let mut failure = None;
@@ -151,19 +174,24 @@ impl Modular {
         tables.is_some_and(|(tables, _)| tables.sections.has_frames())
     }
 
-    /// Whether unwind tables cover an address. Otherwise framehop follows the frame pointer.
-    fn is_covered(&mut self, at: u64) -> bool {
+    /// What unwind tables have for an address. Without a rule, framehop follows the frame pointer.
+    fn coverage(&mut self, at: u64) -> Coverage {
         if let Some(known) = self.covered.get(&at) {
             return *known;
         }
         let tables = self.loaded.at(at).and_then(Option::as_ref);
-        let is_covered =
-            tables.is_some_and(|(tables, bias)| tables.sections.cover(at.wrapping_sub(*bias)));
+        let coverage = tables.map_or(Coverage::None, |(tables, bias)| {
+            let at = at.wrapping_sub(*bias);
+            match tables.sections.coverage(at) {
+                Coverage::None if tables.is_start(at) => Coverage::Start,
+                coverage => coverage,
+            }
+        });
         if self.covered.len() >= MAX_COVERED {
             self.covered.clear();
         }
-        self.covered.insert(at, is_covered);
-        is_covered
+        self.covered.insert(at, coverage);
+        coverage
     }
 }
 
@@ -199,6 +227,13 @@ impl Tables {
         let sections = Sections(sections);
         Tables { sections, elf }
     }
+
+    /// Whether an address is in the program's first function: `_start`, which is short.
+    fn is_start(&self, svma: u64) -> bool {
+        const MAX_BYTES: u64 = 64;
+        let entry = self.elf.header().entry;
+        entry != 0 && (entry..entry.saturating_add(MAX_BYTES)).contains(&svma)
+    }
 }
 
 impl Sections {
@@ -206,19 +241,22 @@ impl Sections {
         self.0.eh_frame.is_some() || self.0.debug_frame.is_some()
     }
 
-    /// Whether an entry covers the address, as the file has it.
-    fn cover(&self, svma: u64) -> bool {
+    /// What the entries have for the address, as the file has it.
+    fn coverage(&self, svma: u64) -> Coverage {
         let sections = &self.0;
         let (Some(header), Some(frames)) = (&sections.eh_frame_hdr, &sections.eh_frame) else {
             // Without an index, a search for each address would be slow.
-            return self.has_frames();
+            return match self.has_frames() {
+                true => Coverage::Rule,
+                false => Coverage::None,
+            };
         };
         let start = |range: &Option<Range<u64>>| range.as_ref().map_or(0, |range| range.start);
         let bases = BaseAddresses::default()
             .set_eh_frame(start(&sections.eh_frame_svma))
             .set_eh_frame_hdr(start(&sections.eh_frame_hdr_svma));
         let Ok(header) = EhFrameHdr::new(header, LittleEndian).parse(&bases, 8) else {
-            return false;
+            return Coverage::None;
         };
         let mut frames = EhFrame::from(EndianSlice::new(frames, LittleEndian));
         frames.set_address_size(8);
@@ -230,7 +268,11 @@ impl Sections {
             let cie = EhFrame::cie_from_offset;
             frames.fde_from_offset(&bases, offset, cie).ok()
         });
-        entry.is_some_and(|entry| entry.contains(svma))
+        match entry.filter(|entry| entry.contains(svma)) {
+            Some(entry) if entry.is_signal_trampoline() => Coverage::SignalReturn,
+            Some(_) => Coverage::Rule,
+            None => Coverage::None,
+        }
     }
 }
 
@@ -295,7 +337,7 @@ pub fn fuzz_tables(input: &[u8]) -> usize {
     ));
     let (mut caches, mut frames) = (Caches::default(), 0);
     for pc in CODE.step_by(0x1fff) {
-        sections.cover(pc - CODE.start);
+        sections.coverage(pc - CODE.start);
         let mut registers = FrameRegisters {
             pc,
             sp: STACK,

@@ -1,5 +1,6 @@
 package programs;
 
+import java.io.IOException;
 import java.lang.reflect.Method;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -213,12 +214,13 @@ public final class Callers {
     loops(3);
   }
 
-  public static void main(String[] arguments) throws ReflectiveOperationException {
+  public static void main(String[] arguments) throws ReflectiveOperationException, IOException {
     Program program = new Program(arguments);
     long end = System.nanoTime() + program.number("seconds", 4) * 1_000_000_000L;
     Method reflected = Callers.class.getMethod("leafReflected");
     Step[] steps = {new First(), new Second(), new Third()};
-    while (System.nanoTime() < end) {
+    boolean isForever = program.has("forever");
+    while (isForever ? program.goesOn(0, 1) : System.nanoTime() < end) {
       for (int i = 0; i < 20; i++) {
         work(reflected, steps, value -> leafLambda(value) + 1);
       }

@@ -17,11 +17,22 @@ fn synthetic() -> Vec<u8> {
     process[40..42].copy_from_slice(b"vm");
     process[56..66].copy_from_slice(b"vm --jit  ");
     let mut thread = vec![0; 336];
+    thread[12] = 11;
     thread[32..36].copy_from_slice(&78u32.to_le_bytes());
+    thread[48] = 2; // 2 s, 5 µs of user time
+    thread[56] = 5;
+    for (place, value) in (0..27u8).enumerate() {
+        thread[REGISTERS_AT + 8 * place] = value;
+    }
+    let auxiliary: Vec<u8> = [7u64, 1, AT_SYSINFO_EHDR, 0x70_0000, 0, 0]
+        .iter()
+        .flat_map(|word| word.to_le_bytes())
+        .collect();
     ElfImage::new(ET_CORE)
         .note(b"CORE\0", NT_PRSTATUS, &thread)
         .note(b"CORE\0", NT_PRPSINFO, &process)
         .note(b"CORE\0", NT_FILE, &files)
+        .note(b"CORE\0", NT_AUXV, &auxiliary)
         .segment(ImageSegment {
             address: 0x40_0000,
             bytes: (0..=255).cycle().take(0x1000).collect(),
@@ -49,10 +60,18 @@ fn memory_and_notes_of_a_core_file() {
     assert_eq!(info.pid, Some(Pid(77)));
     assert_eq!(info.name, "vm");
     assert_eq!(info.command, "vm --jit");
-    assert_eq!(info.threads, [Tid(78)]);
+    let [thread] = &info.threads[..] else {
+        panic!("{:?}", info.threads);
+    };
+    assert_eq!((thread.tid, info.signal), (Tid(78), 11));
+    assert_eq!(thread.cpu, DurationNs(2_000_005_000));
+    let registers = thread.registers.as_ref().unwrap();
+    let value = |register| registers.value(register);
+    // BP, SP, IP, R15 (`perf_regs.h`) and their places in `struct user_regs_struct`.
+    assert_eq!([6, 7, 8, 23].map(value), [4, 19, 16, 0].map(Some));
     assert_eq!(info.arch, Arch::X86_64);
     let names: Vec<_> = info.mappings.iter().map(MapEntry::display_name).collect();
-    assert_eq!(names, ["vm", "/lib/\u{fffd}.so", ""]);
+    assert_eq!(names, ["vm", "/lib/\u{fffd}.so", "[vdso]"]);
     assert_eq!(info.mappings[0].path(), Some(&b"vm"[..]));
     assert_eq!(info.mappings[2].path(), None);
     assert_eq!(info.mappings[0].offset, FileOffset(0x3000));
