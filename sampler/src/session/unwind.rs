@@ -157,7 +157,7 @@ impl Unwinding {
                 }
                 // Without rules, a frame pointer would lead past frames.
                 _ => match space.vms.iter_mut().find(|vm| vm.covers(pc)) {
-                    Some(vm) => vm.caller(&frame).map(Some),
+                    Some(vm) => vm.caller(&frame),
                     None => Err(ChainEnd::Broken),
                 },
             });

@@ -4,7 +4,7 @@
 //!   frame pointer the word before (`frame_x86.cpp`).
 //! - An interpreted frame has a frame pointer, and the stack pointer of its caller.
 //! - Where a sample finds no whole frame (prologue, epilogue, routines without a frame), the machine
-//!   code tells the rest: see `run` and `entry`.
+//!   code tells the rest: see [`Run`] and `entry`.
 //!
 //! A return address counts only if a call is before it, or the interpreter's entry for returns is
 //! there. So no frame is invented from a stack's old contents.
@@ -13,13 +13,14 @@ mod blobs;
 mod chunk;
 mod entry;
 mod mounted;
-mod run;
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use iced_x86::Register;
-use vmscope_process::{AdapterError, Frame, FrameRegisters, Memory, Unwinder, Unwound};
+use vmscope_process::{
+    AdapterError, Frame, FrameRegisters, Jumps, Memory, Run, Unwinder, Unwound, sampled_register,
+};
 use vmscope_records::{Avma, ChainEnd};
 
 use crate::code::{BlobKind, CodeLayout};
@@ -28,7 +29,6 @@ use crate::stubs::Routine;
 use blobs::{Blobs, Piece};
 use entry::{Entered, Return, entered};
 use mounted::Readings;
-use run::{Jumps, Run};
 
 pub(crate) use mounted::VirtualThreads;
 
@@ -62,7 +62,7 @@ impl Unwinder for HotSpotUnwinder {
         self.blobs.holds(pc)
     }
 
-    fn caller(&mut self, frame: &Frame<'_>) -> Result<Unwound, ChainEnd> {
+    fn caller(&mut self, frame: &Frame<'_>) -> Result<Option<Unwound>, ChainEnd> {
         let unwound = match self.unwind(frame) {
             // The VM may have given the memory to other code.
             Err(ChainEnd::Broken) if self.blobs.doubt(Avma(frame.registers.pc)) => {
@@ -71,8 +71,8 @@ impl Unwinder for HotSpotUnwinder {
             result => result,
         }?;
         match self.is_barrier(unwound.caller.pc) {
-            true => self.beyond_barrier(frame, unwound),
-            false => Ok(unwound),
+            true => self.beyond_barrier(frame, unwound).map(Some),
+            false => Ok(Some(unwound)),
         }
     }
 }
@@ -192,7 +192,7 @@ impl HotSpotUnwinder {
     fn interpreted(&mut self, frame: &Frame<'_>, piece: &Piece) -> Result<Unwound, ChainEnd> {
         let FrameRegisters { pc, fp, .. } = frame.registers;
         if frame.sampled.is_some() {
-            let sender_sp = run::sampled(frame, Register::R13);
+            let sender_sp = sampled_register(frame, Register::R13);
             if let (Some(codelet), Some(sp)) = (self.entry_codelet(pc), sender_sp) {
                 let entered = self.entered(codelet.start.0..pc)?;
                 if !entered.has_frame || entered.pushes == 0 {
@@ -328,7 +328,7 @@ fn entered_from(frame: &Frame<'_>, entered: Entered) -> Result<FrameRegisters, C
             (frame.word(at)?, at.wrapping_add(8))
         }
         Return::In(register) => {
-            let pc = run::sampled(frame, register);
+            let pc = sampled_register(frame, register);
             (pc.ok_or(ChainEnd::Broken)?, sp)
         }
     };

@@ -72,5 +72,8 @@ pub use modules::{MAX_MODULES, Modules, Sighting};
 pub use poll::{CompilationNews, MAX_RECORDS_OF_A_POLL, MAX_TOUCHED_OF_A_POLL, Poll, ThreadNews};
 pub use process::{Environment, ProcessView, monotonic_time, own_root, wall_time};
 pub use root::Root;
-pub use unwind::{Frame, FramePointers, FrameRegisters, OtherFrame, Unwinder, Unwound};
+pub use unwind::{
+    CodeRule, Frame, FramePointers, FrameRegisters, Jumps, MAX_CALL_BYTES, OtherFrame, Run,
+    Unwinder, Unwound, ends_with_call, sampled_register,
+};
 pub use zone::{CodeZone, SeenCode};

@@ -1,8 +1,20 @@
 //! Unwinding: from a frame to its caller, for callers of samples.
 
+mod code_rule;
+mod run;
+
+pub use code_rule::{CodeRule, MAX_CALL_BYTES, ends_with_call};
+pub use run::{Jumps, Run, sampled_register};
+
 use std::sync::Arc;
 
 use vmscope_records::{Avma, ChainEnd, Registers, StackBytes, TimeNs};
+
+/// The usual size of a large stack.
+const MAX_STACK: u64 = 8 << 20;
+
+/// The smallest page of Linux.
+const PAGE_BYTES: u64 = 4096;
 
 /// The registers of a frame that every unwind rule needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,12 +74,13 @@ pub trait Unwinder: Send + std::fmt::Debug {
     /// Whether the rules cover the code at `pc`.
     fn covers(&self, pc: Avma) -> bool;
 
-    /// The caller of a covered frame.
+    /// The caller of a covered frame; `None` if the frame is the first of its thread, or of the VM's
+    /// own process.
     ///
     /// # Errors
     /// [`ChainEnd::Stack`] beyond the copied stack, [`ChainEnd::Broken`] without a rule or with
     /// values that make no sense.
-    fn caller(&mut self, frame: &Frame<'_>) -> Result<Unwound, ChainEnd>;
+    fn caller(&mut self, frame: &Frame<'_>) -> Result<Option<Unwound>, ChainEnd>;
 }
 
 /// The rule of VMs whose generated code keeps frame pointers everywhere.
@@ -81,14 +94,14 @@ impl Unwinder for FramePointers {
 
     /// Before a function has made its frame, its direct caller is missed: the innermost frame is a
     /// guess.
-    fn caller(&mut self, frame: &Frame<'_>) -> Result<Unwound, ChainEnd> {
-        Ok(Unwound {
+    fn caller(&mut self, frame: &Frame<'_>) -> Result<Option<Unwound>, ChainEnd> {
+        Ok(Some(Unwound {
             caller: frame.by_frame_pointer()?,
             shown: None,
             method: None,
             is_guess: frame.sampled.is_some(),
             between: Arc::default(),
-        })
+        }))
     }
 }
 
@@ -107,13 +120,32 @@ impl Frame<'_> {
     /// The caller of a frame whose frame pointer register points to it.
     ///
     /// # Errors
-    /// As [`Frame::word`].
+    /// As [`Frame::word_at_pointer`].
     pub fn by_frame_pointer(&self) -> Result<FrameRegisters, ChainEnd> {
         let fp = self.registers.fp;
         Ok(FrameRegisters {
-            pc: self.word(fp.wrapping_add(8))?,
+            pc: self.word_at_pointer(fp.wrapping_add(8))?,
             sp: fp.wrapping_add(16),
-            fp: self.word(fp)?,
+            fp: self.word_at_pointer(fp)?,
+        })
+    }
+
+    /// A word of the stack at an address that only a frame pointer tells, which may be anything's.
+    ///
+    /// # Errors
+    /// [`ChainEnd::Stack`] where the stack may go on above its copy, else [`ChainEnd::Broken`].
+    pub fn word_at_pointer(&self, at: u64) -> Result<u64, ChainEnd> {
+        let end = self
+            .stack
+            .sp
+            .0
+            .saturating_add(self.stack.bytes.len() as u64);
+        // The kernel copies up to the first page that it can't read.
+        let goes_on = !end.is_multiple_of(PAGE_BYTES);
+        let is_near = at < end.saturating_add(MAX_STACK);
+        self.word(at).map_err(|reason| match reason {
+            ChainEnd::Stack if !goes_on || !is_near => ChainEnd::Broken,
+            reason => reason,
         })
     }
 
@@ -127,5 +159,38 @@ impl Frame<'_> {
             None if at < self.stack.sp.0 => Err(ChainEnd::Broken),
             None => Err(ChainEnd::Stack),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_frame_pointer_tells_of_a_larger_stack_only_near_its_copy() {
+        let stack = |length: usize| StackBytes {
+            sp: Avma(0x10_0000),
+            bytes: vec![0; length],
+        };
+        let end = |fp: u64, length: usize| {
+            let frame = Frame {
+                registers: FrameRegisters {
+                    pc: 1,
+                    sp: 0x10_0000,
+                    fp,
+                },
+                sampled: None,
+                stack: &stack(length),
+                time: TimeNs(0),
+            };
+            frame.by_frame_pointer().map(|caller| caller.sp)
+        };
+        assert_eq!(end(0x10_0010, 0x100), Ok(0x10_0020));
+        assert_eq!(end(0x10_0800, 0x100), Err(ChainEnd::Stack));
+        assert_eq!(end(0x7000_0000, 0x100), Err(ChainEnd::Broken));
+        assert_eq!(end(u64::MAX - 3, 0x100), Err(ChainEnd::Broken));
+        assert_eq!(end(0x10, 0x100), Err(ChainEnd::Broken));
+        // The copy ends with a page, as the stack does.
+        assert_eq!(end(0x10_1800, 0x1000), Err(ChainEnd::Broken));
     }
 }

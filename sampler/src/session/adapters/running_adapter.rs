@@ -147,8 +147,20 @@ impl RunningAdapter {
         poll.with_touched(std::mem::take(&mut self.touched))
     }
 
+    fn ask_unwinder(&mut self, view: &ProcessView, emitter: &Emitter) {
+        if !self.has_unwinder
+            && let Some(unwinder) = self.adapter.unwinder(view)
+        {
+            self.has_unwinder = true;
+            let message = AdapterMessage::Unwinder(view.key(), unwinder);
+            let _ = emitter.out.send(message);
+        }
+    }
+
     fn poll_once(&mut self, view: &ProcessView, emitter: &mut Emitter) {
         self.has_polled = true;
+        // A first poll may take long: samples are waiting.
+        self.ask_unwinder(view, emitter);
         let mut poll = self.begin(view, emitter);
         let result = self.adapter.poll(view, &mut poll);
         if result.is_ok() {
@@ -158,13 +170,7 @@ impl RunningAdapter {
             self.complete_until = self.complete_until.max(complete);
         }
         emitter.emit_poll(poll);
-        if !self.has_unwinder
-            && let Some(unwinder) = self.adapter.unwinder(view)
-        {
-            self.has_unwinder = true;
-            let message = AdapterMessage::Unwinder(view.key(), unwinder);
-            let _ = emitter.out.send(message);
-        }
+        self.ask_unwinder(view, emitter);
         if let Err(error) = result {
             emitter.emit_error(self.family, &error);
             self.is_stopped = error.is_final();

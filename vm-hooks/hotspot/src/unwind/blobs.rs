@@ -5,9 +5,8 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use iced_x86::{Decoder, DecoderOptions, FlowControl};
 use rustc_hash::FxHashMap;
-use vmscope_process::{AdapterError, Memory};
+use vmscope_process::{AdapterError, MAX_CALL_BYTES, Memory, ends_with_call};
 use vmscope_records::Avma;
 
 use crate::code::{BlobKind, CodeCache, CodeLayout, HeapBounds};
@@ -20,9 +19,6 @@ const MAX_BLOBS: usize = 1 << 16;
 
 /// Maximum bytes of a stub blob's code.
 const MAX_CODE: usize = 1 << 20;
-
-/// Lengths of a call in bytes.
-const CALLS: Range<usize> = 2..9;
 
 /// The part of a blob's header that unwinding needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -170,48 +166,14 @@ impl Blobs {
         if let Some(is_after) = known.after_calls.get(&pc) {
             return *is_after;
         }
-        let longest = CALLS.end as u64 - 1;
+        let longest = MAX_CALL_BYTES as u64;
         let begin = pc.saturating_sub(longest).max(piece.code.start);
-        let bytes = memory.read_vec(Avma(begin), pc.saturating_sub(begin), CALLS.end);
+        let bytes = memory.read_vec(Avma(begin), pc.saturating_sub(begin), MAX_CALL_BYTES);
         let Ok(bytes) = bytes else {
             return false;
         };
         let is_after = ends_with_call(&bytes);
         known.after_calls.insert(pc, is_after);
         is_after
-    }
-}
-
-fn ends_with_call(code: &[u8]) -> bool {
-    CALLS.rev().any(|length| {
-        let Some(bytes) = code.len().checked_sub(length).and_then(|at| code.get(at..)) else {
-            return false;
-        };
-        let insn = Decoder::new(64, bytes, DecoderOptions::NONE).decode();
-        let flow = insn.flow_control();
-        insn.len() == length && matches!(flow, FlowControl::Call | FlowControl::IndirectCall)
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn calls_of_all_lengths() {
-        let calls: [&[u8]; 6] = [
-            &[0xe8, 1, 2, 3, 4],
-            &[0xff, 0xd0],
-            &[0x41, 0xff, 0xd2],
-            &[0xff, 0x53, 0x10],
-            &[0xff, 0x93, 0x10, 0x20, 0, 0],
-            &[0x41, 0xff, 0x94, 0x24, 0x10, 0, 0, 0],
-        ];
-        for call in calls {
-            let code = [&[0x90; 8], call].concat();
-            assert!(ends_with_call(&code), "{call:x?}");
-            assert!(!ends_with_call(&[call, &[0x90]].concat()), "{call:x?}");
-        }
-        assert!(!ends_with_call(&[]) && !ends_with_call(&[0xff; 9]));
     }
 }

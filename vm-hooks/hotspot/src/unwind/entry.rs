@@ -108,6 +108,14 @@ fn immediate(insn: &Instruction) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn any_code_ends(code in proptest::collection::vec(any::<u8>(), 0..300)) {
+            entered(&code, 0x1000);
+        }
+    }
 
     /// A prologue of C2 (JDK 17): stack bang, push rbp, sub rsp.
     const PROLOGUE: &[u8] = &[

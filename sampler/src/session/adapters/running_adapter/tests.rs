@@ -1,5 +1,6 @@
 use crossbeam_channel::{Receiver, unbounded};
 use vmscope_process::testing::FakeMemory;
+use vmscope_process::{FramePointers, Unwinder};
 use vmscope_records::Pid;
 
 use super::*;
@@ -24,6 +25,10 @@ impl Adapter for Talker {
         let touched = format!("{:?}", poll.touched());
         poll.fact("touched", touched);
         Ok(())
+    }
+
+    fn unwinder(&mut self, _: &ProcessView) -> Option<Box<dyn Unwinder>> {
+        Some(Box::new(FramePointers))
     }
 
     fn next_poll(&self) -> Duration {
@@ -106,4 +111,18 @@ fn of_too_many_addresses_some_are_counted() {
     adapter.touch(&addresses, TimeNs(0), &emitter);
     assert_eq!(adapter.touched.len(), MAX_TOUCHED_OF_A_POLL);
     assert_eq!(emitter.missed_touched(), 7);
+}
+
+/// Samples wait for it, and a first poll may take long.
+#[test]
+fn the_unwinder_comes_before_the_first_poll_once() {
+    let (out, inbox) = unbounded();
+    let mut emitter = Emitter::new(KeySource::new(), out, TouchedAddresses::default());
+    let mut adapter = running(vec!["text".to_owned()]);
+    adapter.poll(&view(1), &mut emitter);
+    adapter.poll(&view(1), &mut emitter);
+    let is_unwinder = |found| matches!(found, AdapterMessage::Unwinder(..));
+    let order: Vec<bool> = inbox.try_iter().map(is_unwinder).collect();
+    assert_eq!(order.iter().filter(|is| **is).count(), 1);
+    assert!(order[0]);
 }

@@ -7,11 +7,13 @@ use iced_x86::{
     OpKind, Register,
 };
 use rustc_hash::FxHashSet;
-use vmscope_process::{Frame, FrameRegisters};
+use vmscope_records::Registers;
+
+use super::{Frame, FrameRegisters};
 
 /// Meaning of a jump out of the code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Jumps {
+pub enum Jumps {
     /// A jump to other code, which returns in place of this one: a tail call.
     Tail,
     /// A jump through a register is the return (`templateTable_x86.cpp`, `_return`).
@@ -35,11 +37,22 @@ struct Values {
 }
 
 /// A run.
-pub(super) struct Run<'a> {
+pub struct Run<'a> {
     code: &'a [u8],
     begin: u64,
-    frame: &'a Frame<'a>,
+    from: FrameRegisters,
+    sampled: Option<&'a Registers>,
+    /// The target's stack.
+    word: Box<dyn Fn(u64) -> Option<u64> + 'a>,
     info: InstructionInfoFactory,
+}
+
+impl std::fmt::Debug for Run<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Run")
+            .field("from", &self.from)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Register numbers of the kernel (`perf_regs.h`), by the processor's numbers.
@@ -59,7 +72,8 @@ const SCRATCH: [Register; 9] = [
 ];
 
 /// Value of a register in the innermost frame.
-pub(super) fn sampled(frame: &Frame<'_>, register: Register) -> Option<u64> {
+#[must_use]
+pub fn sampled_register(frame: &Frame<'_>, register: Register) -> Option<u64> {
     frame.sampled?.value(*KERNEL.get(register.number())?)
 }
 
@@ -76,19 +90,36 @@ enum Step {
 
 impl<'a> Run<'a> {
     /// A run of `code`, which begins at `begin`, from the frame's pc.
+    #[must_use]
     pub fn new(code: &'a [u8], begin: u64, frame: &'a Frame<'a>) -> Self {
+        Run {
+            sampled: frame.sampled,
+            ..Run::with(code, begin, frame.registers, |at| frame.word(at).ok())
+        }
+    }
+
+    /// A run from these registers, with this stack.
+    pub(super) fn with(
+        code: &'a [u8],
+        begin: u64,
+        from: FrameRegisters,
+        word: impl Fn(u64) -> Option<u64> + 'a,
+    ) -> Self {
         Run {
             code,
             begin,
-            frame,
+            from,
+            sampled: None,
+            word: Box::new(word),
             info: InstructionInfoFactory::new(),
         }
     }
 
     /// The caller, if a path returns within so many instructions.
+    #[must_use]
     pub fn caller(mut self, steps: usize, jumps: Jumps) -> Option<FrameRegisters> {
         let mut met: FxHashSet<u64> = FxHashSet::default();
-        let mut paths = vec![(self.frame.registers.pc, self.values())];
+        let mut paths = vec![(self.from.pc, self.values())];
         let mut left = steps;
         let mut insn = Instruction::default();
         while let Some((mut ip, mut values)) = paths.pop() {
@@ -121,13 +152,12 @@ impl<'a> Run<'a> {
     }
 
     fn values(&self) -> Values {
-        let registers = self.frame.registers;
         let of_caller = |number: usize| match number {
-            4 => Some(registers.sp),
-            5 => Some(registers.fp),
+            4 => Some(self.from.sp),
+            5 => Some(self.from.fp),
             _ => None,
         };
-        let sampled = |number: usize| self.frame.sampled?.value(*KERNEL.get(number)?);
+        let sampled = |number: usize| self.sampled?.value(*KERNEL.get(number)?);
         Values {
             registers: std::array::from_fn(|number| of_caller(number).or_else(|| sampled(number))),
             stores: Vec::new(),
@@ -277,7 +307,7 @@ impl<'a> Run<'a> {
         let store = values.stores.iter().rev().find(|(to, _)| *to == at);
         match store {
             Some((_, value)) => *value,
-            None => self.frame.word(at).ok(),
+            None => (self.word)(at),
         }
     }
 }
@@ -286,7 +316,8 @@ fn is_word(insn: &Instruction) -> bool {
     insn.op0_kind() == OpKind::Register && insn.op0_register().is_gpr64()
 }
 
-fn has_immediate(insn: &Instruction) -> bool {
+/// Whether the second operand is a number for a 64-bit register.
+pub(super) fn has_immediate(insn: &Instruction) -> bool {
     matches!(
         insn.op1_kind(),
         OpKind::Immediate8to64 | OpKind::Immediate32to64

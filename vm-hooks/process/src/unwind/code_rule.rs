@@ -1,0 +1,365 @@
+//! Rules from machine code on x86-64: where code at a pc finds its caller, whatever its values.
+//!
+//! The code is run (see [`Run`]) from the pc to its return with addresses in place of values. So the
+//! rule is proved by the instructions that are still to come, and needs no frame pointer. Code that
+//! does not return (an endless loop) has the frame that its prologue made.
+
+use iced_x86::{Decoder, DecoderOptions, FlowControl, Mnemonic, OpKind, Register};
+use vmscope_records::ChainEnd;
+
+use super::run::{Jumps, Run, has_immediate};
+use super::{Frame, FrameRegisters};
+
+/// The longest call in bytes.
+pub const MAX_CALL_BYTES: usize = 8;
+
+/// The shortest call in bytes.
+const MIN_CALL_BYTES: usize = 2;
+
+/// Maximum number of instructions to a return, on all paths.
+const STEPS: usize = 1000;
+
+/// Maximum number of instructions to a return without a branch.
+const STRAIGHT: usize = 16;
+
+/// Registers and stack of a run for its rule: far from each other, so that an address tells its base.
+const SP: u64 = 1 << 40;
+const FP: u64 = 1 << 44;
+/// A word on the stack is its own address plus this.
+const WORD: u64 = 1 << 48;
+
+/// Maximum size of a frame.
+const MAX_FRAME: i64 = 1 << 31;
+
+/// The place of the caller's registers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CodeRule {
+    /// Whether offsets count from the frame pointer, else from the stack pointer.
+    by_frame_pointer: bool,
+    /// Offset of the frame's end: the caller's stack pointer, above the return address.
+    end: i64,
+    /// Offset of the caller's frame pointer; `None` while the register holds it.
+    saved: Option<i64>,
+}
+
+impl CodeRule {
+    /// The rule at `pc` in `code`, which begins at `begin` and ends with the function.
+    #[must_use]
+    pub fn of_function(code: &[u8], begin: u64, pc: u64, is_innermost: bool) -> Option<Self> {
+        Self::of_returning(code, begin, pc, Jumps::Unknown).or_else(|| {
+            Self::by_prologue(code, begin, pc)
+                .filter(|_| !is_innermost || is_in_body(code, begin, pc))
+        })
+    }
+
+    /// Likewise, if the code returns.
+    #[must_use]
+    pub fn of_returning(code: &[u8], begin: u64, pc: u64, jumps: Jumps) -> Option<Self> {
+        let with = |sp: u64| {
+            let from = FrameRegisters { pc, sp, fp: FP };
+            let run = Run::with(code, begin, from, |at| Some(at.wrapping_add(WORD)));
+            Self::found(run.caller(STEPS, jumps)?, sp)
+        };
+        // Code that rounds the stack pointer has no rule by it.
+        let rule = with(SP)?;
+        (with(SP + 8)? == rule).then_some(rule)
+    }
+
+    /// The rule of `code`, whose function's bounds are unknown, from its begin on: if it returns
+    /// without a branch.
+    #[must_use]
+    pub fn of_straight(code: &[u8]) -> Option<Self> {
+        let mut decoder = Decoder::new(64, code, DecoderOptions::NONE);
+        for insn in decoder.iter().take(STRAIGHT) {
+            match insn.flow_control() {
+                FlowControl::Next if !insn.is_invalid() => {}
+                FlowControl::Return => return Self::of_returning(code, 0, 0, Jumps::Unknown),
+                _ => return None,
+            }
+        }
+        None
+    }
+
+    /// # Errors
+    /// As [`Frame::word`] and [`Frame::word_at_pointer`].
+    pub fn caller(&self, frame: &Frame<'_>) -> Result<FrameRegisters, ChainEnd> {
+        let FrameRegisters { sp, fp, .. } = frame.registers;
+        let base = if self.by_frame_pointer { fp } else { sp };
+        let word = |offset: i64| {
+            let at = base.wrapping_add_signed(offset);
+            match self.by_frame_pointer {
+                true => frame.word_at_pointer(at),
+                false => frame.word(at),
+            }
+        };
+        Ok(FrameRegisters {
+            pc: word(self.end.saturating_sub(8))?,
+            sp: base.wrapping_add_signed(self.end),
+            fp: self.saved.map_or(Ok(fp), word)?,
+        })
+    }
+
+    /// The rule by which a run found its caller.
+    fn found(caller: FrameRegisters, sp: u64) -> Option<Self> {
+        let from = |base: u64, at: u64| {
+            let offset = at.wrapping_sub(base).cast_signed();
+            (-MAX_FRAME..MAX_FRAME).contains(&offset).then_some(offset)
+        };
+        let (base, end) = match from(sp, caller.sp) {
+            Some(end) => (sp, end),
+            None => (FP, from(FP, caller.sp)?),
+        };
+        let saved = match caller.fp {
+            FP => None,
+            word => Some(from(base, word.wrapping_sub(WORD))?),
+        };
+        let is_below = caller.pc.wrapping_sub(WORD) == caller.sp.wrapping_sub(8);
+        is_below.then_some(CodeRule {
+            by_frame_pointer: base == FP,
+            end,
+            saved,
+        })
+    }
+
+    /// The rule in a function's body: pushes, room on the stack and a frame pointer at its begin make
+    /// its frame.
+    fn by_prologue(code: &[u8], begin: u64, pc: u64) -> Option<Self> {
+        let until = usize::try_from(pc.checked_sub(begin)?).ok()?;
+        let mut decoder = Decoder::with_ip(64, code.get(..until)?, begin, DecoderOptions::NONE);
+        // The stack pointer is so far below the frame's end.
+        let mut depth: i64 = 8;
+        let (mut saved, mut frame_pointer) = (None, None);
+        for insn in &mut decoder {
+            let is_to =
+                |register| insn.op0_kind() == OpKind::Register && insn.op0_register() == register;
+            match insn.mnemonic() {
+                Mnemonic::Push if insn.op0_kind() == OpKind::Register => {
+                    depth += 8;
+                    if is_to(Register::RBP) && saved.is_none() && frame_pointer.is_none() {
+                        saved = Some(-depth);
+                    }
+                }
+                Mnemonic::Sub if is_to(Register::RSP) => {
+                    let bytes = has_immediate(&insn).then(|| insn.immediate(1).cast_signed());
+                    depth += bytes.filter(|bytes| (0..MAX_FRAME).contains(bytes))?;
+                }
+                Mnemonic::Lea if is_to(Register::RBP) && insn.memory_base() == Register::RSP => {
+                    let above = insn.memory_displacement64().cast_signed();
+                    let is_plain = insn.memory_index() == Register::None;
+                    let within = (0..depth).contains(&above) && is_plain;
+                    frame_pointer = Some(within.then_some(depth - above)?);
+                }
+                Mnemonic::Mov if is_to(Register::RBP) && insn.op1_register() == Register::RSP => {
+                    frame_pointer = Some(depth);
+                }
+                Mnemonic::Endbr64 | Mnemonic::Vzeroupper | Mnemonic::Nop => {}
+                _ => break,
+            }
+        }
+        let (by_frame_pointer, end) = frame_pointer.map_or((false, depth), |end| (true, end));
+        if by_frame_pointer && saved.is_none() {
+            return None;
+        }
+        Some(CodeRule {
+            by_frame_pointer,
+            end,
+            saved: saved.map(|offset: i64| offset + end),
+        })
+    }
+}
+
+/// Whether the instruction at `pc` belongs to no epilogue.
+fn is_in_body(code: &[u8], begin: u64, pc: u64) -> bool {
+    let offset = usize::try_from(pc.wrapping_sub(begin)).ok();
+    let Some(code) = offset.and_then(|offset| code.get(offset..)) else {
+        return false;
+    };
+    let insn = Decoder::new(64, code, DecoderOptions::NONE).decode();
+    let writes_stack = insn.op0_kind() == OpKind::Register && insn.op0_register() == Register::RSP;
+    !insn.is_invalid()
+        && !matches!(insn.mnemonic(), Mnemonic::Pop | Mnemonic::Leave)
+        && !writes_stack
+        && !matches!(
+            insn.flow_control(),
+            FlowControl::Return | FlowControl::UnconditionalBranch | FlowControl::IndirectBranch
+        )
+}
+
+/// Whether code ends with a call.
+#[must_use]
+pub fn ends_with_call(code: &[u8]) -> bool {
+    (MIN_CALL_BYTES..=MAX_CALL_BYTES).rev().any(|length| {
+        let Some(bytes) = code.len().checked_sub(length).and_then(|at| code.get(at..)) else {
+            return false;
+        };
+        let insn = Decoder::new(64, bytes, DecoderOptions::NONE).decode();
+        let flow = insn.flow_control();
+        insn.len() == length && matches!(flow, FlowControl::Call | FlowControl::IndirectCall)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use vmscope_records::{Avma, StackBytes, TimeNs};
+
+    use super::*;
+
+    const BEGIN: u64 = 0x1000;
+
+    /// `sub $8,%rsp; call *%rcx; add $8,%rsp; ret` (CPython 3.12 and 3.13).
+    const TRAMPOLINE: &[u8] = &[
+        0x48, 0x83, 0xec, 0x08, 0xff, 0xd1, 0x48, 0x83, 0xc4, 0x08, 0xc3,
+    ];
+
+    /// A rule by the stack pointer.
+    fn by_sp(end: i64, saved: Option<i64>) -> Option<CodeRule> {
+        Some(CodeRule {
+            by_frame_pointer: false,
+            end,
+            saved,
+        })
+    }
+
+    fn by_fp(end: i64, saved: i64) -> Option<CodeRule> {
+        Some(CodeRule {
+            by_frame_pointer: true,
+            end,
+            saved: Some(saved),
+        })
+    }
+
+    fn at(code: &[u8], offset: u64) -> Option<CodeRule> {
+        CodeRule::of_function(code, BEGIN, BEGIN + offset, true)
+    }
+
+    #[test]
+    fn trampolines_of_cpython_at_each_instruction() {
+        for (offset, end) in [(0, 8), (4, 16), (6, 16), (10, 8)] {
+            assert_eq!(at(TRAMPOLINE, offset), by_sp(end, None), "{offset}");
+        }
+        // After the call, the code itself says so; before it, only its bounds.
+        assert_eq!(CodeRule::of_straight(&TRAMPOLINE[6..]), by_sp(16, None));
+        assert_eq!(CodeRule::of_straight(TRAMPOLINE), None);
+        let with_frame = [
+            0x55, // push %rbp
+            0x48, 0x89, 0xe5, // mov %rsp,%rbp
+            0xff, 0xd1, // call *%rcx
+            0x5d, // pop %rbp
+            0xc3, // ret
+        ];
+        assert_eq!(at(&with_frame, 0), by_sp(8, None));
+        assert_eq!(at(&with_frame, 1), by_sp(16, Some(0)));
+        assert_eq!(at(&with_frame, 6), by_sp(16, Some(0)));
+    }
+
+    #[test]
+    fn a_method_of_dotnet_without_frame_pointer() {
+        let method = [
+            0x50, // push %rax
+            0xe8, 1, 2, 3, 4, // call
+            0xff, 0xc0, // inc %eax
+            0x48, 0x83, 0xc4, 0x08, // add $8,%rsp
+            0xc3, // ret
+        ];
+        assert_eq!(at(&method, 6), by_sp(16, None));
+        // The stack pointer is not a number.
+        assert_eq!(at(&[0x48, 0x83, 0xe4, 0xf0, 0xc3], 0), None);
+    }
+
+    #[test]
+    fn a_method_with_frame_pointer_and_room_of_any_size() {
+        let method = [
+            0x55, // push %rbp
+            0x53, // push %rbx
+            0x48, 0x83, 0xec, 0x18, // sub $0x18,%rsp
+            0x48, 0x8d, 0x6c, 0x24, 0x20, // lea 0x20(%rsp),%rbp
+            0x48, 0x29, 0xc4, // sub %rax,%rsp
+            0xff, 0xd1, // call *%rcx
+            0x48, 0x8d, 0x65, 0xf8, // lea -0x8(%rbp),%rsp
+            0x5b, // pop %rbx
+            0x5d, // pop %rbp
+            0xc3, // ret
+        ];
+        assert_eq!(at(&method, 16), by_fp(16, 0));
+        assert_eq!(at(&method, 21), by_sp(16, Some(0)));
+        // No instruction tells the stack pointer after `sub %rax`, but the prologue tells the frame.
+        assert_eq!(
+            CodeRule::by_prologue(&method, BEGIN, BEGIN + 11),
+            by_fp(16, 0)
+        );
+    }
+
+    #[test]
+    fn a_loop_without_end_has_the_frame_of_its_prologue() {
+        let method = [
+            0x55, // push %rbp
+            0x50, // push %rax
+            0xff, 0xd1, // call *%rcx
+            0xeb, 0xfc, // jmp to the call
+        ];
+        assert_eq!(at(&method, 2), by_sp(24, Some(8)));
+        assert_eq!(
+            CodeRule::of_function(&method, BEGIN, BEGIN + 4, false),
+            by_sp(24, Some(8))
+        );
+        // It might be the end of an epilogue.
+        assert_eq!(at(&method, 4), None);
+    }
+
+    #[test]
+    fn a_rule_finds_the_caller() {
+        let stack = StackBytes {
+            sp: Avma(0x7000),
+            bytes: [1_u64, 2, 3, 4]
+                .into_iter()
+                .flat_map(u64::to_le_bytes)
+                .collect(),
+        };
+        let frame = |fp: u64| Frame {
+            registers: FrameRegisters {
+                pc: 0,
+                sp: 0x7000,
+                fp,
+            },
+            sampled: None,
+            stack: &stack,
+            time: TimeNs(0),
+        };
+        let found = |rule: Option<CodeRule>, fp| rule.expect("a rule").caller(&frame(fp));
+        let caller = |pc, sp, fp| Ok(FrameRegisters { pc, sp, fp });
+        assert_eq!(found(by_sp(16, None), 77), caller(2, 0x7010, 77));
+        assert_eq!(found(by_sp(16, Some(0)), 77), caller(2, 0x7010, 1));
+        assert_eq!(found(by_fp(16, 0), 0x7010), caller(4, 0x7020, 3));
+        assert_eq!(found(by_fp(16, 0), 77), Err(ChainEnd::Broken));
+        assert_eq!(found(by_sp(80, None), 77), Err(ChainEnd::Stack));
+    }
+
+    #[test]
+    fn calls_of_all_lengths() {
+        let calls: [&[u8]; 6] = [
+            &[0xe8, 1, 2, 3, 4],
+            &[0xff, 0xd0],
+            &[0x41, 0xff, 0xd2],
+            &[0xff, 0x53, 0x10],
+            &[0xff, 0x93, 0x10, 0x20, 0, 0],
+            &[0x41, 0xff, 0x94, 0x24, 0x10, 0, 0, 0],
+        ];
+        for call in calls {
+            let code = [&[0x90; 8], call].concat();
+            assert!(ends_with_call(&code), "{call:x?}");
+            assert!(!ends_with_call(&[call, &[0x90]].concat()), "{call:x?}");
+        }
+        assert!(!ends_with_call(&[]) && !ends_with_call(&[0xff; 9]));
+    }
+
+    proptest! {
+        #[test]
+        fn any_code_ends(code in proptest::collection::vec(any::<u8>(), 0..300), pc in 0_u64..400) {
+            for is_innermost in [false, true] {
+                let _ = CodeRule::of_function(&code, BEGIN, BEGIN + pc, is_innermost);
+            }
+            let _ = CodeRule::of_straight(&code);
+        }
+    }
+}
