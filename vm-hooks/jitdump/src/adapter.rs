@@ -22,6 +22,7 @@ use crate::clock::DumpClock;
 use crate::code::LiveCode;
 use crate::follow::{DumpFile, PerfMapFile};
 use crate::launched::Launched;
+use crate::unwind::{Beam, MachineCode};
 use crate::vm::{Vm, VmKind};
 
 pub(crate) use clocks::now;
@@ -78,6 +79,8 @@ pub(crate) struct FileOrigin {
     /// Files requested by vmscope.
     pub attribution: Attribution,
     pub map_folder: Vec<u8>,
+    /// The VM's code keeps no frame pointers: Mono's, unless told otherwise.
+    pub omits_frame_pointers: bool,
 }
 
 struct Dump {
@@ -177,6 +180,12 @@ impl FileAdapter {
         for (text, remedy) in self.origin.launched.iter().flat_map(|l| l.take_limits()) {
             poll.limit(text, remedy);
         }
+        if self.vm.kind == VmKind::Mono && self.origin.omits_frame_pointers {
+            let text = "Mono's code keeps no frame pointers: its callers are unknown";
+            let remedy = "start Mono with MONO_DEBUG=disable_omit_fp in the environment, or through \
+                          vmscope record";
+            poll.limit(text.to_owned(), remedy);
+        }
     }
 
     /// Emits the hint for a VM without files.
@@ -251,12 +260,26 @@ impl Adapter for FileAdapter {
         Ok(())
     }
 
-    /// V8, PHP, Erlang and .NET keep frame pointers in generated code, reported or not; CPython's
-    /// trampolines do in most builds.
-    fn unwinder(&mut self, _: &ProcessView) -> Option<Box<dyn Unwinder>> {
+    fn unwinder(&mut self, process: &ProcessView) -> Option<Box<dyn Unwinder>> {
         let has_files = self.map.is_some() || !self.dumps.is_empty();
-        let keeps_them = has_files || self.vm.kind != VmKind::Other;
-        keeps_them.then(|| Box::new(FramePointers) as _)
+        let is_x86 = cfg!(target_arch = "x86_64");
+        match self.vm.kind {
+            VmKind::CPython | VmKind::DotNet if is_x86 => {
+                let pieces = self.live.pieces();
+                Some(Box::new(MachineCode::new(process.shared_memory(), pieces)))
+            }
+            // Erlang keeps frame pointers if it reports its code.
+            VmKind::Beam if !has_files && !reports_erlang(process.command()) => None,
+            VmKind::Beam if is_x86 => {
+                let pieces = self.live.pieces();
+                Some(Box::new(Beam::new(process.shared_memory(), pieces)))
+            }
+            VmKind::Mono if self.origin.omits_frame_pointers => None,
+            // Its code uses the register for other things.
+            VmKind::Php => None,
+            VmKind::Other => has_files.then(|| Box::new(FramePointers) as _),
+            _ => Some(Box::new(FramePointers)),
+        }
     }
 
     fn next_poll(&self) -> Duration {
@@ -280,9 +303,18 @@ impl Adapter for FileAdapter {
         self.emit_rest(poll);
         self.report_missing(process, poll);
         if process.is_alive() && (self.map.is_some() || !self.dumps.is_empty()) {
-            let text = "the VM still runs and buffers its reports: its newest code may have no \
-                        name or an old one";
-            self.limit(text.to_owned(), "", poll);
+            let (text, remedy) = match self.vm.kind {
+                VmKind::Mono => (
+                    "Mono still runs and buffers its perf map: much of its code has no name",
+                    "record Mono until it exits",
+                ),
+                _ => (
+                    "the VM still runs and buffers its reports: its newest code may have no name or \
+                     an old one",
+                    "",
+                ),
+            };
+            self.limit(text.to_owned(), remedy, poll);
         }
         if self.live.waits_for_samples() {
             let text = "a VM's perf map has very many entries: those that only forked processes \
@@ -294,6 +326,13 @@ impl Adapter for FileAdapter {
         self.remove_map(process);
         Ok(())
     }
+}
+
+/// Whether Erlang was told to report its code.
+fn reports_erlang(command: &[String]) -> bool {
+    let mut words = command.iter().map(String::as_str);
+    let is_told = words.any(|word| word.ends_with("JPperf"));
+    is_told && words.next().is_some_and(|value| value != "false")
 }
 
 fn is_generated(mapping: &MapEntry) -> bool {

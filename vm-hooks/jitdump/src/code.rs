@@ -3,6 +3,7 @@
 //! Neither format tells when code is gone: what is put over other code ends it.
 
 mod lines;
+mod pieces;
 mod sampled;
 
 use std::collections::{BTreeMap, HashMap};
@@ -15,6 +16,7 @@ use vmscope_records::{
 
 use crate::dump::LineStart;
 use crate::vm::{CodeName, VmKind};
+pub(crate) use pieces::Pieces;
 use sampled::{MAX_UNSAMPLED, Replaced, Sampled};
 
 /// More pieces of code than any VM has at a time: what a hostile file tells beyond
@@ -55,6 +57,8 @@ pub(crate) struct LiveCode {
     live_bytes: usize,
     method_bytes: usize,
     held: HeldBack,
+    /// Where code is, if unwinding needs it.
+    pieces: Option<Pieces>,
     sampled: Sampled,
     /// Emitted code of a perf map; beyond `max_unsampled`, code is emitted once sampled.
     unsampled: usize,
@@ -139,6 +143,7 @@ impl LiveCode {
             live_bytes: 0,
             method_bytes: 0,
             held: HeldBack::default(),
+            pieces: None,
             sampled: Sampled::default(),
             unsampled: 0,
             max_unsampled: MAX_UNSAMPLED,
@@ -147,6 +152,18 @@ impl LiveCode {
             disordered: 0,
             without_method: 0,
         }
+    }
+
+    /// The pieces of code, kept up to date from now on.
+    pub fn pieces(&mut self) -> Pieces {
+        let pieces = self.pieces.get_or_insert_with(|| {
+            let pieces = Pieces::default();
+            for (start, entry) in &self.by_start {
+                pieces.put(*start..entry.end);
+            }
+            pieces
+        });
+        pieces.clone()
     }
 
     /// Code was put somewhere. `hold` keeps it back until [`LiveCode::emit_held`].
@@ -340,11 +357,17 @@ impl LiveCode {
             self.held.count += 1;
             self.held.bytes = self.held.bytes.saturating_add(bytes_of(constituent));
         }
+        if let Some(pieces) = &self.pieces {
+            pieces.put(start..entry.end);
+        }
         self.by_start.insert(start, entry);
     }
 
     fn take(&mut self, start: u64) -> Option<LiveEntry> {
         let entry = self.by_start.remove(&start)?;
+        if let Some(pieces) = &self.pieces {
+            pieces.take(start);
+        }
         self.live_bytes = self.live_bytes.saturating_sub(entry.bytes());
         if let Some(constituent) = entry.told.held() {
             self.held.count = self.held.count.saturating_sub(1);

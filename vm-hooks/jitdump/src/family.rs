@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
 use vmscope_process::{
-    Adapter, AdapterError, AdapterFamily, EnvironmentChange, Launch, ProcessView,
+    Adapter, AdapterError, AdapterFamily, Environment, EnvironmentChange, Launch, ProcessView,
 };
 use vmscope_records::{Pid, TimeNs, VmIdentity};
 
@@ -14,7 +14,7 @@ use crate::attribution::{self, Attribution, FileRequests, name_of};
 use crate::cleanup::Cleanup;
 use crate::find::{self, DumpMarker, PERF_MAP_FOLDER};
 use crate::follow::FileError;
-use crate::launch::{launch_environment, launch_hint};
+use crate::launch::{MONO_FRAME_POINTERS, launch_environment, launch_hint};
 use crate::launched::Launched;
 use crate::vm::{self, Vm, VmKind};
 
@@ -76,7 +76,13 @@ impl AdapterFamily for Family {
             None if has_files(process) => unknown(process),
             None => return Ok(None),
         };
+        if vm.kind == VmKind::Mono && environment.is_none() {
+            environment = process.environment().ok();
+        }
+        let omits_frame_pointers =
+            vm.kind == VmKind::Mono && !mono_keeps_frame_pointers(environment.as_ref());
         let origin = FileOrigin {
+            omits_frame_pointers,
             attribution: launched.map_or_else(Attribution::default, |launched| {
                 launched.attribution(vm.kind, process, environment.as_ref())
             }),
@@ -133,6 +139,16 @@ impl AdapterFamily for Family {
     }
 }
 
+/// Whether Mono with this environment keeps frame pointers.
+fn mono_keeps_frame_pointers(environment: Option<&Environment>) -> bool {
+    let mut options = environment.into_iter().flatten();
+    let options = options.find(|(name, _)| name == b"MONO_DEBUG");
+    let mut options = options
+        .into_iter()
+        .flat_map(|(_, value)| value.split(|byte| *byte == b','));
+    options.any(|option| option == MONO_FRAME_POINTERS.as_bytes())
+}
+
 /// Whether a process of no known VM writes such files all the same, or seems to: of a
 /// map that is not believed the adapter says so. (A stale one is told of nobody: any
 /// process may get the number of an earlier VM.)
@@ -168,6 +184,21 @@ fn unknown(process: &ProcessView) -> Vm {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn mono_keeps_frame_pointers_if_told() {
+        let with = |value: &str| {
+            let variable = |name: &str, value: &str| (name.into(), value.into());
+            let environment = vec![
+                variable("A", "disable_omit_fp"),
+                variable("MONO_DEBUG", value),
+            ];
+            mono_keeps_frame_pointers(Some(&environment))
+        };
+        assert!(with("disable_omit_fp") && with("casts,disable_omit_fp"));
+        assert!(!with("") && !with("disable_omit_fp2"));
+        assert!(!mono_keeps_frame_pointers(None) && !mono_keeps_frame_pointers(Some(&vec![])));
+    }
 
     #[test]
     fn an_unknown_vms_map_that_is_not_believed_is_said() {

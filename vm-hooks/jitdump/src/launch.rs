@@ -7,7 +7,7 @@
 //! | `DENO_V8_FLAGS` | Deno, flags separated by commas (`cli/args/flags.rs`) | 2.9 |
 //! | `PYTHONPERFSUPPORT` | CPython since 3.12 (`Doc/using/cmdline.rst`) | 2.7, 3.6, 3.11 (do nothing), 3.12, 3.13 |
 //! | `DOTNET_PerfMapEnabled` | .NET since 6 (`docs/core/runtime-config/debugging-profiling.md`) | not at hand |
-//! | `MONO_ENV_OPTIONS` | Mono (`mono(1)`) | 6.8 |
+//! | `MONO_ENV_OPTIONS`, `MONO_DEBUG` | Mono (`mono(1)`) | 6.8 |
 //! | `ERL_ZFLAGS` | Erlang (`erl(1)`), `+JPperf` since OTP 24 | OTP 25 |
 //! | `ENABLE_JITPROFILING` | Julia (`doc/src/manual/environment-variables.md`) | not at hand |
 //!
@@ -17,6 +17,9 @@
 //! what is started (npm, a shell, a test runner). PHP and Ruby can't be told this way.
 
 use vmscope_process::EnvironmentChange;
+
+/// What makes Mono keep frame pointers, in `MONO_DEBUG`; without, callers can't be found.
+pub(crate) const MONO_FRAME_POINTERS: &str = "disable_omit_fp";
 
 /// What to change in the environment of `command`. Where the folder that it is
 /// started in can't be written to, V8, which writes its dump there, is asked for a
@@ -42,19 +45,22 @@ pub fn launch_environment(command: &[String], folder_is_writable: bool) -> Vec<E
         "erl" | "erlc" | "escript" | "elixir" | "elixirc" | "iex" | "mix" | "rebar3" | "gleam" => {
             changes.push(append("ERL_ZFLAGS", " ", "+JPperf true"));
         }
-        "mono" | "mono-sgen" | "mcs" | "csharp" => {
-            changes.push(append("MONO_ENV_OPTIONS", " ", "--jitmap"));
-        }
+        "mono" | "mono-sgen" | "mcs" | "csharp" => changes.extend(for_mono()),
         // Run by Mono through binfmt_misc, if by anything.
-        _ if program.ends_with(".exe") => {
-            changes.push(append("MONO_ENV_OPTIONS", " ", "--jitmap"));
-        }
+        _ if program.ends_with(".exe") => changes.extend(for_mono()),
         _ if program == "julia" || program.starts_with("julia-") => {
             changes.push(set_default("ENABLE_JITPROFILING", "1"));
         }
         _ => {}
     }
     changes
+}
+
+fn for_mono() -> [EnvironmentChange; 2] {
+    [
+        append("MONO_ENV_OPTIONS", " ", "--jitmap"),
+        append("MONO_DEBUG", ",", MONO_FRAME_POINTERS),
+    ]
 }
 
 /// What can't be done through the environment for `command`: how to start it instead,
@@ -142,7 +148,9 @@ mod tests {
         assert_eq!(names(&["sh", "-c", "erl"]), common);
         assert_eq!(names(&[]), common);
         assert_eq!(names(&["/usr/bin/erl"]).last().unwrap(), "ERL_ZFLAGS");
-        assert_eq!(names(&["./x.exe"]).last().unwrap(), "MONO_ENV_OPTIONS");
+        let of_mono = ["MONO_ENV_OPTIONS", "MONO_DEBUG"];
+        assert_eq!(names(&["./x.exe"])[common.len()..], of_mono);
+        assert_eq!(names(&["/usr/bin/mono", "x.exe"])[common.len()..], of_mono);
         assert_eq!(names(&["julia"]).last().unwrap(), "ENABLE_JITPROFILING");
     }
 

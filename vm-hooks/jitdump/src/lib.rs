@@ -28,6 +28,7 @@ pub mod follow;
 pub mod launch;
 mod launched;
 pub mod perf_map;
+mod unwind;
 pub mod vm;
 
 #[doc(hidden)]

@@ -61,6 +61,7 @@ impl Files {
             launched: None,
             attribution: Attribution::default(),
             map_folder: Vec::new(),
+            omits_frame_pointers: false,
         };
         let mut adapter = FileAdapter::new(vm, origin, self.emit_from);
         let clock = match self.has_times {

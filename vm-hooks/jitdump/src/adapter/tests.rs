@@ -180,3 +180,31 @@ fn what_is_wrong_is_said_in_words_once() {
     assert_eq!((code.len(), lost), (1, 0));
     assert!(limits.iter().any(|text| text.contains("cut off")));
 }
+
+#[test]
+fn a_mono_without_frame_pointers_has_no_unwinder_and_says_so() {
+    for omits in [false, true] {
+        let files = Files {
+            kind: VmKind::Mono,
+            ..Files::default()
+        };
+        let mut adapter = files.file_adapter();
+        adapter.origin.omits_frame_pointers = omits;
+        assert_eq!(adapter.unwinder(&view()).is_none(), omits);
+        let mut poll = poll();
+        adapter.poll(&view(), &mut poll).unwrap();
+        let (_, limits, _) = told(poll);
+        let is_said = limits.iter().any(|text| text.contains("no frame pointers"));
+        assert_eq!(is_said, omits);
+    }
+}
+
+#[test]
+fn erlang_keeps_frame_pointers_if_told_to_report() {
+    let told = |command: &str| {
+        let words: Vec<String> = command.split(' ').map(str::to_owned).collect();
+        reports_erlang(&words)
+    };
+    assert!(told("beam.smp -JPperf true -- -root /usr") && told("beam.smp +JPperf dump"));
+    assert!(!told("beam.smp -- -noshell") && !told("beam.smp -JPperf false") && !told("JPperf"));
+}

@@ -419,3 +419,23 @@ fn what_v8_adds_to_its_addresses_is_taken_off_again() {
         assert_eq!(covers(poll)[0].0, first, "{kind:?} {positions:?}");
     }
 }
+
+#[test]
+fn pieces_follow_the_code() {
+    let mut live = LiveCode::new(VmKind::DotNet, TimeNs(0));
+    let mut poll = poll();
+    live.load(load("before", 1, 100, 10), false, &mut poll);
+    let pieces = live.pieces();
+    let at = |address| pieces.at(address).map(|(code, _)| code);
+    assert_eq!(at(105), Some(100..110));
+    assert_eq!((at(99), at(110)), (None, None));
+    live.load(load("a", 10, 200, 100), false, &mut poll);
+    let first = pieces.at(250);
+    live.load(load("b", 20, 240, 20), false, &mut poll);
+    assert_eq!((at(239), at(250)), (None, Some(240..260)));
+    live.moved(Avma(240), Avma(500), 20, TimeNs(30), &mut poll);
+    assert_eq!((at(250), at(500)), (None, Some(500..520)));
+    live.load(load("a", 40, 200, 100), false, &mut poll);
+    let second = pieces.at(250);
+    assert!(first.is_some() && second.is_some() && first != second);
+}

@@ -34,8 +34,8 @@ pub(super) fn hint(kind: VmKind, name: &str) -> &'static str {
              with PYTHONPERFSUPPORT=1 in the environment), or through vmscope record"
         }
         (VmKind::Mono, _) => {
-            "start it as mono --jitmap (or with \
-             MONO_ENV_OPTIONS=--jitmap in the environment), or through vmscope record"
+            "start it as mono --jitmap with MONO_DEBUG=disable_omit_fp in the environment (for \
+             callers), or through vmscope record"
         }
         (VmKind::Julia, _) => {
             "start it with ENABLE_JITPROFILING=1 in the environment \

@@ -10,7 +10,7 @@ pub(super) const REGIONS: &[RegionEntry] = &[
     (Begins("sgen_"), Region::Gc, ""),
     (Begins("mono_gc_"), Region::Gc, ""),
     (Begins("mini_"), Region::Compiler, "JIT"),
-    (Begins("mono_jit_"), Region::Compiler, "JIT"),
+    (Begins("mono_jit_compile"), Region::Compiler, "JIT"),
     (Begins("mono_interp_"), Region::Interpreter, ""),
     (Any, Region::Vm, ""),
 ];
