@@ -14,7 +14,7 @@ use crate::measured::{Worst, batch_means, number};
 use crate::node::{Recorded, ratio, tool};
 
 /// Removes what the VM wrote under /tmp because it was asked to on its command line.
-struct Swept<'a>(&'a Value);
+pub struct Swept<'a>(pub &'a Value);
 
 impl Drop for Swept<'_> {
     fn drop(&mut self) {

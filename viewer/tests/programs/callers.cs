@@ -1,0 +1,41 @@
+// Methods with known callers: mcs -out:callers.exe callers.cs && mono --jitmap callers.exe [CPU_SECONDS=2]
+// Leaf is called through InA, InB and InC, which give it 1 : 2 : 3 parts of its work. Prints
+//   {"pid":…, "chains":{"Leaf":["Leaf;InA;CallerA;Middle;Main", …]}}
+using System;
+using System.Diagnostics;
+using System.Runtime.CompilerServices;
+
+static class Callers {
+    const MethodImplOptions Apart = MethodImplOptions.NoInlining;
+
+    [MethodImpl(Apart)]
+    static int Leaf(int n) {
+        int s = 0;
+        for (int i = 0; i < n; i++) {
+            s += i & 7;
+            s ^= s << 1;
+        }
+        return s;
+    }
+
+    [MethodImpl(Apart)] static int InA(int n) { return Leaf(n) + 1; }
+    [MethodImpl(Apart)] static int InB(int n) { return Leaf(n) + 1; }
+    [MethodImpl(Apart)] static int InC(int n) { return Leaf(n) + 1; }
+    [MethodImpl(Apart)] static int CallerA() { return InA(100000) + 1; }
+    [MethodImpl(Apart)] static int CallerB() { return InB(200000) + 1; }
+    [MethodImpl(Apart)] static int CallerC() { return InC(300000) + 1; }
+    [MethodImpl(Apart)] static int Middle() { return CallerA() + CallerB() + CallerC(); }
+
+    static void Main(string[] arguments) {
+        double seconds = arguments.Length > 0 ? double.Parse(arguments[0]) : 2;
+        var self = Process.GetCurrentProcess();
+        while (self.TotalProcessorTime.TotalSeconds < seconds) {
+            for (int i = 0; i < 10; i++) Middle();
+            self.Refresh();
+        }
+        string chains = "";
+        foreach (string one in new[] { "A", "B", "C" })
+            chains += (chains == "" ? "" : ",") + "\"Leaf;In" + one + ";Caller" + one + ";Middle;Main\"";
+        Console.WriteLine("{\"pid\":" + self.Id + ",\"chains\":{\"Leaf\":[" + chains + "]}}");
+    }
+}
