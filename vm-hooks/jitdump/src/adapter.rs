@@ -229,7 +229,9 @@ impl FileAdapter {
         self.find_files(process, poll);
         self.read_dumps(at_end, process, poll);
         if !self.reads_a_dump(at_end) {
-            self.read_map(at_end, poll);
+            // Mono writes lines in parts, the last one at its exit.
+            let may_go_on = self.vm.kind == VmKind::Mono && process.is_alive();
+            self.read_map(at_end && !may_go_on, poll);
         }
         let unusable = std::mem::take(&mut self.live.unusable);
         self.count_lost(unusable, poll);

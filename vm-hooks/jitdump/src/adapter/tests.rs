@@ -208,3 +208,21 @@ fn erlang_keeps_frame_pointers_if_told_to_report() {
     assert!(told("beam.smp -JPperf true -- -root /usr") && told("beam.smp +JPperf dump"));
     assert!(!told("beam.smp -- -noshell") && !told("beam.smp -JPperf false") && !told("JPperf"));
 }
+
+#[test]
+fn a_line_that_mono_has_not_finished_is_no_loss() {
+    let files = Files {
+        kind: VmKind::Mono,
+        map: Some(image("1000 10 Program:Main ()\n2000 10")),
+        ..Files::default()
+    };
+    let mut poll = poll();
+    files.file_adapter().finish(&view(), &mut poll).unwrap();
+    let (code, limits, lost) = told(poll);
+    assert_eq!((code.len(), lost), (1, 0));
+    assert!(
+        limits
+            .iter()
+            .any(|text| text.contains("buffers its perf map"))
+    );
+}
