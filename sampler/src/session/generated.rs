@@ -119,12 +119,12 @@ impl Generated {
 
     /// The executable mapping at an address.
     pub fn code_at(&self, at: u64) -> Option<CodeMapping> {
-        let (start, end, (mapping, _)) = self.mappings.range_at(at)?;
+        let (start, end, (mapping, is_file)) = self.mappings.range_at(at)?;
         let offset = (mapping.offset.get()).wrapping_add(start.wrapping_sub(mapping.start.0));
         Some(CodeMapping {
             start,
             end,
-            file: mapping.module.map(|module| (module, offset)),
+            file: (mapping.module.filter(|_| *is_file)).map(|module| (module, offset)),
         })
     }
 

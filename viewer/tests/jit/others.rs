@@ -70,37 +70,45 @@ fn dominates(recorded: &Recorded, dominant: &str, minor: &str, named: f64) {
     ));
 }
 
-/// PHP's JIT: 16 writes a perf map, 32 a jitdump in /tmp.
+/// PHP's arguments for its JIT: 16 writes a perf map, 32 a jitdump in /tmp.
+pub fn settings(jit: &str, debug: &str) -> Vec<String> {
+    let settings = [
+        "opcache.enable=1",
+        "opcache.enable_cli=1",
+        // Otherwise PHP ignores fresh scripts.
+        "opcache.file_update_protection=0",
+        "opcache.jit_buffer_size=32M",
+        &format!("opcache.jit={jit}"),
+        &format!("opcache.jit_debug={debug}"),
+    ];
+    let arguments = settings.iter().flat_map(|one| ["-d", one]);
+    arguments.map(str::to_owned).collect()
+}
+
+/// Whether PHP has a JIT: without opcache, or without a JIT, it has nothing to tell.
+pub fn has_jit(php: &Path, settings: &[String]) -> bool {
+    let text = "echo function_exists('opcache_get_status') \
+                && (opcache_get_status()['jit']['on'] ?? false) ? 'jit' : 'none';";
+    let asked = Command::new(php).args(settings).args(["-r", text]).output();
+    let has = asked.is_ok_and(|answer| answer.stdout.ends_with(b"jit"));
+    if !has {
+        skipped("this PHP has no JIT");
+    }
+    has
+}
+
 #[test]
 fn php() {
     let Some(php) = tool("php") else {
         return;
     };
     for kind in ["16", "32"] {
-        let debug = format!("opcache.jit_debug={kind}");
-        let settings = [
-            "opcache.enable=1",
-            "opcache.enable_cli=1",
-            // Otherwise PHP ignores fresh scripts.
-            "opcache.file_update_protection=0",
-            "opcache.jit_buffer_size=32M",
-            "opcache.jit=tracing",
-            &debug,
-        ];
-        let mut arguments: Vec<&str> = settings.iter().flat_map(|one| ["-d", one]).collect();
-        let program = script("dominant.php");
-        arguments.extend([program.to_str().expect("UTF-8"), "3"]);
-        // A PHP without opcache or without a JIT has nothing to tell.
-        let text = "echo function_exists('opcache_get_status') \
-                    && (opcache_get_status()['jit']['on'] ?? false) ? 'jit' : 'none';";
-        let asked = Command::new(&php)
-            .args(&arguments[..12])
-            .args(["-r", text])
-            .output();
-        if !asked.is_ok_and(|answer| answer.stdout.ends_with(b"jit")) {
-            skipped("this PHP has no JIT");
+        let mut arguments = settings("tracing", kind);
+        if !has_jit(&php, &arguments) {
             return;
         }
+        let program = script("dominant.php");
+        arguments.extend([program.to_str().expect("UTF-8").to_owned(), "3".to_owned()]);
         let recorded = Recorded::of(&[], &php, &arguments);
         dominates(&recorded, "dominant", "minor", 0.9);
     }

@@ -22,8 +22,8 @@ use crate::clock::DumpClock;
 use crate::code::LiveCode;
 use crate::follow::{DumpFile, PerfMapFile};
 use crate::launched::Launched;
-use crate::unwind::{Beam, MachineCode};
-use crate::vm::{Vm, VmKind};
+use crate::unwind::{Beam, MachineCode, Php};
+use crate::vm::{self, Vm, VmKind};
 
 pub(crate) use clocks::now;
 use thread_roles::ThreadRoles;
@@ -277,6 +277,13 @@ impl Adapter for FileAdapter {
                 Some(Box::new(Beam::new(process.shared_memory(), pieces)))
             }
             VmKind::Mono if self.origin.omits_frame_pointers => None,
+            // The search takes a while, and finds nothing new later.
+            VmKind::Php if is_x86 && self.polls <= 1 => {
+                let execute_ex = vm::execute_ex(process)?;
+                let pieces = self.live.pieces();
+                let unwinder = Php::new(process.shared_memory(), pieces, execute_ex)?;
+                Some(Box::new(unwinder))
+            }
             // Its code uses the register for other things.
             VmKind::Php => None,
             VmKind::Other => has_files.then(|| Box::new(FramePointers) as _),

@@ -17,6 +17,9 @@ const MAX_CODE: usize = 64 << 10;
 /// Bytes of code that are read outside known functions.
 const STRAIGHT_BYTES: usize = 64;
 
+/// More bytes than a prologue has.
+const PROLOGUE_BYTES: u64 = 64;
+
 /// The smallest page of Linux.
 const PAGE_BYTES: u64 = 4096;
 
@@ -86,6 +89,14 @@ impl MachineCode {
         rule
     }
 
+    /// A caller, if it has called.
+    fn checked(&mut self, caller: FrameRegisters) -> Result<Option<Unwound>, ChainEnd> {
+        match self.is_after_call(caller.pc) {
+            true => Ok(Some(certain(caller))),
+            false => Err(ChainEnd::Broken),
+        }
+    }
+
     fn is_after_call(&mut self, pc: u64) -> bool {
         let piece = self.pieces.at(pc.wrapping_sub(1));
         let number = piece.map(|(_, number)| number);
@@ -123,11 +134,7 @@ impl Unwinder for MachineCode {
 
     fn caller(&mut self, frame: &Frame<'_>) -> Result<Option<Unwound>, ChainEnd> {
         let rule = self.rule(frame).ok_or(ChainEnd::Broken)?;
-        let caller = rule.caller(frame)?;
-        match self.is_after_call(caller.pc) {
-            true => Ok(Some(certain(caller))),
-            false => Err(ChainEnd::Broken),
-        }
+        self.checked(rule.caller(frame)?)
     }
 }
 
@@ -166,6 +173,39 @@ impl Unwinder for Beam {
             None => FramePointers.caller(frame)?,
         };
         Ok(unwound.filter(|unwound| unwound.caller.fp != 0))
+    }
+}
+
+/// The rule of PHP's JIT code on x86-64, which runs inside the frame of `execute_ex`, the interpreter's
+/// loop: it is jumped to. So its callers are those of `execute_ex`, whatever PHP functions are active.
+#[derive(Debug)]
+pub(crate) struct Php {
+    code: MachineCode,
+    rule: CodeRule,
+}
+
+impl Php {
+    /// With the known code and the address of `execute_ex`; `None` if its prologue tells no frame.
+    pub fn new(memory: Arc<dyn Memory>, pieces: Pieces, execute_ex: Avma) -> Option<Self> {
+        let begin = execute_ex.get();
+        let code = memory.read_vec(execute_ex, PROLOGUE_BYTES, MAX_CODE).ok()?;
+        let body = begin.checked_add(PROLOGUE_BYTES)?;
+        Some(Php {
+            rule: CodeRule::by_prologue(&code, begin, body)?,
+            code: MachineCode::new(memory, pieces),
+        })
+    }
+}
+
+impl Unwinder for Php {
+    /// Other code may have a frame of its own.
+    fn covers(&self, pc: Avma) -> bool {
+        let pieces = &self.code.pieces;
+        pieces.at(pc.0).is_some() || pieces.at(pc.0.wrapping_sub(1)).is_some()
+    }
+
+    fn caller(&mut self, frame: &Frame<'_>) -> Result<Option<Unwound>, ChainEnd> {
+        self.code.checked(self.rule.caller(frame)?)
     }
 }
 
@@ -310,5 +350,31 @@ mod tests {
                 "{pc:x}"
             );
         }
+    }
+
+    #[test]
+    fn phps_jit_code_has_the_callers_of_the_interpreters_loop() {
+        let execute_ex = [
+            0x55, // push %rbp
+            0x53, // push %rbx
+            0x48, 0x83, 0xec, 0x08, // sub $8,%rsp
+            0x41, 0xff, 0x27, // jmp *(%r15)
+        ];
+        let mut memory = FakeMemory::new();
+        memory.put(Avma(0x1000), [&execute_ex[..], &[0x90; 64]].concat());
+        memory.put(Avma(0x2000), vec![0x90, 0x90, 0x90, 0xe8, 1, 2, 3, 4]);
+        let pieces = Pieces::default();
+        pieces.put(0x9000..0x9010);
+        let mut unwinder = Php::new(Arc::new(memory), pieces.clone(), Avma(0x1000)).unwrap();
+        assert!(unwinder.covers(Avma(0x9000)) && unwinder.covers(Avma(0x9010)));
+        assert!(!unwinder.covers(Avma(0x9011)));
+        let mut found = |words: &[u64]| caller_in(&mut unwinder, (0x9000, 1), &stack(words));
+        assert_eq!(
+            found(&[0, 0, 0x77, 0x2008]),
+            Ok(Some((0x2008, 0x7020, 0x77)))
+        );
+        // Code that has moved the stack pointer.
+        assert_eq!(found(&[0, 0, 0, 0x77, 0x2008]), Err(ChainEnd::Broken));
+        assert!(Php::new(Arc::new(FakeMemory::new()), pieces, Avma(0x1000)).is_none());
     }
 }

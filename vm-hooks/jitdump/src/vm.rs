@@ -17,6 +17,7 @@ mod wasmtime;
 
 use vmscope_records::{ConstituentKind, RegionRule, ThreadRole, VmIdentity};
 
+pub(crate) use recognise::execute_ex;
 pub use recognise::recognise;
 
 /// A VM of a kind that can describe its code in files.

@@ -101,6 +101,21 @@ fn kept(space: &mut Generated, pc: u64, mode: CpuMode) -> ((usize, usize), Vec<u
     ((registers, detail.words.len()), touched)
 }
 
+/// Or their unwind rules would be looked for in a file.
+#[test]
+fn code_in_shared_memory_is_no_file() {
+    let mut space = Generated::default();
+    map(&mut space, &entry(0x1000, 0x2000, "/usr/bin/vm"));
+    map(&mut space, &entry(0x2000, 0x3000, "/dev/zero (deleted)"));
+    map(&mut space, &entry(0x3000, 0x4000, "/memfd:doublemapper"));
+    let file = |at| space.code_at(at).map(|code| code.file.is_some());
+    assert_eq!(
+        [0x1800, 0x2800, 0x3800].map(file),
+        [Some(true), Some(false), Some(false)]
+    );
+    assert_eq!(file(0x4000), None);
+}
+
 #[test]
 fn registers_are_kept_where_an_interpreter_may_be() {
     let (user, word) = (CpuMode::User, 0xaaaa_aaaa_aaaa_aaaa);

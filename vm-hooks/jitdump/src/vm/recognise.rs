@@ -17,6 +17,8 @@ const MAX_VERSION_BYTES: u64 = 32;
 const V8_VERSION: &str = "_ZN2v82V810GetVersionEv";
 /// `node::per_process::metadata`, a structure that begins with the version.
 const NODE_METADATA: &str = "_ZN4node11per_process8metadataE";
+/// `execute_ex`, exported for extensions.
+const EXECUTE_EX: &str = "execute_ex";
 /// Since CPython 3.11, a word with the version in its upper bytes.
 const PY_VERSION: &str = "Py_Version";
 
@@ -261,16 +263,26 @@ fn julia(_: &ProcessView, modules: &Modules) -> Option<Vm> {
     ))
 }
 
+fn is_php(name: &str) -> bool {
+    ["php", "php-fpm", "php-cgi", "phpdbg"]
+        .iter()
+        .any(|program| is_program(name, program))
+        || (is_library(name, "libphp") && !name.starts_with("libphp-"))
+}
+
+/// Address of `execute_ex`, the loop of PHP's interpreter.
+pub(crate) fn execute_ex(process: &ProcessView) -> Option<Avma> {
+    let modules = Modules::of(process);
+    let php = modules.find(is_php).into_iter();
+    let mut found =
+        php.filter_map(|(_, module)| *exported(process, module, &[EXECUTE_EX]).first()?);
+    found.next()
+}
+
 fn php(_: &ProcessView, modules: &Modules) -> Option<Vm> {
-    let is_it = |name: &str| {
-        ["php", "php-fpm", "php-cgi", "phpdbg"]
-            .iter()
-            .any(|program| is_program(name, program))
-            || (is_library(name, "libphp") && !name.starts_with("libphp-"))
-    };
-    let found = modules.find(is_it);
+    let found = modules.find(is_php);
     let (name, _) = found.first()?;
-    let mut rules = modules.rules(php::REGIONS, is_it);
+    let mut rules = modules.rules(php::REGIONS, is_php);
     rules.extend(modules.rules(php::OPCACHE, |name| name == "opcache.so"));
     Some(vm(VmKind::Php, "PHP", digits(name), rules))
 }

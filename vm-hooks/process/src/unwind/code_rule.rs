@@ -123,7 +123,8 @@ impl CodeRule {
 
     /// The rule in a function's body: pushes, room on the stack and a frame pointer at its begin make
     /// its frame.
-    fn by_prologue(code: &[u8], begin: u64, pc: u64) -> Option<Self> {
+    #[must_use]
+    pub fn by_prologue(code: &[u8], begin: u64, pc: u64) -> Option<Self> {
         let until = usize::try_from(pc.checked_sub(begin)?).ok()?;
         let mut decoder = Decoder::with_ip(64, code.get(..until)?, begin, DecoderOptions::NONE);
         // The stack pointer is so far below the frame's end.
