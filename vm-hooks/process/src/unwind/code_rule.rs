@@ -4,7 +4,7 @@
 //! rule is proved by the instructions that are still to come, and needs no frame pointer. Code that
 //! does not return (an endless loop) has the frame that its prologue made.
 
-use iced_x86::{Decoder, DecoderOptions, FlowControl, Mnemonic, OpKind, Register};
+use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register};
 use vmscope_records::ChainEnd;
 
 use super::run::{Jumps, Run, has_immediate};
@@ -154,8 +154,13 @@ impl CodeRule {
                     frame_pointer = Some(depth);
                 }
                 Mnemonic::Endbr64 | Mnemonic::Vzeroupper | Mnemonic::Nop => {}
+                _ if makes_room(&insn) && frame_pointer.is_none() => return None,
                 _ => break,
             }
+        }
+        // A frame that grows later has another size.
+        if frame_pointer.is_none() && decoder.iter().any(|insn| makes_room(&insn)) {
+            return None;
         }
         let (by_frame_pointer, end) = frame_pointer.map_or((false, depth), |end| (true, end));
         if by_frame_pointer && saved.is_none() {
@@ -167,6 +172,16 @@ impl CodeRule {
             saved: saved.map(|offset: i64| offset + end),
         })
     }
+}
+
+/// Whether an instruction takes the stack pointer elsewhere than an epilogue does.
+fn makes_room(insn: &Instruction) -> bool {
+    let is_stack = insn.op0_kind() == OpKind::Register && insn.op0_register() == Register::RSP;
+    let is_harmless = matches!(
+        insn.mnemonic(),
+        Mnemonic::Add | Mnemonic::Pop | Mnemonic::Cmp | Mnemonic::Test
+    );
+    insn.mnemonic() == Mnemonic::Push || (is_stack && !is_harmless)
 }
 
 /// Whether the instruction at `pc` belongs to no epilogue.
@@ -306,6 +321,21 @@ mod tests {
         );
         // It might be the end of an epilogue.
         assert_eq!(at(&method, 4), None);
+    }
+
+    #[test]
+    fn a_frame_that_grows_after_the_prologue_has_no_rule() {
+        let method = [
+            0x53, // push %rbx
+            0x4c, 0x8d, 0x5c, 0x24, 0x80, // lea -0x80(%rsp),%r11
+            0xff, 0xd0, // call *%rax
+            0x4c, 0x89, 0xdc, // mov %r11,%rsp
+            0xff, 0xd1, // call *%rcx
+            0xeb, 0xfc, // jmp to the call
+        ];
+        let in_body = |pc| CodeRule::of_function(&method, BEGIN, BEGIN + pc, false);
+        assert_eq!(in_body(13), None);
+        assert_eq!(in_body(8), by_sp(16, None));
     }
 
     #[test]
