@@ -108,7 +108,7 @@ fn each_program_of_an_exec_chain_ends_by_itself() {
     let Some((session, _child)) = start(command, &log) else {
         return;
     };
-    // The last one waits; the seven before it are over by then.
+    // The last child waits until the seven others have ended.
     while log.lock().finished.len() < 7 {
         assert!(!session.progress().is_done(), "too early");
         std::thread::yield_now();

@@ -81,7 +81,7 @@ fn spin(time: Duration) {
     }
 }
 
-/// The same for so long by the wall clock.
+/// Works for this wall-clock time.
 fn linger(time: Duration) {
     let end = Instant::now() + time;
     while Instant::now() < end {
@@ -218,7 +218,7 @@ fn check_lives(events: &[EngineEvent]) {
 /// No thread is sampled twice: it would have twice as many samples as its CPU time has periods.
 ///
 /// The sampling timer also runs while a hypervisor keeps the CPU for others; the thread's CPU time
-/// leaves that time out (`CONFIG_PARAVIRT_TIME_ACCOUNTING`). So a few samples more are no error.
+/// leaves that time out (`CONFIG_PARAVIRT_TIME_ACCOUNTING`). So a thread may have some excess samples.
 fn check_sampled_once(events: &[EngineEvent]) {
     let cpus = std::thread::available_parallelism().expect("known").get();
     for end in ends(events) {

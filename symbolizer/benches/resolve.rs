@@ -3,8 +3,8 @@
 //! Of a million samples each (`tests/recordings/shapes.rs`):
 //! *native*: 8 threads, 20,000 distinct addresses in 32 libraries with their symbols.
 //! *still*: 2,000 constituents that stay: resolving without time.
-//! *apart*: 100,000 constituents that stay, each at a place of its own: what the next
-//! two cost without time.
+//! *apart*: 100,000 constituents that stay at distinct addresses: the baseline of the next two, without
+//! time.
 //! *jit*: 100,000 constituents that come and go at the same 2,000 places, so that each
 //! address is used again 50 times: some half a million distinct ranges, the worst case
 //! for giving names. *exact*: the same, their times known exactly, their ends untold.

@@ -184,7 +184,7 @@ fn cpu_since(before: Duration) -> Duration {
     cpu() - before
 }
 
-/// CPU time of all threads, those that are over too: `proc_pid_stat(5)`, fields 14 and 15.
+/// CPU time of all threads, also ended ones: `proc_pid_stat(5)`, fields 14 and 15.
 fn cpu_of_all() -> Duration {
     let text = read_to_string("/proc/self/stat").unwrap();
     let fields = text.rsplit(')').next().unwrap().split_whitespace();

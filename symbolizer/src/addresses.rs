@@ -83,7 +83,7 @@ pub struct Addresses {
     pub total: u64,
     /// Kept samples without an address: idle, doubtful, or in unknown memory.
     pub nowhere: u64,
-    /// Dropped samples, which are in none of the other numbers.
+    /// Dropped samples; no other number contains them.
     pub dropped: u64,
 }
 

@@ -294,7 +294,7 @@ fn the_made_up_jvm_has_all_its_samples() {
         there.filter(|(residency, _)| is_method(residency)).count()
     };
     assert_eq!(methods(1), 0);
-    // At most one version of each of its 40 methods remains.
+    // Each of the 40 methods keeps one version at most.
     assert!(
         0 < methods(19_000) && methods(19_000) <= 40,
         "{}",

@@ -55,7 +55,8 @@ const POLLS_IN_FLIGHT: usize = 16;
 /// Target and output of a recording.
 #[derive(Debug, Default)]
 pub struct SessionOptions {
-    /// The launched process, or the attached ones, each once; the recording's head names the first.
+    /// The launched process, or the attached processes without repetition. The recording's head names
+    /// the first.
     pub pids: Vec<Pid>,
     /// Whether vmscope started the process.
     pub launched: bool,

@@ -26,7 +26,7 @@ use vmscope_sampler::{
 pub struct Happened {
     /// How often the family was asked.
     pub asked: usize,
-    /// How often it is to say that the VM is not ready.
+    /// Number of answers that the VM is not ready.
     pub not_ready: usize,
     /// Whose VM it recognised.
     pub recognised: Vec<ProcessKey>,
@@ -34,7 +34,7 @@ pub struct Happened {
     pub finished: Vec<ProcessKey>,
     /// Whose adapter has read its dump.
     pub looked: Vec<ProcessKey>,
-    /// How often it was told that the recording is over.
+    /// Number of announcements of the recording's end.
     pub over: usize,
 }
 
@@ -221,7 +221,7 @@ impl Recorded {
         code.collect()
     }
 
-    /// The kind of VM that it is a recording of.
+    /// The recording's kind of VM.
     pub fn vm(&self) -> String {
         let sessions = self.records.iter().rev();
         let mut kinds = sessions.filter_map(|record| match record {

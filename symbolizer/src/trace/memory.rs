@@ -29,7 +29,7 @@ const CHANGE: u64 = 160;
 pub struct Unread {
     /// File offset of the first chunk that was not read, or only in part.
     pub offset: u64,
-    /// Bytes from there to the end of the file. Other records in them may have been read.
+    /// Bytes from there to the end of the file, some of which may have been read.
     pub bytes: u64,
     /// The maximum memory, in bytes.
     pub max_memory: u64,

@@ -257,7 +257,7 @@ fn forks_of_what_has_not_changed_take_no_room() {
         copied: 15,
     });
     for child in 2..1000 {
-        // Of the parent and of the child before by turns.
+        // Forks of the parent and of the previous child take turns.
         let parent = if child % 2 == 0 { 1 } else { child - 1 };
         zones.fork(key(parent), key(child));
         assert_eq!(

@@ -17,8 +17,7 @@ pub struct Tmux {
 }
 
 impl Tmux {
-    /// Runs a line of shell in a terminal of that size; `None`, said, where there is no
-    /// tmux. What the shell does after the line is up to the line.
+    /// Runs a shell line in a terminal of that size; `None`, told loudly, without tmux.
     pub fn run(size: (u16, u16), line: &str) -> Option<Self> {
         let is_there = Command::new("tmux").arg("-V").output();
         if !is_there.is_ok_and(|output| output.status.success()) {

@@ -1,5 +1,5 @@
-//! Whether reports tell the truth of Java code (docs/truth.md §3 to §7): of JVMs as they are, and with
-//! more debug records. docs/truth.md has the figures.
+//! Truth of reports about Java code (docs/truth.md §3 to §7), of JVMs with their usual and with more
+//! debug records. docs/truth.md has the figures.
 //!
 //! A machine that lacks a JVM says `SKIPPED`, and proves nothing of it.
 //!

@@ -353,7 +353,7 @@ mod tests {
 
     #[test]
     fn a_stream_of_fields_ends_with_its_bytes_or_its_count() {
-        // Two fields, one of the VM; each byte is one more than its number.
+        // Two fields of Java, one of the VM. UNSIGNED5 writes small numbers plus one.
         let head = [3, 2];
         let plain = [5, 6, 13, 1, 1];
         let generic = [7, 8, 17, 1, 1 + 4, 9];

@@ -1,5 +1,5 @@
-//! Whose the files of a process are: ours, because vmscope has turned them on, or its
-//! user's, who asked for such files too. In doubt they are the user's, and stay.
+//! Owner of a process's files: vmscope, which turned them on, or the user, who requested such files
+//! too. In doubt the files are the user's, and stay.
 //!
 //! A live process is asked: its environment has the variables that vmscope has set with
 //! the very values that it gave them, none of its other variables asks for such files,
@@ -76,8 +76,7 @@ impl FileRequests {
         self.set.iter().map(|(kind, ..)| *kind)
     }
 
-    /// Whether nothing that was seen of the command and of what it began had requests of
-    /// its own.
+    /// Whether neither the command nor any seen child requested files itself.
     pub fn are_all_ours(&self) -> bool {
         self.others.is_empty() && !self.logs
     }
@@ -89,7 +88,7 @@ impl FileRequests {
         let Some(environment) = environment else {
             return;
         };
-        // Without any of the variables, nothing of ours is on in it, nor in what it begins.
+        // Without any of vmscope's variables, neither the process nor its children write files for us.
         if !self.set.iter().any(|(_, name, _)| has(environment, name)) {
             return;
         }

@@ -7,7 +7,7 @@
 
 use vmscope_records::TimeNs;
 
-/// What is later than now by more than this is not of that clock.
+/// A time later than now by more than this belongs to another clock.
 const SLACK_NS: u64 = 1_000_000_000;
 
 /// How far apart two readings of the wall clock can be for a dump of a running

@@ -35,7 +35,7 @@ pub struct DumpMarker {
 }
 
 impl DumpMarker {
-    /// Whether the dump is `process`'s own, not one that it has from a fork.
+    /// Whether `process` writes the dump itself; a fork inherits its parent's mapping.
     #[must_use]
     pub fn is_of(&self, process: &ProcessView) -> bool {
         process.inner_pid() == Pid(self.pid)
@@ -134,7 +134,7 @@ pub fn perf_map_path(folder: &[u8], process: &ProcessView) -> Vec<u8> {
 pub struct FoundMap {
     /// The map.
     pub map: PerfMapFile,
-    /// Its folder: it can be looked into when the process is gone, too.
+    /// Its folder, open: readable also after the process's exit.
     pub folder: Root,
     /// Its name there, after a `/`.
     pub name: Vec<u8>,

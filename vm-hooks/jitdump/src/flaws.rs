@@ -29,7 +29,7 @@ impl<K: Ord + Copy> Flaws<K> {
         self.0.is_empty()
     }
 
-    /// How many there are of a kind.
+    /// Number of flaws of a kind.
     #[must_use]
     pub fn count(&self, kind: K) -> u64 {
         self.0.get(&kind).map_or(0, |seen| seen.count)

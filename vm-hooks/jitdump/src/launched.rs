@@ -34,7 +34,7 @@ impl Launched {
         &self.cleanup
     }
 
-    /// What there is to say about how it was turned on, once.
+    /// Limits of turning the files on, once.
     pub fn take_limits(&self) -> Vec<(String, &'static str)> {
         std::mem::take(&mut self.state().limits)
     }

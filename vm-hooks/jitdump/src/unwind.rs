@@ -29,7 +29,7 @@ const MAX_KNOWN: usize = 1 << 16;
 /// The rules of CPython and .NET on x86-64: what the machine code does next (see [`CodeRule`]).
 ///
 /// CPython's trampolines have no frame pointer in most builds, optimised methods of .NET have none.
-/// A caller counts only if it is after a call.
+/// A return address counts only behind a call.
 pub(crate) struct MachineCode {
     memory: Arc<dyn Memory>,
     pieces: Pieces,
@@ -198,7 +198,7 @@ impl Php {
 }
 
 impl Unwinder for Php {
-    /// Other code may have a frame of its own.
+    /// The reported functions: PHP's other code may make a frame.
     fn covers(&self, pc: Avma) -> bool {
         let pieces = &self.code.pieces;
         pieces.at(pc.0).is_some() || pieces.at(pc.0.wrapping_sub(1)).is_some()

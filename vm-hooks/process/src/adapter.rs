@@ -143,8 +143,8 @@ pub trait Adapter: Send {
         false
     }
 
-    /// Unwind rules of the VM's code. Asked before and after each poll until it has an answer;
-    /// default: none, and chains of callers end at the VM's code.
+    /// Unwind rules of the VM's code. The recorder asks before and after each poll until the adapter
+    /// answers. Default: none; chains of callers end at the VM's code.
     fn unwinder(&mut self, process: &ProcessView) -> Option<Box<dyn Unwinder>> {
         let _ = process;
         None

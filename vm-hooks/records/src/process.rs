@@ -156,7 +156,7 @@ pub struct Module {
     pub inode: u64,
     /// File size in bytes; 0 if unknown.
     pub size: u64,
-    /// Whether it is a program, not a library.
+    /// Whether the module is the program; false for libraries.
     pub main: bool,
     /// State of the file.
     pub state: ModuleState,
@@ -184,7 +184,7 @@ pub struct Mapping {
 }
 
 impl Mapping {
-    /// The file offset of address 0, wrapped around: the same for all parts of a mapping.
+    /// The file offset of address 0, wrapped around. All parts of a mapping have the same base.
     #[must_use]
     pub fn base(&self) -> u64 {
         self.offset.0.wrapping_sub(self.start.0)

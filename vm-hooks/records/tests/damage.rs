@@ -155,7 +155,7 @@ fn a_chunk_of_unknown_codec_or_content_is_passed_over_or_read() {
     let bytes = [
         file_header(VERSION_MAJOR, VERSION_MINOR),
         chunk_with(claims, &message),
-        // Content that this version has no name for, and none at all.
+        // Unknown content, and an empty content mask.
         chunk_with(
             Claims {
                 codec: 0,

@@ -291,7 +291,7 @@ fn a_full_file_system_ends_the_recording_and_says_so() {
     assert!(said, "the test did not run in the file system");
 }
 
-/// There is room for the window and not for its copy: the recording ends, and the window is there.
+/// A full file system has room for the window, but not for its copy: the recording ends with the window.
 fn keep_last_fills_the_file_system(folder: &Path) {
     let path = folder.join("kept");
     let mut keep = KeepLast::in_file(&path, DurationNs(7_000 * 713_927), 1 << 30).unwrap();

@@ -146,8 +146,8 @@ fn interpreter(time: u64, process: u32, vm: &str) -> Record {
     })
 }
 
-/// The newest rules of each VM stay, those of an ancestor too whose code a fork has; those
-/// of a process that is over and has no such heir do not.
+/// The newest rules of each VM stay, also those of an ended process whose fork has its code. The
+/// rules of other ended processes go.
 #[test]
 fn interpreters_are_kept_as_long_as_their_code() {
     let mut keep = KeepLast::new(DurationNs(2 * SECOND), usize::MAX);
@@ -175,7 +175,7 @@ fn interpreters_are_kept_as_long_as_their_code() {
     assert_eq!(rules.collect::<Vec<_>>(), [(1, "other", 2), (1, "vm", 2)]);
 }
 
-/// A constituent that is told again, with its map, was there all the time.
+/// A repeated constituent record with a map describes the same code as before.
 #[test]
 fn what_is_told_again_was_there_before() {
     let mut keep = KeepLast::new(DurationNs(100 * SECOND), usize::MAX);

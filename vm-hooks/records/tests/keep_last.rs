@@ -145,7 +145,7 @@ fn busy_second(second: u32, keep: &mut KeepLast) {
         value: "none".to_owned(),
     }));
     keep.put(module(start, key));
-    // Each overlaps the one before by half and is never covered as a whole.
+    // Each mapping covers half of the previous mapping; none is covered wholly.
     keep.put(mapping(start, 1, 0x1000 * long, 0x1000 * (long + 2), key));
     keep.put(Record::Unmapping(Unmapping {
         process: ProcessKey(1),

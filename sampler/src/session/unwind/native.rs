@@ -46,11 +46,11 @@ pub(super) struct Modular {
     unwinder: Option<UnwinderNative<Bytes, MayAllocateDuringUnwind>>,
     /// Mappings that were looked up, with their tables and load bias.
     loaded: Ranges<Option<(Arc<Tables>, u64)>>,
-    /// What the tables have for an address.
+    /// Coverage of looked-up addresses.
     covered: FxHashMap<u64, Coverage>,
 }
 
-/// What unwind tables have for an address.
+/// Coverage of an address by unwind tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Coverage {
     /// No entry.
@@ -174,7 +174,7 @@ impl Modular {
         tables.is_some_and(|(tables, _)| tables.sections.has_frames())
     }
 
-    /// What unwind tables have for an address. Without a rule, framehop follows the frame pointer.
+    /// Coverage of an address. Without a rule, framehop follows the frame pointer.
     fn coverage(&mut self, at: u64) -> Coverage {
         if let Some(known) = self.covered.get(&at) {
             return *known;
@@ -241,7 +241,7 @@ impl Sections {
         self.0.eh_frame.is_some() || self.0.debug_frame.is_some()
     }
 
-    /// What the entries have for the address, as the file has it.
+    /// Coverage of an address in the file.
     fn coverage(&self, svma: u64) -> Coverage {
         let sections = &self.0;
         let (Some(header), Some(frames)) = (&sections.eh_frame_hdr, &sections.eh_frame) else {

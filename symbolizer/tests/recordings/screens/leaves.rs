@@ -188,7 +188,7 @@ impl<'a> Leaves<'a> {
                 (skewed(draw, own) + method as u64 * 5) % own
             };
             let at = draw.below(6) * 4;
-            // A few in the prologue, which belongs to no bytecode.
+            // Some samples in the prologue, which has no bytecode.
             let pc = match draw.below(50) {
                 0 => code.start + at,
                 _ => code.piece(piece as usize) + at,

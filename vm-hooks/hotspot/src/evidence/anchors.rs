@@ -34,7 +34,7 @@ pub struct Anchor {
     pub node: u32,
     pub bci: i32,
     pub kind: AnchorKind,
-    /// Certainty: 1 for the instruction, less for a comparison before its branch.
+    /// Certainty: 1 for the instruction itself, below 1 for a comparison before its branch.
     pub share: f32,
 }
 

@@ -136,8 +136,8 @@ impl<'m> MemoryMethods<'m> {
         Ok(field.read(self.memory, method, WHAT)? != 0)
     }
 
-    /// Whether a method of this signature may work on arrays: on an array, or on an object with an
-    /// offset.
+    /// Whether a method of this signature may work on arrays: its parameters hold an array, or an object
+    /// with an offset.
     fn may_take_array(&self, signature: Avma) -> Result<bool, AdapterError> {
         let methods = self.layout.pools.methods();
         let (signature, _) = methods.symbol_bytes(self.memory, signature, MAX_SIGNATURE)?;

@@ -5,7 +5,7 @@ use vmscope_records::Avma;
 
 use super::facts::{Arithmetic, Sign};
 
-/// Whether an instruction has one of these mnemonics.
+/// Compares an instruction's mnemonic with some names.
 macro_rules! is_one_of {
     ($insn:expr, $($name:ident)+) => { matches!($insn.mnemonic(), $(Mnemonic::$name)|+) };
 }

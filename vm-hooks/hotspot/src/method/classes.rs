@@ -41,7 +41,7 @@ pub struct Classes {
     pub all: Vec<Avma>,
     /// Whether the walk met the class `until`.
     pub has_met: bool,
-    /// Whether there are more classes than wanted.
+    /// Whether the maximum number of classes cut the list.
     pub is_cut: bool,
 }
 

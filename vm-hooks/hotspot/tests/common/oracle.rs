@@ -28,7 +28,7 @@ impl OracleMethod {
         inner.replace('/', ".")
     }
 
-    /// Methods with a shared id: JVMTI names one of them for all.
+    /// Methods with a shared id: JVMTI gives all of them one name.
     pub fn is_intrinsic_handle(&self) -> bool {
         self.class == "Ljava/lang/invoke/MethodHandle;"
             && (self.name.starts_with("linkTo") || self.name == "invokeBasic")

@@ -1,5 +1,4 @@
-//! Any bytes as a perf map that grows in pieces: what it tells is the same in any
-//! pieces.
+//! Any bytes as a growing perf map: its entries do not depend on the pieces in which it grows.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -25,7 +25,7 @@ pub(super) fn judge_clock(first: u64, arch_timestamps: bool, process: &ProcessVi
         monotonic: now(),
         wall: read(ClockId::CLOCK_REALTIME),
     };
-    // Of one that is over it may be known only since when it was followed.
+    // An ended process may have the start of its recording instead of its own.
     let started = process.started().filter(|_| process.is_live());
     DumpClock::judge(first, ahead, started, moment)
 }
@@ -36,7 +36,7 @@ pub(crate) fn now() -> TimeNs {
 }
 
 fn read(clock: ClockId) -> u64 {
-    // These clocks are always there, and not before 1970.
+    // Linux always has these clocks; their times are after 1970.
     clock_gettime(clock).map_or(0, |time| {
         let seconds = u64::try_from(time.tv_sec()).unwrap_or(0);
         let rest = u64::try_from(time.tv_nsec()).unwrap_or(0);

@@ -107,9 +107,8 @@ impl FileAdapter {
         }
     }
 
-    /// Removes a perf map that vmscope asked for and that was read to its end. One whose
-    /// process runs another program by now may be that one's too: it goes when the
-    /// recording is over.
+    /// Removes a requested perf map that was read to its end. After an exec, the new program may write
+    /// to the same file, which is then removed at the recording's end.
     pub(super) fn remove_map(&self, process: &ProcessView) {
         let is_over = process.is_alive() || vmscope_process::examine(process.pid()).is_err();
         if let Some(launched) = self.own_files().filter(|_| is_over)

@@ -1,7 +1,7 @@
 //! What is wrong with a process's files, in words: said at the end, once each.
 //!
-//! How often is not in the words, so that many processes that are alike say it once in a
-//! recording; code that is lost is counted beside them ([`Poll::lost`]).
+//! The texts hold no counts: processes with the same flaw have one text in a recording. Lost code is
+//! counted apart ([`Poll::lost`]).
 
 use vmscope_process::{Poll, ProcessView};
 
@@ -36,7 +36,7 @@ fn loses_lines(flaw: DumpFlaw) -> bool {
 }
 
 impl FileAdapter {
-    /// What was wrong with what was read.
+    /// Reports flaws of the files.
     pub(super) fn report_flaws(&mut self, process: &ProcessView, poll: &mut Poll) {
         let mut texts = Vec::new();
         for (flaw, _) in self.dumps.iter().flat_map(|dump| dump.file.flaws().iter()) {
@@ -59,7 +59,7 @@ impl FileAdapter {
             let text = "too many functions in a VM: further functions have names, but no lines";
             texts.push(text.to_owned());
         }
-        // Those that are read are mapped, too.
+        // The process also maps the dumps that vmscope reads.
         let markers = find::dump_markers(process);
         let own = markers
             .iter()

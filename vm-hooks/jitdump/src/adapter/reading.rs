@@ -48,15 +48,14 @@ impl FileAdapter {
         }
     }
 
-    /// Whether there is a dump that tells of the code, or may yet: then the perf map
-    /// is not read.
+    /// Whether a dump describes the code, or may still begin: then the perf map is not read.
     pub(super) fn reads_a_dump(&self, at_end: bool) -> bool {
         let may_come = |dump: &Dump| !at_end && dump.polls_without_header < POLLS_FOR_HEADER;
         let is_read = |dump: &Dump| !dump.over && (dump.file.header().is_some() || may_come(dump));
         self.dumps.iter().any(is_read)
     }
 
-    /// Whether a dump is of code for this machine; if not, it is read no further.
+    /// Whether a dump holds code for this machine. Other dumps are read no further.
     pub(super) fn is_of_this_machine(&mut self, at: usize, poll: &mut Poll) -> bool {
         let here = Arch::of_this_machine();
         let Some(dump) = self.dumps.get_mut(at) else {
@@ -150,7 +149,7 @@ impl FileAdapter {
         let is_quiet = at_end || entries.is_empty();
         let is_whole = is_quiet && matches!(progress, Ok(Progress::CaughtUp));
         let anew_since = map.anew_since.take_if(|_| is_whole);
-        // An entry whose line was cut off is there all the same.
+        // An entry with a cut-off line counts.
         let flaws = map.file.flaws().iter();
         let flaws = flaws.filter(|(flaw, _)| loses_entry(*flaw));
         let flaws: u64 = flaws.map(|(_, seen)| seen.count).sum();
@@ -186,7 +185,7 @@ impl FileAdapter {
     }
 }
 
-/// How many more there are `now` than before, which is forgotten.
+/// Growth since the last call.
 fn growth(before: &mut u64, now: u64) -> u64 {
     now.saturating_sub(std::mem::replace(before, now))
 }

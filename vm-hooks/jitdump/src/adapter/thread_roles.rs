@@ -7,8 +7,7 @@ use vmscope_records::{ThreadRole, Tid};
 
 use crate::vm::VmKind;
 
-/// While nothing changes they are asked for more and more seldom, down to once in
-/// so many polls.
+/// Most polls between two readings of the threads, while nothing changes.
 const MOST_POLLS: u32 = 16;
 
 /// Tells the roles of threads as they come and get their names: a thread begins with
@@ -16,14 +15,13 @@ const MOST_POLLS: u32 = 16;
 #[derive(Debug, Default)]
 pub(super) struct ThreadRoles {
     emitted: HashMap<Tid, ThreadRole>,
-    /// Polls until they are asked for again, and how many that were the last time.
+    /// Polls until the next reading of the threads, and the last such number.
     wait: u32,
     last_wait: u32,
 }
 
 impl ThreadRoles {
-    /// Polls at them if it is time to: at each of the first looks, more seldom while
-    /// nothing changes.
+    /// Reads the threads in each of the first polls, then ever more rarely while nothing changes.
     pub fn poll(&mut self, kind: VmKind, process: &ProcessView, poll: &mut Poll) {
         if self.wait > 0 {
             self.wait -= 1;

@@ -7,8 +7,7 @@ use super::region_table::{NamePattern::*, RegionEntry};
 
 const JIT: &str = "BeamAsm";
 
-/// Released emulators keep only their dynamic symbols: of the collector there are
-/// hardly any.
+/// Released emulators keep only their dynamic symbols, hardly any of them of the collector.
 pub(super) const REGIONS: &[RegionEntry] = &[
     (Begins("erts_garbage_collect"), Region::Gc, ""),
     (Begins("erts_gc"), Region::Gc, ""),

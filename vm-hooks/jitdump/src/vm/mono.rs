@@ -5,7 +5,7 @@ use vmscope_records::{ConstituentKind, Region, ThreadRole};
 use super::CodeName;
 use super::region_table::{NamePattern::*, RegionEntry};
 
-/// Distributions strip Mono: what is not exported has no name.
+/// Distributions strip Mono: only exported functions have names.
 pub(super) const REGIONS: &[RegionEntry] = &[
     (Begins("sgen_"), Region::Gc, ""),
     (Begins("mono_gc_"), Region::Gc, ""),
@@ -18,8 +18,8 @@ pub(super) const REGIONS: &[RegionEntry] = &[
 /// What was compiled ahead of time (`mscorlib.dll.so`).
 pub(super) const AHEAD: &[RegionEntry] = &[(Any, Region::Generated, "AOT")];
 
-/// `Namespace.Class:Method (int,string)`, `(wrapper kind) Class:Method (…)`; what has
-/// no colon is a trampoline.
+/// `Namespace.Class:Method (int,string)`, `(wrapper kind) Class:Method (…)`; trampolines have no
+/// colon.
 pub(super) fn split(name: &str) -> Option<CodeName> {
     if let Some(wrapped) = name.strip_prefix("(wrapper ") {
         let (kind, method) = wrapped.split_once(") ")?;

@@ -6,7 +6,7 @@ use super::CodeName;
 use super::name::number;
 use super::region_table::{NamePattern::*, RegionEntry};
 
-/// Distributions strip PHP: what is not exported has no name.
+/// Distributions strip PHP: only exported functions have names.
 pub(super) const REGIONS: &[RegionEntry] = &[
     (Begins("execute_ex"), Region::Interpreter, ""),
     (Begins("ZEND_"), Region::Interpreter, ""),

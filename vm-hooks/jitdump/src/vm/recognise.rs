@@ -22,9 +22,8 @@ const EXECUTE_EX: &str = "execute_ex";
 /// Since CPython 3.11, a word with the version in its upper bytes.
 const PY_VERSION: &str = "Py_Version";
 
-/// Which of these VMs `process` runs, by its program and modules; of several, the one
-/// that is more than an extension of the other. Only where these tell nothing and
-/// the program is large are its symbols searched.
+/// The VM of `process`, by its program and modules. A VM precedes an extension of
+/// it. The symbols of large programs are searched if names tell nothing.
 #[must_use]
 pub fn recognise(process: &ProcessView) -> Option<Vm> {
     let modules = Modules::of(process);
@@ -314,7 +313,7 @@ fn python_version(process: &ProcessView, module: &LoadedModule) -> Option<String
     (major == 3).then(|| format!("{major}.{minor}.{micro}"))
 }
 
-/// Wasmtime as a library of its own; linked into a program it is told by its names.
+/// Wasmtime as a shared library. Programs with a static wasmtime are recognised by the names of its code.
 fn by_library(_: &ProcessView, modules: &Modules) -> Option<Vm> {
     let is_it = |name: &str| name == "wasmtime" || is_library(name, "libwasmtime");
     modules.find(is_it).first()?;

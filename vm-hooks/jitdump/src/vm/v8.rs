@@ -33,7 +33,7 @@ pub(super) fn split(name: &str) -> Option<CodeName> {
             Some(function) => function,
             None => function(tag, rest),
         },
-        // `js-to-wasm:i:i`, `wasm-to-js:…`: from one calling convention to the other.
+        // `js-to-wasm:i:i`, `wasm-to-js:…`: adapters between calling conventions.
         "Stub" if rest.contains("-to-") => CodeName::new(rest, ConstituentKind::Adapter, "wasm"),
         "Stub" | "Callback" => CodeName::new(rest, ConstituentKind::Stub, &tag.to_lowercase()),
         _ => return None,
@@ -53,8 +53,8 @@ fn builtin(name: &str) -> CodeName {
     CodeName::new(name, kind, BUILTIN)
 }
 
-/// `LdaZero`, `LdaZero.Wide`: as the symbols have it, without the dot. One handler
-/// serves `Star0` to `Star15`; the dump calls it by the first.
+/// `LdaZero`, `LdaZero.Wide`: names without the dot, as in V8's symbols. The handler of `Star0` to
+/// `Star15` has the first name in the dump.
 fn handler(name: &str) -> CodeName {
     let name = match name {
         "Star0" => "ShortStar".to_owned(),
@@ -127,8 +127,8 @@ fn tier(rest: &str) -> (ConstituentKind, &'static str, &str) {
     (kind, tier, left.strip_prefix('\'').unwrap_or(left))
 }
 
-/// A name, which may have spaces in it, then a space, then the file or URL, which may
-/// have spaces too. It begins where a path or a URL can begin.
+/// A name and a file or URL, with a space between them; both may contain spaces. The file begins at
+/// the start of a path or URL.
 fn name_and_file(called: &str) -> (&str, &str) {
     const BEGINNINGS: [&str; 7] = [
         " /",

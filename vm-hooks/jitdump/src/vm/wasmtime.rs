@@ -4,8 +4,8 @@ use vmscope_records::ConstituentKind;
 
 use super::CodeName;
 
-/// `wasm[0]::function[3]::name`, or the name of the module's own name section alone,
-/// which nothing tells from another VM's; trampolines by what they lead from and to.
+/// `wasm[0]::function[3]::name`, or only the name in the module's name section, which looks like any
+/// VM's; trampolines by the calling conventions on both sides.
 pub(super) fn split(name: &str) -> Option<CodeName> {
     let rest = name
         .strip_prefix("wasm[")

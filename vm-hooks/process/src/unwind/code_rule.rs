@@ -319,7 +319,7 @@ mod tests {
             CodeRule::of_function(&method, BEGIN, BEGIN + 4, false),
             by_sp(24, Some(8))
         );
-        // It might be the end of an epilogue.
+        // An epilogue may end like this.
         assert_eq!(at(&method, 4), None);
     }
 

@@ -37,7 +37,7 @@ type Change = Box<dyn FnOnce(&mut FakeMemory) + Send>;
 #[derive(Default)]
 pub struct VmMemory {
     memory: Mutex<FakeMemory>,
-    /// What happens after so many more reads.
+    /// Changes, each after a number of further reads.
     plan: Mutex<Vec<(u64, Change)>>,
 }
 

@@ -1,4 +1,4 @@
-//! Any bytes as a recording: all that can be read of it is read.
+//! Any bytes as a recording: reads all readable chunks.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

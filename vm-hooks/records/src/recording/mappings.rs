@@ -147,7 +147,7 @@ mod tests {
         }
     }
 
-    /// A mapping, or without one an unmapping.
+    /// A mapping, or an unmapping (`None`).
     #[derive(Clone, Debug)]
     struct Change {
         time: u64,
@@ -167,7 +167,7 @@ mod tests {
         })
     }
 
-    /// What lies at each address after all `changes` up to `time`, by a scan of them all.
+    /// The mapping at each address after all `changes` up to `time`, by a scan of all changes.
     fn scanned(changes: &[Change], time: u64) -> Vec<Option<Option<u32>>> {
         let mut changes: Vec<&Change> = changes.iter().filter(|one| one.time <= time).collect();
         changes.sort_by_key(|one| one.time);

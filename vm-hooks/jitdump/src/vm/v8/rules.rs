@@ -132,7 +132,7 @@ const COMPILERS: &[RegionEntry] = &[
     (Holds("ChoiceNode::"), Region::Compiler, REGEXP),
     (Holds("::ActionNode::"), Region::Compiler, REGEXP),
     (Holds("::CharacterRange"), Region::Compiler, REGEXP),
-    // What all of them write code with.
+    // The assembler of all compilers.
     (
         Begins("v8::internal::Assembler"),
         Region::Compiler,
