@@ -200,7 +200,6 @@ impl Session {
             scheduling.words,
             began,
         );
-        let is_attached = !options.launched && options.core.is_none();
         let modules = options.core.map_or_else(Modules::default, Modules::of_core);
         let process_table = (!readers.is_empty()).then(|| ProcessTable::new(&options.pids));
         let writer = writer::WriterThread::new(
@@ -217,10 +216,9 @@ impl Session {
             .with_modules(modules),
             options.tap,
         );
-        // The engine reports other processes.
-        let attached = match is_attached {
-            true => options.pids,
-            false => Vec::new(),
+        let attached = match options.launched {
+            true => Vec::new(),
+            false => options.pids,
         };
         let writer = spawn("writer", move || {
             writer.run(from_others, from_adapters, &attached)

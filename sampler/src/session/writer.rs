@@ -120,7 +120,7 @@ impl WriterThread {
             }));
         }
         for &pid in attached {
-            let name = comm(pid);
+            let name = (self.recorder.modules.core_name()).unwrap_or_else(|| comm(pid));
             let begun = self
                 .recorder
                 .begin_process(pid, name, self.began, &mut self.records);

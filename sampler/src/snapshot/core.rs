@@ -1,9 +1,7 @@
 //! All threads of a core file once.
 
 use super::{BATCH, Shutter, description, is_released, stack_from};
-use crate::engine::{
-    Engine, EngineDescription, EngineError, EngineEvent, EngineState, RawMapping, RawSample,
-};
+use crate::engine::{Engine, EngineDescription, EngineError, EngineEvent, EngineState, RawSample};
 use crate::session::{now, unwind::innermost};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -11,15 +9,13 @@ use std::time::Duration;
 use vmscope_process::{CoreThread, MapEntry, Memory, ProcessView};
 use vmscope_records::{Avma, CpuMode, Pid, SampleDetail};
 
-/// See the [module](self). Emits the mappings, waits for its shutter, and emits the threads in the
-/// file's order.
+/// See the [module](self). Waits for its shutter, then emits the threads in the file's order.
 pub struct CoreEngine {
     description: EngineDescription,
     pid: Pid,
     name: String,
     memory: Arc<dyn Memory>,
     mappings: Arc<[MapEntry]>,
-    has_mapped: bool,
     threads: std::vec::IntoIter<CoreThread>,
     shutter: Arc<AtomicBool>,
 }
@@ -44,29 +40,10 @@ impl CoreEngine {
             name: view.name().to_owned(),
             memory: view.shared_memory(),
             mappings: view.mappings(),
-            has_mapped: false,
             threads: threads.into_iter(),
             shutter: released,
         };
         (engine, shutter)
-    }
-
-    fn map(&self, out: &mut Vec<EngineEvent>) {
-        let executable = self.mappings.iter().filter(|entry| entry.executable);
-        out.extend(executable.map(|entry| {
-            EngineEvent::Mapped(Box::new(RawMapping {
-                time: now(),
-                pid: self.pid,
-                start: entry.start,
-                len: entry.end.0 - entry.start.0,
-                offset: entry.offset,
-                major: 0,
-                minor: 0,
-                inode: entry.inode,
-                path: entry.name.clone(),
-                executable: true,
-            }))
-        }));
     }
 
     fn thread(&self, thread: CoreThread, out: &mut Vec<EngineEvent>) {
@@ -106,10 +83,6 @@ impl Engine for CoreEngine {
         timeout: Duration,
         out: &mut Vec<EngineEvent>,
     ) -> Result<EngineState, EngineError> {
-        if !self.has_mapped {
-            self.map(out);
-            self.has_mapped = true;
-        }
         if !is_released(&self.shutter, timeout) {
             return Ok(EngineState::Running);
         }

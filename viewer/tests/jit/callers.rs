@@ -22,9 +22,9 @@ fn chains_are_those_that_v8_tells() {
     ] {
         let folder = Folder::new();
         let file = folder.file("out.vmscope");
-        let mut recording = command(["record", "--quiet", "--output"]);
+        // Interpreted functions have names.
+        let mut recording = command(["record", "--quiet", "--precise", "--output"]);
         recording.arg(&file).arg("--").arg(&node).args(flags);
-        recording.arg("--interpreted-frames-native-stack");
         recording.arg(script("callers.js")).args(["--seconds", "3"]);
         recording.current_dir(folder.path());
         let recorded = run(recording).code(0);

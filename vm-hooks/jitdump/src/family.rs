@@ -97,12 +97,13 @@ impl AdapterFamily for Family {
         let Some(launched) = &self.launched else {
             return Vec::new();
         };
-        let changes: Vec<EnvironmentChange> =
-            launch_environment(&launch.command, launch.folder_is_writable)
-                .into_iter()
-                .filter(|change| takes_effect(change, std::env::var_os(name_of(change)).as_ref()))
-                .collect();
+        let changes: Vec<EnvironmentChange> = launch_environment(launch)
+            .into_iter()
+            .filter(|change| takes_effect(change, std::env::var_os(name_of(change)).as_ref()))
+            .collect();
         let mut state = launched.state();
+        // Asked twice with `--precise`.
+        state.limits.clear();
         state.folder = launch.folder.as_os_str().as_bytes().to_vec();
         state.requests =
             FileRequests::new(&changes, |name| std::env::var_os(name), &launch.command);

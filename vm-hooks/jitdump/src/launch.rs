@@ -3,7 +3,7 @@
 //!
 //! | variable | who reads it | checked with |
 //! |---|---|---|
-//! | `NODE_OPTIONS` | Node.js, Electron; takes `--perf-prof` since 8 (`doc/api/cli.md`) | 8.17, 10.24, 12.22, 16.20, 20.20, 22.23, 24.21 |
+//! | `NODE_OPTIONS` | Node.js, Electron; takes `--perf-prof` since 8, `--interpreted-frames-native-stack` since 12 (`doc/api/cli.md`) | 8.17, 10.24, 12.22, 16.20, 20.20, 22.23, 24.21 |
 //! | `DENO_V8_FLAGS` | Deno, flags separated by commas (`cli/args/flags.rs`) | 2.9 |
 //! | `PYTHONPERFSUPPORT` | CPython since 3.12 (`Doc/using/cmdline.rst`) | 2.7, 3.6, 3.11 (do nothing), 3.12, 3.13 |
 //! | `DOTNET_PerfMapEnabled` | .NET since 6 (`docs/core/runtime-config/debugging-profiling.md`) | not at hand |
@@ -16,30 +16,33 @@
 //! older versions do not look at are always set, because the VM may be started by
 //! what is started (npm, a shell, a test runner). PHP and Ruby can't be told this way.
 
-use vmscope_process::EnvironmentChange;
+use vmscope_process::{EnvironmentChange, Launch};
 
 /// What makes Mono keep frame pointers, in `MONO_DEBUG`; without, callers can't be found.
 pub(crate) const MONO_FRAME_POINTERS: &str = "disable_omit_fp";
 
-/// What to change in the environment of `command`. Where the folder that it is
-/// started in can't be written to, V8, which writes its dump there, is asked for a
-/// perf map (in `/tmp`) instead.
+/// Gives each interpreted function of V8 code of its own, which has the function's name.
+const V8_INTERPRETED: &str = "--interpreted-frames-native-stack";
+
+/// Changes of the environment of a command. V8 writes its dump into the working folder; if that takes
+/// no files, a perf map (in `/tmp`) instead. `--precise` also names V8's interpreted functions.
 #[must_use]
-pub fn launch_environment(command: &[String], folder_is_writable: bool) -> Vec<EnvironmentChange> {
-    let v8 = if folder_is_writable {
-        "--perf-prof"
-    } else {
-        "--perf-basic-prof"
-    };
+pub fn launch_environment(launch: &Launch) -> Vec<EnvironmentChange> {
+    let program = launch.command.first().map_or("", |one| file_name(one));
+    let mut v8 = vec![match launch.folder_is_writable {
+        true => "--perf-prof",
+        false => "--perf-basic-prof",
+    }];
+    let is_v8 = ["node", "nodejs", "npm", "npx", "yarn", "pnpm", "deno"].contains(&program);
+    v8.extend((launch.precise && is_v8).then_some(V8_INTERPRETED));
     let mut changes = vec![
-        append("NODE_OPTIONS", " ", v8),
-        append("DENO_V8_FLAGS", ",", v8),
+        append("NODE_OPTIONS", " ", &v8.join(" ")),
+        append("DENO_V8_FLAGS", ",", &v8.join(",")),
         set_default("PYTHONPERFSUPPORT", "1"),
         // 2: jitdump alone. It has the same names and tiers as the perf map (3), and
         // the times beside; 1 writes both and costs both.
         set_default("DOTNET_PerfMapEnabled", "2"),
     ];
-    let program = command.first().map_or("", |program| file_name(program));
     match program {
         // Both files: OTP 24 has no way to ask for the dump alone.
         "erl" | "erlc" | "escript" | "elixir" | "elixirc" | "iex" | "mix" | "rebar3" | "gleam" => {
@@ -110,8 +113,17 @@ mod tests {
     use super::*;
 
     fn changed(command: &[&str], writable: bool) -> Vec<(String, String)> {
-        let command: Vec<String> = command.iter().map(|&word| word.to_owned()).collect();
-        let changes = launch_environment(&command, writable).into_iter();
+        changed_for(command, writable, false)
+    }
+
+    fn changed_for(command: &[&str], writable: bool, precise: bool) -> Vec<(String, String)> {
+        let launch = Launch {
+            command: command.iter().map(|&word| word.to_owned()).collect(),
+            folder_is_writable: writable,
+            precise,
+            ..Launch::default()
+        };
+        let changes = launch_environment(&launch).into_iter();
         changes
             .map(|change| match change {
                 EnvironmentChange::SetDefault { name, value }
@@ -131,6 +143,15 @@ mod tests {
         assert!(holds(&node, "DENO_V8_FLAGS", "--perf-prof"));
         let node = changed(&["node", "x.js"], false);
         assert!(holds(&node, "NODE_OPTIONS", "--perf-basic-prof"));
+    }
+
+    #[test]
+    fn interpreted_functions_have_names_if_asked_of_v8_itself() {
+        let both = "--perf-prof --interpreted-frames-native-stack";
+        let node = changed_for(&["/usr/bin/node", "x.js"], true, true);
+        assert!(holds(&node, "NODE_OPTIONS", both), "{node:?}");
+        let other = changed_for(&["make"], true, true);
+        assert!(holds(&other, "NODE_OPTIONS", "--perf-prof"), "{other:?}");
     }
 
     #[test]

@@ -86,8 +86,8 @@ pub struct Launch {
     pub folder: PathBuf,
     /// Whether files can be created in `folder`.
     pub folder_is_writable: bool,
-    /// `--precise`: request exact positions from the VM even if that slows it down. Otherwise a
-    /// family requests only data that names of JIT code need.
+    /// `--precise`: request exact positions, and names of interpreted functions, from the VM even if that
+    /// slows it down. Otherwise a family requests only data that names of JIT code need.
     pub precise: bool,
 }
 

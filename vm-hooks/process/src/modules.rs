@@ -158,14 +158,23 @@ impl Modules {
     /// # Errors
     /// [`MapsError`] if the mappings are unreadable.
     pub fn scan(&mut self, pid: Pid, time: TimeNs) -> Result<Vec<(MapEntry, Sighting)>, MapsError> {
-        let maps = read_maps(pid)?;
-        let executable = maps.entries.iter().filter(|entry| entry.executable);
+        let maps: Arc<[MapEntry]> = match &self.core {
+            Some(core) => core.mappings(),
+            None => read_maps(pid)?.entries.into(),
+        };
+        let executable = maps.iter().filter(|entry| entry.executable);
         Ok(executable
             .map(|entry| {
-                let sighting = self.sight(pid, entry, time, Some(&maps.entries));
+                let sighting = self.sight(pid, entry, time, Some(&maps));
                 (entry.clone(), sighting)
             })
             .collect())
+    }
+
+    /// Name of a core file's process; `None` for live processes.
+    #[must_use]
+    pub fn core_name(&self) -> Option<String> {
+        self.core.as_ref().map(|core| core.name().to_owned())
     }
 
     /// Registers a mapping of process `pid` from the kernel's `PERF_RECORD_MMAP2`. Opening the file

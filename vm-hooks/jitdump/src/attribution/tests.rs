@@ -6,7 +6,12 @@ use super::*;
 
 fn requests(command: &[&str]) -> FileRequests {
     let command: Vec<String> = command.iter().map(|&word| word.to_owned()).collect();
-    let changes = crate::launch::launch_environment(&command, true);
+    let launch = vmscope_process::Launch {
+        command: command.clone(),
+        folder_is_writable: true,
+        ..Default::default()
+    };
+    let changes = crate::launch::launch_environment(&launch);
     let old = |name: &str| (name == "NODE_OPTIONS").then(|| "--no-warnings".into());
     FileRequests::new(&changes, old, &command)
 }
