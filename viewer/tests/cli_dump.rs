@@ -5,7 +5,7 @@
 mod common;
 
 use common::core_files::CoreFolder;
-use common::programs::{IN_SIGNAL, build};
+use common::programs::{ASSEMBLY, IN_SIGNAL, build};
 use common::targets::Target;
 use common::vmscope::{command, run, vmscope};
 use nix::sys::signal::Signal;
@@ -88,6 +88,24 @@ fn a_signal_handler_has_the_interrupted_code_as_its_caller() {
     };
     let target = Target::ready(Command::new(program));
     is_interrupted_chain(&dump(target.pid())["threads"][0]);
+}
+
+/// A saved register lies above the return address; the frame pointer is a number.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn assembly_without_an_unwind_table_has_its_caller() {
+    let Some(program) = build(ASSEMBLY) else {
+        return;
+    };
+    let target = Target::ready(Command::new(program));
+    for _ in 0..5 {
+        let dump = dump(target.pid());
+        let thread = &dump["threads"][0];
+        let frames = frames(thread);
+        assert_eq!(frames[..3], ["in_assembly", "outer", "main"], "{thread}");
+        assert_eq!(frames.last(), Some(&"_start"), "{thread}");
+        assert!(thread["cut_off"].is_null(), "{thread}");
+    }
 }
 
 #[test]

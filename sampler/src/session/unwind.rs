@@ -158,7 +158,7 @@ impl Unwinding {
                 // Without rules, a frame pointer would lead past frames.
                 _ => match space.vms.iter_mut().find(|vm| vm.covers(pc)) {
                     Some(vm) => vm.caller(&frame),
-                    None => Err(ChainEnd::Broken),
+                    None => native.caller_by_code(&frame, &code, modules).map(Some),
                 },
             });
             if is_signal {

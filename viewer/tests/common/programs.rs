@@ -92,6 +92,12 @@ pub const IN_SIGNAL: Program = Program {
     ..KNOWN_SHARES
 };
 
+/// A loop in assembly without an unwind table.
+pub const ASSEMBLY: Program = Program {
+    source: "assembly.c",
+    ..IN_SIGNAL
+};
+
 /// A small JIT whose addresses are reused all the time.
 pub const JIT_CHURN: Program = Program {
     source: "jit_churn.c",

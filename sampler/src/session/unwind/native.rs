@@ -11,7 +11,9 @@ use gimli::{
     BaseAddresses, EhFrame, EhFrameHdr, EhFrameOffset, EndianSlice, LittleEndian, UnwindSection,
 };
 use rustc_hash::FxHashMap;
-use vmscope_process::{ElfFile, Frame, FrameRegisters, Modules, Unwound};
+use vmscope_process::{
+    CodeRule, ElfFile, Frame, FrameRegisters, Jumps, Modules, ReadAt as _, Unwound,
+};
 use vmscope_records::{Avma, ChainEnd, ModuleKey, Ranges, TimeNs};
 
 use super::super::generated::Generated;
@@ -19,6 +21,9 @@ use super::{Bytes, CodeMapping};
 
 /// Maximum bytes of a module's unwind tables in memory; browsers have 20 MB.
 const MAX_TABLE_BYTES: u64 = 64 << 20;
+
+/// Bytes of code before and behind an address without a rule, among which its way back is looked for.
+const CODE_AROUND: u64 = 2048;
 
 /// Maximum number of addresses whose coverage is remembered.
 const MAX_COVERED: usize = 1 << 16;
@@ -48,6 +53,8 @@ pub(super) struct Modular {
     loaded: Ranges<Option<(Arc<Tables>, u64)>>,
     /// Coverage of looked-up addresses.
     covered: FxHashMap<u64, Coverage>,
+    /// Rules of addresses without coverage.
+    code_rules: FxHashMap<u64, Option<CodeRule>>,
 }
 
 /// Coverage of an address by unwind tables.
@@ -76,6 +83,7 @@ impl Modular {
             }
         }
         self.covered.clear();
+        self.code_rules.clear();
     }
 
     /// Whether a frame's code has no entry among code with tables: assembly, or a VM's code in its
@@ -150,6 +158,32 @@ impl Modular {
         }))
     }
 
+    /// The caller of a frame in code of a file without a rule, such as the JVM's copying routines in
+    /// assembly: where the code itself returns to (x86-64).
+    ///
+    /// # Errors
+    /// [`ChainEnd`].
+    pub fn caller_by_code(
+        &mut self,
+        frame: &Frame<'_>,
+        mapping: &CodeMapping,
+        modules: &Modules,
+    ) -> Result<Unwound, ChainEnd> {
+        let pc = frame.registers.pc;
+        if self.code_rules.len() >= MAX_COVERED {
+            self.code_rules.clear();
+        }
+        let rule = self.code_rules.entry(pc);
+        let rule = rule.or_insert_with(|| code_rule(pc, mapping, modules));
+        Ok(Unwound {
+            caller: (*rule).ok_or(ChainEnd::Broken)?.caller(frame)?,
+            shown: None,
+            method: None,
+            is_guess: false,
+            between: Arc::default(),
+        })
+    }
+
     /// Loads the tables of the mapping at an address, once.
     fn load(&mut self, at: u64, of: &Generated, modules: &Modules, caches: &mut Caches) {
         if self.loaded.at(at).is_some() {
@@ -193,6 +227,20 @@ impl Modular {
         self.covered.insert(at, coverage);
         coverage
     }
+}
+
+/// The rule of the code around `pc`.
+fn code_rule(pc: u64, mapping: &CodeMapping, modules: &Modules) -> Option<CodeRule> {
+    if !cfg!(target_arch = "x86_64") {
+        return None;
+    }
+    let (module, offset) = mapping.file?;
+    let begin = pc.saturating_sub(CODE_AROUND).max(mapping.start);
+    let end = pc.saturating_add(CODE_AROUND).min(mapping.end);
+    let length = usize::try_from(end.checked_sub(begin)?).ok()?;
+    let from = offset.checked_add(begin.checked_sub(mapping.start)?)?;
+    let code = modules.file(module)?.read_at(from, length).ok()?;
+    CodeRule::of_returning(&code, begin, pc, Jumps::Unknown)
 }
 
 /// A mapping's tables and load bias.
