@@ -9,7 +9,7 @@ use std::time::Duration;
 use vmscope_process::{CoreThread, MapEntry, Memory, ProcessView};
 use vmscope_records::{Avma, CpuMode, Pid, SampleDetail};
 
-/// See the [module](self). Waits for its shutter, then emits the threads in the file's order.
+/// Waits for its shutter, then emits the threads of a core file in the order of the file.
 pub struct CoreEngine {
     description: EngineDescription,
     pid: Pid,
