@@ -104,7 +104,7 @@ impl HotSpotUnwinder {
         let piece = self.piece(frame.instruction().0);
         let piece = piece.ok_or(ChainEnd::Broken)?;
         if self.call_stub_return == Some(Avma(pc)) {
-            return frame.by_frame_pointer().map(certain);
+            return frame.by_frame_pointer().map(Unwound::certain);
         }
         match piece.kind {
             BlobKind::Interpreter => self.interpreted(frame, &piece),
@@ -132,7 +132,7 @@ impl HotSpotUnwinder {
                 false => (ROUTINE, Jumps::Tail),
             };
             if let Some(caller) = self.runs_to(frame, piece, (steps, jumps)) {
-                return Ok(certain(caller));
+                return Ok(Unwound::certain(caller));
             }
         }
         let above = |words: u64| sp.wrapping_add(piece.frame_bytes).wrapping_sub(8 * words);
@@ -142,11 +142,11 @@ impl HotSpotUnwinder {
             sp: above(0),
         };
         if self.is_return(caller.pc, piece.kind) {
-            return Ok(certain(caller));
+            return Ok(Unwound::certain(caller));
         }
         // Intrinsics, barriers and some calls push values for a while.
         let pushed = self.runs_to(frame, piece, (ROUTINE, Jumps::Tail));
-        pushed.map(certain).ok_or(ChainEnd::Broken)
+        pushed.map(Unwound::certain).ok_or(ChainEnd::Broken)
     }
 
     /// A compiled method before its frame is complete.
@@ -154,7 +154,7 @@ impl HotSpotUnwinder {
         let entered = self.entered(start..frame.registers.pc)?;
         let caller = entered_from(frame, entered)?;
         match self.is_return(caller.pc, BlobKind::Nmethod) {
-            true => Ok(certain(caller)),
+            true => Ok(Unwound::certain(caller)),
             false => Err(ChainEnd::Broken),
         }
     }
@@ -169,7 +169,7 @@ impl HotSpotUnwinder {
     /// Code without a frame size: a stub, an adapter.
     fn routine(&mut self, frame: &Frame<'_>, piece: &Piece) -> Result<Unwound, ChainEnd> {
         if let Some(caller) = self.runs_to(frame, piece, (ROUTINE, Jumps::Tail)) {
-            return Ok(certain(caller));
+            return Ok(Unwound::certain(caller));
         }
         if frame.sampled.is_none() {
             return Err(ChainEnd::Broken);
@@ -185,7 +185,7 @@ impl HotSpotUnwinder {
         let caller = candidates.find(|caller| self.is_return(caller.pc, BlobKind::Nmethod));
         Ok(Unwound {
             is_guess: true,
-            ..certain(caller.ok_or(ChainEnd::Broken)?)
+            ..Unwound::certain(caller.ok_or(ChainEnd::Broken)?)
         })
     }
 
@@ -198,12 +198,12 @@ impl HotSpotUnwinder {
                 if !entered.has_frame || entered.pushes == 0 {
                     let caller = entered_from(frame, entered)?;
                     return match self.is_return(caller.pc, piece.kind) {
-                        true => Ok(certain(FrameRegisters { sp, ..caller })),
+                        true => Ok(Unwound::certain(FrameRegisters { sp, ..caller })),
                         false => Err(ChainEnd::Broken),
                     };
                 }
             } else if let Some(caller) = self.runs_to(frame, piece, (EPILOGUE, Jumps::Return)) {
-                return Ok(certain(caller));
+                return Ok(Unwound::certain(caller));
             }
         }
         let word = |offset: i64| frame.word(fp.wrapping_add_signed(offset));
@@ -229,11 +229,9 @@ impl HotSpotUnwinder {
             None => of_caller().map(|(shown, method)| (Some(shown), Some(method)))?,
         };
         Ok(Unwound {
-            caller,
             shown,
             method,
-            is_guess: false,
-            between: Arc::default(),
+            ..Unwound::certain(caller)
         })
     }
 
@@ -302,17 +300,6 @@ impl HotSpotUnwinder {
             _ if piece.stubs <= pc && pc < piece.code.end => true,
             _ => self.blobs.is_after_call(&piece, pc, &*self.memory),
         }
-    }
-}
-
-/// A caller without doubt.
-fn certain(caller: FrameRegisters) -> Unwound {
-    Unwound {
-        caller,
-        shown: None,
-        method: None,
-        is_guess: false,
-        between: Arc::default(),
     }
 }
 

@@ -92,7 +92,7 @@ impl MachineCode {
     /// A caller, if it has called.
     fn checked(&mut self, caller: FrameRegisters) -> Result<Option<Unwound>, ChainEnd> {
         match self.is_after_call(caller.pc) {
-            true => Ok(Some(certain(caller))),
+            true => Ok(Some(Unwound::certain(caller))),
             false => Err(ChainEnd::Broken),
         }
     }
@@ -169,7 +169,7 @@ impl Unwinder for Beam {
 
     fn caller(&mut self, frame: &Frame<'_>) -> Result<Option<Unwound>, ChainEnd> {
         let unwound = match self.by_code(frame) {
-            Some(caller) => Some(certain(caller)),
+            Some(caller) => Some(Unwound::certain(caller)),
             None => FramePointers.caller(frame)?,
         };
         Ok(unwound.filter(|unwound| unwound.caller.fp != 0))
@@ -206,17 +206,6 @@ impl Unwinder for Php {
 
     fn caller(&mut self, frame: &Frame<'_>) -> Result<Option<Unwound>, ChainEnd> {
         self.code.checked(self.rule.caller(frame)?)
-    }
-}
-
-/// A caller without doubt.
-fn certain(caller: FrameRegisters) -> Unwound {
-    Unwound {
-        caller,
-        shown: None,
-        method: None,
-        is_guess: false,
-        between: Arc::default(),
     }
 }
 

@@ -65,6 +65,20 @@ pub struct Unwound {
     pub is_guess: bool,
 }
 
+impl Unwound {
+    /// A caller by a certain rule, without frames in between.
+    #[must_use]
+    pub fn certain(caller: FrameRegisters) -> Self {
+        Unwound {
+            caller,
+            shown: None,
+            method: None,
+            is_guess: false,
+            between: Arc::default(),
+        }
+    }
+}
+
 /// The unwind rules of a VM's generated code.
 ///
 /// Asked for code outside files, and for code in files with unwind tables that lack an entry for it
@@ -96,11 +110,8 @@ impl Unwinder for FramePointers {
     /// guess.
     fn caller(&mut self, frame: &Frame<'_>) -> Result<Option<Unwound>, ChainEnd> {
         Ok(Some(Unwound {
-            caller: frame.by_frame_pointer()?,
-            shown: None,
-            method: None,
             is_guess: frame.sampled.is_some(),
-            between: Arc::default(),
+            ..Unwound::certain(frame.by_frame_pointer()?)
         }))
     }
 }

@@ -146,15 +146,12 @@ impl Modular {
             Err(_) => return Err(ChainEnd::Broken),
         };
         Ok(Some(Unwound {
-            caller: FrameRegisters {
+            is_guess: !is_covered,
+            ..Unwound::certain(FrameRegisters {
                 pc: caller,
                 sp: registers.sp(),
                 fp: frame_pointer(&registers),
-            },
-            shown: None,
-            method: None,
-            is_guess: !is_covered,
-            between: Arc::default(),
+            })
         }))
     }
 
@@ -175,13 +172,8 @@ impl Modular {
         }
         let rule = self.code_rules.entry(pc);
         let rule = rule.or_insert_with(|| code_rule(pc, mapping, modules));
-        Ok(Unwound {
-            caller: (*rule).ok_or(ChainEnd::Broken)?.caller(frame)?,
-            shown: None,
-            method: None,
-            is_guess: false,
-            between: Arc::default(),
-        })
+        let rule = (*rule).ok_or(ChainEnd::Broken)?;
+        Ok(Unwound::certain(rule.caller(frame)?))
     }
 
     /// Loads the tables of the mapping at an address, once.

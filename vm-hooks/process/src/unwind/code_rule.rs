@@ -80,6 +80,8 @@ impl CodeRule {
         None
     }
 
+    /// The caller of a frame in this code.
+    ///
     /// # Errors
     /// As [`Frame::word`] and [`Frame::word_at_pointer`].
     pub fn caller(&self, frame: &Frame<'_>) -> Result<FrameRegisters, ChainEnd> {
