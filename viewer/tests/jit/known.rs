@@ -12,7 +12,7 @@ use crate::common::vmscope::{Folder, can_sample, command, profile, run};
 use crate::common::whole::said;
 use crate::common::{say, skipped};
 use crate::node::{ratio, tool};
-use crate::others::{Swept, has_jit, newest_python, settings};
+use crate::others::{Swept, built_by, has_erlang_jit, has_jit, newest_python, settings};
 
 const FUNCTIONS: [&str; 19] = [
     "leaf", "in_a", "in_b", "in_c", "callerA", "callerB", "callerC", "middle", "loop", "main",
@@ -90,19 +90,8 @@ fn callers_in_erlang() {
     let (Some(erl), Some(erlc)) = (tool("erl"), tool("erlc")) else {
         return;
     };
-    let built = Folder::new();
-    let done = Command::new(erlc)
-        .arg("-o")
-        .arg(built.path())
-        .arg(script("callers.erl"))
-        .status();
-    assert!(done.expect("erlc").success());
-    let flavour = Command::new(&erl)
-        .args(["-noshell", "-eval"])
-        .arg("io:format(\"~w\", [erlang:system_info(emu_flavor)]), halt().")
-        .output();
-    if !flavour.is_ok_and(|answer| answer.stdout == b"jit") {
-        skipped("this Erlang has no JIT");
+    let built = built_by(&erlc, "callers.erl");
+    if !has_erlang_jit(&erl, &[]) {
         return;
     }
     are_true("Erlang", &erl, "init:do_boot", |command| {

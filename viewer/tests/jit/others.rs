@@ -114,36 +114,46 @@ fn php() {
     }
 }
 
+/// Folder with a module of Erlang.
+pub fn built_by(erlc: &Path, source: &str) -> Folder {
+    let built = Folder::new();
+    let done = Command::new(erlc)
+        .arg("-o")
+        .arg(built.path())
+        .arg(script(source))
+        .status();
+    assert!(done.expect("erlc").success());
+    built
+}
+
+/// Whether Erlang has its JIT with these arguments; told loudly if not.
+pub fn has_erlang_jit(erl: &Path, arguments: &[&str]) -> bool {
+    let asked = Command::new(erl)
+        .args(arguments)
+        .args(["-noshell", "-eval"])
+        .arg("io:format(\"~w\", [erlang:system_info(emu_flavor)]), halt().")
+        .output();
+    let has_jit = asked.is_ok_and(|answer| answer.stdout == b"jit");
+    if !has_jit {
+        skipped("this Erlang has no JIT");
+    }
+    has_jit
+}
+
 /// Erlang's, by its own switch: `dump` writes a jitdump, `map` a perf map.
 #[test]
 fn erlang() {
     let (Some(erl), Some(erlc)) = (tool("erl"), tool("erlc")) else {
         return;
     };
-    let built = Folder::new();
-    let done = Command::new(erlc)
-        .arg("-o")
-        .arg(built.path())
-        .arg(script("dominant.erl"))
-        .status();
-    assert!(done.expect("erlc").success());
+    let built = built_by(&erlc, "dominant.erl");
     let module = built.path().to_str().expect("UTF-8").to_owned();
     for kind in ["map", "dump"] {
         let arguments = [
             "+JPperf", kind, "-noshell", "-noinput", "-pa", &module, "-run", "dominant", "main",
             "3",
         ];
-        let asked = Command::new(&erl)
-            .args([
-                "+JPperf",
-                kind,
-                "-noshell",
-                "-eval",
-                "io:format(\"~w\", [erlang:system_info(emu_flavor)]), halt().",
-            ])
-            .output();
-        if !asked.is_ok_and(|answer| answer.stdout == b"jit") {
-            skipped("this Erlang has no JIT");
+        if !has_erlang_jit(&erl, &["+JPperf", kind]) {
             return;
         }
         let recorded = Recorded::of(&[], &erl, arguments);
