@@ -41,8 +41,19 @@ impl LiveMemory {
     }
 }
 
-impl Memory for LiveMemory {
-    fn read_partial(&self, at: Avma, buffer: &mut [u8]) -> Result<usize, MemoryError> {
+/// Maximum number of ranges in one system call (`UIO_MAXIOV`).
+const MAX_RANGES: usize = 1024;
+
+impl LiveMemory {
+    /// Fills `buffer` from the ranges, up to the first unreadable byte; `id` is the thread to ask,
+    /// which changes when the main thread has exited. Returns the number of bytes.
+    fn read_ranges(
+        &self,
+        id: &mut Pid,
+        ranges: &[RemoteIoVec],
+        buffer: &mut [u8],
+    ) -> Result<usize, MemoryError> {
+        let at = Avma(ranges.first().map_or(0, |range| range.base as u64));
         let wanted = buffer.len();
         let io = |source: Errno| MemoryError::Io {
             at,
@@ -50,7 +61,28 @@ impl Memory for LiveMemory {
             source: source.into(),
         };
         let gone = || MemoryError::Gone { pid: self.pid };
-        let raw = |pid: Pid| i32::try_from(pid.get()).map_err(|_| gone());
+        loop {
+            let raw = i32::try_from(id.get()).map_err(|_| gone())?;
+            let pid = nix::unistd::Pid::from_raw(raw);
+            match process_vm_readv(pid, &mut [IoSliceMut::new(buffer)], ranges) {
+                Err(Errno::EFAULT) => return Ok(0),
+                Ok(count) => return Ok(count),
+                Err(Errno::EINTR) => {}
+                Err(Errno::EPERM | Errno::EACCES) => {
+                    return Err(MemoryError::Denied { pid: self.pid });
+                }
+                Err(Errno::ESRCH) => match living(self.pid) {
+                    other if other != *id => *id = other,
+                    _ => return Err(gone()),
+                },
+                Err(other) => return Err(io(other)),
+            }
+        }
+    }
+}
+
+impl Memory for LiveMemory {
+    fn read_partial(&self, at: Avma, buffer: &mut [u8]) -> Result<usize, MemoryError> {
         let mut id = self.pid;
         let mut got = 0;
         // A call may end early without a gap (after 2 GiB, for example); another call tells.
@@ -65,22 +97,47 @@ impl Memory for LiveMemory {
                 base,
                 len: rest.len(),
             }];
-            let pid = nix::unistd::Pid::from_raw(raw(id)?);
-            match process_vm_readv(pid, &mut [IoSliceMut::new(rest)], &remote) {
-                Ok(0) | Err(Errno::EFAULT) => break,
-                Ok(count) => got = got.saturating_add(count),
-                Err(Errno::EINTR) => {}
-                Err(Errno::EPERM | Errno::EACCES) => {
-                    return Err(MemoryError::Denied { pid: self.pid });
-                }
-                Err(Errno::ESRCH) => match living(self.pid) {
-                    other if other != id => id = other,
-                    _ => return Err(gone()),
-                },
-                Err(other) => return Err(io(other)),
+            match self.read_ranges(&mut id, &remote, rest)? {
+                0 => break,
+                count => got = got.saturating_add(count),
             }
         }
         Ok(got)
+    }
+
+    fn read_each(
+        &self,
+        addresses: &[Avma],
+        length: usize,
+        buffer: &mut Vec<u8>,
+    ) -> Result<Vec<bool>, MemoryError> {
+        buffer.clear();
+        buffer.resize(addresses.len().saturating_mul(length), 0);
+        let mut id = self.pid;
+        let mut are_read = vec![false; addresses.len()];
+        let mut from = 0;
+        while length > 0 && from < addresses.len() {
+            let ranges = addresses.iter().skip(from).take(MAX_RANGES);
+            let ranges: Vec<RemoteIoVec> = ranges
+                .map(|at| RemoteIoVec {
+                    base: usize::try_from(at.0).unwrap_or(usize::MAX),
+                    len: length,
+                })
+                .collect();
+            let begin = from * length;
+            let Some(into) = buffer.get_mut(begin..begin + ranges.len() * length) else {
+                break;
+            };
+            // The call ends at the first unreadable range.
+            let whole = self.read_ranges(&mut id, &ranges, into)? / length;
+            let read = are_read.iter_mut().skip(from).take(whole);
+            read.for_each(|is_read| *is_read = true);
+            from += match whole < ranges.len() {
+                true => whole + 1,
+                false => whole,
+            };
+        }
+        Ok(are_read)
     }
 
     fn pointer_bytes(&self) -> usize {
@@ -108,6 +165,26 @@ mod tests {
             memory.read_u64(Avma(u64::MAX - 100)),
             Err(MemoryError::Unmapped { got: 0, .. })
         ));
+    }
+
+    #[test]
+    fn many_places_are_read_at_once_except_unreadable_ones() {
+        let memory = LiveMemory::new(Pid(std::process::id()));
+        let numbers: Vec<u64> = (0..3000).collect();
+        let mut addresses: Vec<Avma> = numbers
+            .iter()
+            .map(|number| Avma(std::ptr::from_ref(number) as u64))
+            .collect();
+        for gap in [0, 1, 1500, 2999] {
+            addresses[gap] = Avma(8);
+        }
+        let mut buffer = Vec::new();
+        let are_read = memory.read_each(&addresses, 8, &mut buffer).unwrap();
+        let (words, _) = buffer.as_chunks::<8>();
+        for (number, (is_read, word)) in numbers.iter().zip(are_read.iter().zip(words)) {
+            assert_eq!(*is_read, ![0, 1, 1500, 2999].contains(number), "{number}");
+            assert!(!is_read || u64::from_le_bytes(*word) == *number);
+        }
     }
 
     #[test]

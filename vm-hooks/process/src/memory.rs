@@ -34,6 +34,26 @@ pub trait Memory: Send + Sync {
     /// ([`MemoryError::Io`]). Unmapped memory is no error here.
     fn read_partial(&self, at: Avma, buffer: &mut [u8]) -> Result<usize, MemoryError>;
 
+    /// Reads `length` bytes from each of `addresses` into `buffer`, one after the other. Returns
+    /// whether each was readable as a whole; the bytes of others are unspecified. A live process is
+    /// read by few system calls.
+    ///
+    /// # Errors
+    /// As [`Memory::read_partial`].
+    fn read_each(
+        &self,
+        addresses: &[Avma],
+        length: usize,
+        buffer: &mut Vec<u8>,
+    ) -> Result<Vec<bool>, MemoryError> {
+        buffer.clear();
+        buffer.resize(addresses.len().saturating_mul(length), 0);
+        let parts = buffer.chunks_mut(length.max(1)).zip(addresses);
+        parts
+            .map(|(part, at)| Ok(self.read_partial(*at, part)? == length))
+            .collect()
+    }
+
     /// Pointer size of the target in bytes: 8, or 4 in a 32-bit process.
     fn pointer_bytes(&self) -> usize {
         8

@@ -120,7 +120,7 @@ impl Nmethods {
 
     /// Keeps an nmethod found between two readings at `now`, in the place of `replaced`.
     pub fn put_found(&mut self, nmethod: Nmethod, replaced: &[NmethodId], now: TimeNs) {
-        let (id, blob) = (nmethod.id, nmethod.blob.clone());
+        let (id, blob) = (nmethod.id, nmethod.blob);
         for id in replaced {
             self.went(id, now);
         }

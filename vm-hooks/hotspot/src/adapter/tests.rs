@@ -7,7 +7,7 @@ use vmscope_process::{KeySource, Memory, MemoryError};
 use vmscope_records::{Constituent, ConstituentKind, PcMap, ProcessKey, Record, TimeNs};
 
 use super::*;
-use crate::code::{CodeCache, Found, Nmethod, NmethodId};
+use crate::code::{Blob, CodeCache, Found, Nmethod, NmethodId, NmethodState};
 use crate::testing::{Snapshot, walk};
 
 /// A JVM's memory; a part can be removed, and bytes replaced.
@@ -247,14 +247,26 @@ fn an_nmethod_is_found_by_its_addresses() {
             for at in [blob.at, blob.code_begin, last] {
                 let found = cache.nmethod_at(heap.unwrap(), at, &pages).unwrap();
                 let found = found.map(|found| (found.id, found.blob));
-                assert_eq!(found, Some((id, blob.clone())), "{name}");
+                assert_eq!(found, Some((id, blob)), "{name}");
             }
-            assert!(cache.state_of(id, &blob, &*memory).unwrap().is_some());
             let other = NmethodId {
                 compile_id: id.compile_id + 1,
                 ..id
             };
-            assert_eq!(cache.state_of(other, &blob, &*memory).unwrap(), None);
+            let elsewhere = Blob {
+                at: Avma(8),
+                ..blob
+            };
+            let asked = [(id, blob), (other, blob), (id, elsewhere)];
+            let states = cache.states_of(&asked, &*memory).unwrap();
+            assert!(matches!(
+                states[..],
+                [
+                    NmethodState::Present(_),
+                    NmethodState::Gone,
+                    NmethodState::Unreadable
+                ]
+            ));
         }
     }
 }

@@ -368,7 +368,7 @@ impl Zone {
                     if state == NOT_INSTALLED {
                         return;
                     }
-                    let read = layout.read_nmethod(blob.clone(), bytes, &elsewhere);
+                    let read = layout.read_nmethod(blob, bytes, &elsewhere);
                     if elsewhere.is_spent() {
                         torn += 1;
                         return;

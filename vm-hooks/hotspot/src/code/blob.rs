@@ -16,7 +16,7 @@ pub enum BlobKind {
 }
 
 /// Header of a blob.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Blob {
     /// Address of the blob.
     pub at: Avma,

@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 use vmscope_process::{AdapterError, Memory, MemoryError};
 use vmscope_records::Avma;
 
-use super::heap::{BlockWalk, HeapBounds, block_at, read_heaps};
+use super::heap::{BlockWalk, HeapBounds, block_at, block_begin, read_heaps};
 use super::layout::CodeLayout;
 use super::{Blob, BlobKind, Nmethod, NmethodId};
 use crate::pages::Pages;
@@ -40,6 +40,17 @@ pub enum Found<'a> {
     },
 }
 
+/// A known nmethod now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NmethodState {
+    /// Present, with the VM's state.
+    Present(i8),
+    /// Gone, or its block is free.
+    Gone,
+    /// The VM is just changing the memory.
+    Unreadable,
+}
+
 /// An nmethod found by its address.
 #[derive(Debug)]
 pub struct FoundNmethod {
@@ -56,6 +67,8 @@ pub struct FoundNmethod {
 /// A blob's header, found by an address in the blob.
 #[derive(Clone, Debug)]
 pub struct FoundBlob {
+    /// Begin of its block.
+    pub block: Avma,
     /// The header.
     pub blob: Blob,
     /// Its kind.
@@ -85,8 +98,8 @@ const MAX_BLOB: u64 = 64 << 20;
 /// Maximum bytes of the headers of an nmethod and its block: some ten times its size in JDK 11 to 25.
 const MAX_HEADER: usize = 4096;
 
-/// Bytes of a blob's header to read: twice an nmethod's in JDK 11 to 25.
-const BLOB_HEADER: u64 = 1024;
+/// Bytes of a block's and a blob's header to read: twice an nmethod's in JDK 11 to 25.
+const BLOB_HEADER: usize = 1024;
 
 /// Maximum number of names in memory.
 const MAX_NAMES: usize = 1 << 16;
@@ -169,27 +182,41 @@ impl CodeCache {
         Ok(heaps)
     }
 
-    /// State of the nmethod `id` in `blob`; `None` if it is gone, or its block is free.
+    /// States of nmethods.
     ///
     /// # Errors
-    /// Errors of reads.
-    pub fn state_of(
+    /// Final errors of reads.
+    pub fn states_of(
         &self,
-        id: NmethodId,
-        blob: &Blob,
+        nmethods: &[(NmethodId, Blob)],
         memory: &dyn Memory,
-    ) -> Result<Option<i8>, MemoryError> {
+    ) -> Result<Vec<NmethodState>, MemoryError> {
         let layout = &self.layout;
         let header = layout.heaps.block_bytes;
-        let begin = Avma(blob.at.0.wrapping_sub(header));
-        let length = layout.nmethod.bytes.min(blob.size.into());
-        let bytes = memory.read_vec(begin, header.saturating_add(length), MAX_HEADER)?;
-        let block = layout.heaps.block(&bytes);
-        let is_used = block.is_some_and(|block| block.is_used);
+        let begin = |blob: &Blob| Avma(blob.at.0.wrapping_sub(header));
+        let addresses: Vec<Avma> = nmethods.iter().map(|(_, blob)| begin(blob)).collect();
+        let length = header.saturating_add(layout.nmethod.bytes);
+        let length = usize::try_from(length).unwrap_or(0).min(MAX_HEADER);
+        let mut buffer = Vec::new();
+        let are_read = memory.read_each(&addresses, length, &mut buffer)?;
         let header = usize::try_from(header).unwrap_or(usize::MAX);
-        let nmethod = bytes.get(header..).unwrap_or_default();
-        let is_there = is_used && Nmethod::identify(layout, blob, nmethod) == Some(id);
-        Ok(is_there.then(|| Nmethod::state_of(layout, nmethod)))
+        let state = |bytes: &[u8], (id, blob): &(NmethodId, Blob)| {
+            let block = layout.heaps.block(bytes);
+            let is_used = block.is_some_and(|block| block.is_used);
+            let nmethod = bytes.get(header..).unwrap_or_default();
+            match is_used && Nmethod::identify(layout, blob, nmethod) == Some(*id) {
+                true => NmethodState::Present(Nmethod::state_of(layout, nmethod)),
+                false => NmethodState::Gone,
+            }
+        };
+        let read = buffer.chunks(length.max(1)).zip(are_read);
+        let states = read
+            .zip(nmethods)
+            .map(|((bytes, is_read), of)| match is_read {
+                true => state(bytes, of),
+                false => NmethodState::Unreadable,
+            });
+        Ok(states.collect())
     }
 
     /// The finished nmethod in whose block `at` lies; `None` for other code and free memory, and
@@ -237,14 +264,40 @@ impl CodeCache {
         at: Avma,
         memory: &dyn Memory,
     ) -> Result<Option<FoundBlob>, MemoryError> {
+        match block_begin(heap, at, memory)? {
+            Some(block) => self.blob_in(heap, block, memory),
+            None => Ok(None),
+        }
+    }
+
+    /// The header of the blob in the block that begins at `block`; `None` as for
+    /// [`CodeCache::blob_at`].
+    ///
+    /// # Errors
+    /// Errors of reads.
+    pub fn blob_in(
+        &mut self,
+        heap: &HeapBounds,
+        block: Avma,
+        memory: &dyn Memory,
+    ) -> Result<Option<FoundBlob>, MemoryError> {
+        let mut bytes = [0; BLOB_HEADER];
+        let got = memory.read_partial(block, &mut bytes)?;
+        let bytes = bytes.get(..got).unwrap_or_default();
         let header = self.layout.heaps.block_bytes;
-        let block = block_at(&self.layout.heaps, heap, at, memory)?;
-        let Some((begin, length)) = block.filter(|(_, length)| *length > header) else {
+        let length = self.layout.heaps.used_bytes(bytes, heap);
+        let (Some(room), Some(bytes)) = (
+            length.and_then(|length| length.checked_sub(header)),
+            usize::try_from(header)
+                .ok()
+                .and_then(|header| bytes.get(header..)),
+        ) else {
             return Ok(None);
         };
-        let (begin, room) = (Avma(begin.0.wrapping_add(header)), length - header);
-        let bytes = memory.read_vec(begin, room.min(BLOB_HEADER), MAX_HEADER)?;
-        let Some(blob) = Blob::parse(&self.layout.blob, begin, &bytes, room) else {
+        let begin = Avma(block.0.wrapping_add(header));
+        let within = usize::try_from(room).unwrap_or(usize::MAX).min(bytes.len());
+        let bytes = bytes.get(..within).unwrap_or_default();
+        let Some(blob) = Blob::parse(&self.layout.blob, begin, bytes, room) else {
             return Ok(None);
         };
         let Some(name) = self.name_of(&blob, memory)? else {
@@ -252,12 +305,13 @@ impl CodeCache {
         };
         let kind = Blob::kind_of(name);
         let stubs = match kind {
-            BlobKind::Nmethod => self.layout.nmethod.stub_offset.unsigned_of(&bytes),
+            BlobKind::Nmethod => self.layout.nmethod.stub_offset.unsigned_of(bytes),
             _ => None,
         };
         let stubs = stubs.map(|offset| Avma(begin.0.saturating_add(offset)));
         Ok(Some(FoundBlob {
             stubs: stubs.unwrap_or(blob.code_end).min(blob.code_end),
+            block,
             blob,
             kind,
         }))

@@ -150,37 +150,56 @@ fn used_segments(memory: &dyn Memory, (map, segments): (Avma, u64)) -> Result<u6
 /// Maximum number of steps in the segment map to the begin of a block.
 const MAX_HOPS: usize = 1 << 12;
 
-/// Address and length in bytes of the used block that contains `at`, by the segment map; `None` for
-/// free memory. A byte of the map is the distance in segments to the block's begin, or to another
-/// byte that leads there.
-pub(super) fn block_at(
-    layout: &HeapsLayout,
+/// Bytes of the segment map per read: most blocks begin at most that many segments before an address.
+const WINDOW: u64 = 512;
+const MAX_WINDOW: usize = 512;
+
+/// Begin of the block that contains `at`, by the segment map; `None` for memory without a block. A
+/// byte of the map is the distance in segments to the block's begin, or to another byte that leads
+/// there.
+pub(super) fn block_begin(
     heap: &HeapBounds,
     at: Avma,
     memory: &dyn Memory,
-) -> Result<Option<(Avma, u64)>, MemoryError> {
+) -> Result<Option<Avma>, MemoryError> {
     let Some(offset) = at.0.checked_sub(heap.low.0) else {
         return Ok(None);
     };
     let mut segment = offset / heap.segment;
+    let (mut first, mut window) = (0, Vec::new());
     for _ in 0..MAX_HOPS {
-        match memory.read_u8(Avma(heap.map.0.wrapping_add(segment)))? {
-            0 => {
-                let begin = Avma(heap.low.0.wrapping_add(segment * heap.segment));
-                let header = memory.read_vec(begin, layout.block_bytes, MAX_HEADER)?;
-                let used = layout.block(&header).filter(|block| block.is_used);
-                let bytes = used.and_then(|block| block.segments.checked_mul(heap.segment));
-                let holds = |bytes: &u64| at.0 - begin.0 < *bytes;
-                return Ok(bytes.filter(holds).map(|bytes| (begin, bytes)));
-            }
-            0xff => break,
-            back => match segment.checked_sub(back.into()) {
+        if window.is_empty() || segment < first {
+            first = (segment + 1).saturating_sub(WINDOW);
+            let at = Avma(heap.map.0.wrapping_add(first));
+            window = memory.read_vec(at, segment + 1 - first, MAX_WINDOW)?;
+        }
+        let byte = usize::try_from(segment - first).ok();
+        match byte.and_then(|byte| window.get(byte)) {
+            Some(0) => return Ok(Some(Avma(heap.low.0.wrapping_add(segment * heap.segment)))),
+            None | Some(0xff) => break,
+            Some(back) => match segment.checked_sub((*back).into()) {
                 Some(before) => segment = before,
                 None => break,
             },
         }
     }
     Ok(None)
+}
+
+/// Address and length in bytes of the used block that contains `at`; `None` for free memory.
+pub(super) fn block_at(
+    layout: &HeapsLayout,
+    heap: &HeapBounds,
+    at: Avma,
+    memory: &dyn Memory,
+) -> Result<Option<(Avma, u64)>, MemoryError> {
+    let Some(begin) = block_begin(heap, at, memory)? else {
+        return Ok(None);
+    };
+    let header = memory.read_vec(begin, layout.block_bytes, MAX_HEADER)?;
+    let bytes = layout.used_bytes(&header, heap);
+    let holds = |bytes: &u64| at.0 - begin.0 < *bytes;
+    Ok(bytes.filter(holds).map(|bytes| (begin, bytes)))
 }
 
 /// A block's header.
@@ -198,6 +217,12 @@ impl HeapsLayout {
             segments: self.block_length.unsigned_of(bytes)?,
             is_used: self.block_used.of(bytes)? & 0xff != 0,
         })
+    }
+
+    /// Length in bytes of the used block with this header; `None` for a free block.
+    pub(super) fn used_bytes(&self, header: &[u8], heap: &HeapBounds) -> Option<u64> {
+        let block = self.block(header).filter(|block| block.is_used)?;
+        block.segments.checked_mul(heap.segment)
     }
 }
 

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use vmscope_process::{AdapterError, MAX_CALL_BYTES, Memory, ends_with_call};
 use vmscope_records::Avma;
 
-use crate::code::{BlobKind, CodeCache, CodeLayout, HeapBounds};
+use crate::code::{BlobKind, CodeCache, CodeLayout, FoundBlob, HeapBounds};
 
 /// Time for which an nmethod's header is trusted: the VM may give its memory to another.
 const FRESH: Duration = Duration::from_millis(200);
@@ -37,6 +37,8 @@ pub(super) struct Piece {
 #[derive(Debug)]
 struct Known {
     piece: Piece,
+    /// Begin of the blob's block.
+    block: Avma,
     /// The time of the last reading; `None` if the piece is in doubt.
     read_at: Option<Instant>,
     /// Whether these addresses follow a call.
@@ -89,28 +91,28 @@ impl Blobs {
             return Some(known.piece.clone());
         }
         let heap = *self.heap(at)?;
-        let found = match self.cache.blob_at(&heap, at, memory) {
+        // Mostly, the same blob is still there.
+        let found = match self
+            .known(at)
+            .map(|known| (known.block, known.piece.clone()))
+        {
+            Some((block, known)) => match self.cache.blob_in(&heap, block, memory) {
+                Ok(Some(found)) if piece_of(&found) == known => Ok(Some(found)),
+                Ok(_) => self.cache.blob_at(&heap, at, memory),
+                Err(error) => Err(error),
+            },
+            None => self.cache.blob_at(&heap, at, memory),
+        };
+        let found = match found {
             Ok(found) => found?,
             // The process has ended: its last samples are still to be unwound.
             Err(_) => return self.known(at).map(|known| known.piece.clone()),
         };
-        let blob = found.blob;
-        let after = |offset: i32| {
-            let offset = u64::try_from(offset).ok()?;
-            Some(blob.code_begin.0.saturating_add(offset))
-        };
-        let words = u64::try_from(blob.frame_size).unwrap_or(0);
-        let piece = Piece {
-            code: blob.code_begin.0..blob.code_end.0,
-            kind: found.kind,
-            frame_bytes: words.saturating_mul(8),
-            frame_complete: after(blob.frame_complete).unwrap_or(blob.code_begin.0),
-            stubs: found.stubs.0,
-        };
+        let piece = piece_of(&found);
         if !piece.code.contains(&at.0) {
             return None;
         }
-        self.remember(piece.clone());
+        self.remember(piece.clone(), found.block);
         Some(piece)
     }
 
@@ -119,7 +121,7 @@ impl Blobs {
         known.piece.code.contains(&at.0).then_some(known)
     }
 
-    fn remember(&mut self, piece: Piece) {
+    fn remember(&mut self, piece: Piece, block: Avma) {
         if self.known.len() >= MAX_BLOBS {
             self.known.clear();
         }
@@ -132,6 +134,7 @@ impl Blobs {
         }
         let known = Known {
             piece,
+            block,
             read_at: Some(Instant::now()),
             after_calls: FxHashMap::default(),
             code: None,
@@ -175,5 +178,21 @@ impl Blobs {
         let is_after = ends_with_call(&bytes);
         known.after_calls.insert(pc, is_after);
         is_after
+    }
+}
+
+fn piece_of(found: &FoundBlob) -> Piece {
+    let blob = &found.blob;
+    let after = |offset: i32| {
+        let offset = u64::try_from(offset).ok()?;
+        Some(blob.code_begin.0.saturating_add(offset))
+    };
+    let words = u64::try_from(blob.frame_size).unwrap_or(0);
+    Piece {
+        code: blob.code_begin.0..blob.code_end.0,
+        kind: found.kind,
+        frame_bytes: words.saturating_mul(8),
+        frame_complete: after(blob.frame_complete).unwrap_or(blob.code_begin.0),
+        stubs: found.stubs.0,
     }
 }

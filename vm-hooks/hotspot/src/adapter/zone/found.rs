@@ -4,13 +4,13 @@
 use std::time::Instant;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use vmscope_process::{AdapterError, MemoryError, Poll, cpu_time};
+use vmscope_process::{AdapterError, Poll, cpu_time};
 use vmscope_records::{Avma, GoneReason};
 
 use super::super::describe::{KnownFrom, describe};
 use super::super::methods::Methods;
 use super::{CodeId, DEAD, NOT_INSTALLED, Zone, seen_code};
-use crate::code::{FoundNmethod, HeapBounds, Nmethod, NmethodId};
+use crate::code::{Blob, FoundNmethod, HeapBounds, Nmethod, NmethodId, NmethodState};
 use crate::pages::Pages;
 
 /// Maximum number of nmethods that one poll finds by sampled addresses: many times the samples of
@@ -20,15 +20,6 @@ const MAX_HIT: usize = 256;
 /// Minimum pause between two comparisons of nmethods without new calls, as a multiple of their CPU
 /// time.
 const COMPARE_FACTOR: u32 = 300;
-
-/// A known nmethod now.
-enum State {
-    /// Present, with the VM's state.
-    Present(i8),
-    Gone,
-    /// The VM is just changing the memory.
-    Unreadable,
-}
 
 impl Zone {
     /// Reads the code at sampled addresses, and reports new code at once: until the next reading of
@@ -44,30 +35,45 @@ impl Zone {
         poll: &mut Poll,
     ) -> Result<(), AdapterError> {
         let mut found: FxHashMap<NmethodId, FoundNmethod> = FxHashMap::default();
-        let mut compared: FxHashSet<NmethodId> = FxHashSet::default();
+        let mut known: FxHashSet<NmethodId> = FxHashSet::default();
+        let mut unknown: Vec<Avma> = Vec::new();
         let never_dies = self.signs.is_some_and(|signs| signs.are_deaths);
         for at in touched {
-            let holds = |heap: &&HeapBounds| heap.low <= *at && *at < heap.reserved_end;
+            match self.code_at(*at) {
+                Some(CodeId::Routine(..)) => {}
+                Some(CodeId::Nmethod(id)) => {
+                    known.insert(id);
+                }
+                None => unknown.push(*at),
+            }
+        }
+        if !never_dies {
+            let known: Vec<NmethodId> = known.into_iter().collect();
+            let time = poll.now();
+            let mut gone: FxHashSet<NmethodId> = FxHashSet::default();
+            for (id, state) in self.states_of(&known, pages)? {
+                match state {
+                    NmethodState::Present(_) => self.known.was_there(&CodeId::Nmethod(id), time),
+                    NmethodState::Gone | NmethodState::Unreadable => {
+                        gone.insert(id);
+                    }
+                }
+            }
+            let is_gone = |at: &&Avma| match self.code_at(**at) {
+                Some(CodeId::Nmethod(id)) => gone.contains(&id),
+                _ => false,
+            };
+            unknown.extend(touched.iter().filter(is_gone));
+        }
+        for at in unknown {
+            let holds = |heap: &&HeapBounds| heap.low <= at && at < heap.reserved_end;
             let Some(heap) = self.heaps.iter().find(holds) else {
                 continue;
             };
-            let is_there = match self.code_at(*at) {
-                Some(CodeId::Routine(..)) => true,
-                Some(CodeId::Nmethod(id)) if never_dies || !compared.insert(id) => true,
-                Some(CodeId::Nmethod(id)) => {
-                    let time = poll.now();
-                    let is_there = matches!(self.state_of(id, pages)?, State::Present(_));
-                    if is_there {
-                        self.known.was_there(&CodeId::Nmethod(id), time);
-                    }
-                    is_there
-                }
-                None => false,
-            };
-            if is_there || found.len() >= MAX_HIT {
-                continue;
+            if found.len() >= MAX_HIT {
+                break;
             }
-            match self.cache.nmethod_at(heap, *at, pages) {
+            match self.cache.nmethod_at(heap, at, pages) {
                 Ok(Some(nmethod))
                     if nmethod.state != NOT_INSTALLED && !self.dead.contains(&nmethod.id) =>
                 {
@@ -112,21 +118,21 @@ impl Zone {
         let before = cpu_time();
         let time = poll.now();
         let mut gone: FxHashSet<CodeId> = FxHashSet::default();
-        for id in &self.not_entrant {
-            let identity = CodeId::Nmethod(*id);
-            match self.state_of(*id, pages)? {
-                State::Present(state) if state < DEAD => {
+        for (id, state) in self.states_of(&self.not_entrant, pages)? {
+            let identity = CodeId::Nmethod(id);
+            match state {
+                NmethodState::Present(state) if state < DEAD => {
                     self.known.was_there(&identity, time);
                     continue;
                 }
-                State::Unreadable => continue,
-                State::Present(_) => {
-                    self.dead.insert(*id);
+                NmethodState::Unreadable => continue,
+                NmethodState::Present(_) => {
+                    self.dead.insert(id);
                 }
-                State::Gone => {}
+                NmethodState::Gone => {}
             }
             self.known.went(poll, &identity, GoneReason::Unloaded);
-            self.nmethods.went(id, poll.began());
+            self.nmethods.went(&id, poll.began());
             gone.insert(identity);
         }
         if !gone.is_empty() {
@@ -142,18 +148,16 @@ impl Zone {
         Ok(())
     }
 
-    fn state_of(&self, id: NmethodId, pages: &Pages<'_>) -> Result<State, AdapterError> {
-        let Some(kept) = self.nmethods.get(&id) else {
-            return Ok(State::Gone);
-        };
-        let blob = &kept.nmethod.blob;
-        Ok(
-            match usable(self.cache.state_of(id, blob, pages.memory()))? {
-                Some(Some(state)) => State::Present(state),
-                Some(None) => State::Gone,
-                None => State::Unreadable,
-            },
-        )
+    fn states_of(
+        &self,
+        ids: &[NmethodId],
+        pages: &Pages<'_>,
+    ) -> Result<Vec<(NmethodId, NmethodState)>, AdapterError> {
+        let blob = |id: &NmethodId| Some((*id, self.nmethods.get(id)?.nmethod.blob));
+        let known: Vec<(NmethodId, Blob)> = ids.iter().filter_map(blob).collect();
+        let states = self.cache.states_of(&known, pages.memory());
+        let states = states.map_err(AdapterError::reading("code heap"))?;
+        Ok(known.into_iter().map(|(id, _)| id).zip(states).collect())
     }
 
     /// Reports an nmethod found between two readings, in the place of what it overlaps.
@@ -189,13 +193,5 @@ impl Zone {
                     describe(kept, constituent, KnownFrom::Memory(pages), methods, poll);
                 }
             });
-    }
-}
-
-/// The result of a read; `None` where the memory is just changing.
-fn usable<T>(read: Result<T, MemoryError>) -> Result<Option<T>, AdapterError> {
-    match read {
-        Err(error) if error.is_final() => Err(AdapterError::reading("code heap")(error)),
-        read => Ok(read.ok()),
     }
 }
