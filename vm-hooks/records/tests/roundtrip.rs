@@ -86,7 +86,7 @@ fn there_is_a_strategy_for_every_kind() {
         .map(std::mem::discriminant)
         .collect();
     kinds.dedup();
-    // 28 kinds, the end among them, which the writer completes itself.
+    // 31 kinds, the end among them, which the writer completes itself.
     assert_eq!(kinds.len(), 30);
 }
 
