@@ -9,6 +9,8 @@
 //! Nothing here allocates, locks or waits on the way from an event to the memory.
 
 #[cfg(not(loom))]
+mod c;
+#[cfg(not(loom))]
 pub mod callbacks;
 #[cfg(not(loom))]
 pub mod event;

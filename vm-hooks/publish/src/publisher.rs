@@ -228,10 +228,17 @@ impl Publisher {
     /// thread, one at a time. While there is no request, it is one load and a branch.
     #[inline]
     pub fn poll(&self, callbacks: &mut dyn Callbacks) {
-        let attention = self.shared.memory.word(word::ATTENTION);
-        if attention.load(Ordering::Relaxed) != 0 {
+        if self.has_requests() {
             self.shared.answer(callbacks);
         }
+    }
+
+    /// Whether [`poll`](Self::poll) has something to do.
+    #[must_use]
+    #[inline]
+    pub fn has_requests(&self) -> bool {
+        let attention = self.shared.memory.word(word::ATTENTION);
+        attention.load(Ordering::Relaxed) != 0
     }
 
     /// Looks whether the profilers are still there, for VMs that publish rarely. Returns whether
