@@ -3,7 +3,7 @@
  * Link libvmscope_publish.a (or .so), open one publisher early, call one function for each thing
  * that happens, and vmscope_poll at safe points. All functions may be called from any thread. While
  * no profiler listens, each is one load and a branch. None blocks, allocates or fails, but for
- * vmscope_open and vmscope_regions, which allocate. In the child of a fork they do nothing.
+ * vmscope_open, vmscope_regions and those of the sampler. In the child of a fork they do nothing.
  *
  * - Ids are your own numbers. Give none to two things of a sort, ever. 0 means "none".
  * - Change your own tables first and publish then: so a profiler that attaches late is told exactly
@@ -413,6 +413,60 @@ typedef struct vmscope_region_rule {
 
 void vmscope_regions(const vmscope_publisher *publisher, const vmscope_region_rule *rules,
                      size_t count);
+
+/* ---- The sampler inside the VM ----
+ *
+ * A thread of high priority signals registered threads that run (SIGPROF, unless another signal was
+ * set first; earlier handlers are called for signals of others). Samples stay in the shared memory
+ * for a profiler that attaches later. */
+
+typedef struct vmscope_stack {
+    uint64_t start, end; /* first address, first address after it */
+} vmscope_stack;
+
+typedef struct vmscope_sampler_options {
+    size_t size;
+    uint64_t period_ns;   /* mean time between ticks; 0: 713,927 */
+    uint32_t chains;      /* 1: return addresses, found by following frame pointers */
+    uint32_t keep_oldest; /* 1: the oldest samples stay when the ring is full, else the newest */
+} vmscope_sampler_options;
+
+enum { VMSCOPE_STOPPED = 0, VMSCOPE_RUNNING = 1 };
+enum {
+    VMSCOPE_PRIORITY_NONE = 0,
+    VMSCOPE_PRIORITY_REAL_TIME = 1,
+    VMSCOPE_PRIORITY_NICE = 2,
+    VMSCOPE_PRIORITY_NORMAL = 3
+};
+
+typedef struct vmscope_sampler_status {
+    size_t size; /* set by the caller */
+    uint64_t period_ns;
+    uint64_t ticks;
+    uint64_t late;    /* ticks left out because they came too late */
+    uint64_t refused; /* samples that found no room, where the oldest stay */
+    uint64_t cpu_ns;  /* CPU time of the sampler's thread */
+    uint32_t state;
+    uint32_t priority; /* of the sampler's thread */
+    int32_t nice;
+    uint32_t reserved;
+} vmscope_sampler_status;
+
+/* Registers the calling thread, and publishes it. It may run on its own stack and on three more,
+ * which must stay readable. 0, or -1 if there are too many threads. */
+int vmscope_register_thread(const vmscope_publisher *publisher, uint32_t role, vmscope_text name,
+                            const vmscope_stack *stacks, size_t count);
+/* Call it before the thread ends. */
+void vmscope_unregister_thread(const vmscope_publisher *publisher);
+/* Before the first start in the process. */
+void vmscope_sampler_signal(const vmscope_publisher *publisher, int signal);
+/* 0, or -1 if another publisher samples, or the signal or the thread cannot be had. */
+int vmscope_sampler_start(const vmscope_publisher *publisher,
+                          const vmscope_sampler_options *options);
+void vmscope_sampler_stop(const vmscope_publisher *publisher);
+void vmscope_sampler_clear(const vmscope_publisher *publisher);
+/* 0, or -1 if the struct is too small. */
+int vmscope_sampler_status_now(const vmscope_publisher *publisher, vmscope_sampler_status *status);
 
 #ifdef __cplusplus
 }

@@ -3,6 +3,7 @@
 //! - [`publisher`] and [`callbacks`] are the contract with a VM: the calls that it makes, and the
 //!   calls back. `include/vmscope_publish.h` is the same for C.
 //! - [`event`] is what can be said.
+//! - [`sampler`] samples the VM from inside.
 //! - [`ring`] and [`layout`] are the shared memory.
 //! - [`reader`] is a profiler's side, and [`zone`] keeps the books of what exists.
 //!
@@ -27,6 +28,8 @@ pub mod reader;
 pub mod ring;
 #[cfg(not(loom))]
 pub mod sample;
+#[cfg(not(loom))]
+pub mod sampler;
 pub mod sync;
 #[cfg(not(loom))]
 pub mod zone;

@@ -19,6 +19,9 @@ use crate::sync::AtomicU64;
 pub use describer::Describer;
 
 mod describer;
+mod sampling;
+
+use sampling::Control;
 
 /// How often publishing looks whether the profilers are still there, in nanoseconds.
 const LEASE_CHECK_NS: u64 = 100_000_000;
@@ -102,6 +105,17 @@ impl std::error::Error for PublishError {
 #[derive(Clone, Debug)]
 pub struct Publisher {
     shared: Arc<Shared>,
+    _owner: Arc<Owner>,
+}
+
+/// What ends with the last of the clones. Registered threads may keep the memory longer.
+#[derive(Debug)]
+struct Owner(Arc<Shared>);
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        self.0.end_sampler();
+    }
 }
 
 /// Where a ring lies in the memory.
@@ -124,6 +138,7 @@ pub(crate) struct Shared {
     answering: AtomicBool,
     /// Time of the next look at the leases.
     next_check: AtomicU64,
+    pub(crate) sampler: Control,
 }
 
 /// Writes an event into the ring.
@@ -165,12 +180,17 @@ impl Publisher {
             child: AtomicBool::new(false),
             answering: AtomicBool::new(false),
             next_check: AtomicU64::new(0),
+            sampler: Control::default(),
         });
         shared.fill_header(options);
         if !fork::remember(&shared) {
             return Err(PublishError::TooMany);
         }
-        Ok(Self { shared })
+        let owner = Arc::new(Owner(Arc::clone(&shared)));
+        Ok(Self {
+            shared,
+            _owner: owner,
+        })
     }
 
     /// Whether a profiler listens. Ask before you gather what an event needs.
@@ -303,7 +323,7 @@ impl Shared {
     }
 
     #[inline]
-    fn listening(&self) -> bool {
+    pub(crate) fn listening(&self) -> bool {
         self.memory.word(word::LISTENING).load(Ordering::Relaxed) != 0
     }
 
@@ -381,7 +401,7 @@ impl Shared {
     }
 
     #[cold]
-    fn answer(&self, callbacks: &mut dyn Callbacks) {
+    fn answer(self: &Arc<Self>, callbacks: &mut dyn Callbacks) {
         let attention = self.memory.word(word::ATTENTION);
         // Requests are counted before attention is asked for, so that clearing it first loses none.
         attention.store(0, Ordering::SeqCst);
@@ -392,6 +412,7 @@ impl Shared {
         }
         let _done = Answering(&self.answering);
         self.check_leases(memory::now());
+        self.sampler_command(|_| true);
         if let Some(number) = self.request(word::RATES_REQUESTED, word::RATES_DONE) {
             let rate = LifetimeRate {
                 unit: LifetimeUnit::from_number(
@@ -448,6 +469,7 @@ impl Shared {
     /// Ends everything, in the child of a fork.
     pub(crate) fn disconnect(&self) {
         self.child.store(true, Ordering::Relaxed);
+        self.sampler.stop();
         self.memory.disconnect();
     }
 }

@@ -9,6 +9,7 @@ use crate::layout::{self, word};
 use crate::memory::{self, Memory};
 use crate::ring::{self, Cursor, Ring};
 use crate::sample::Sample;
+use crate::sampler::{SamplerCommand, SamplerOptions, SamplerStatus, ThreadTicks};
 use crate::sync::fence;
 
 pub use error::AttachError;
@@ -214,6 +215,49 @@ impl Attached {
     /// Says that the samples that were read so far may be overwritten, where the oldest stay.
     pub fn free_samples(&self) {
         self.samples().free_before(self.sample_cursor.position());
+    }
+
+    /// Starts the VM's sampler at its next safe point, or changes its options. A sampler that a
+    /// profiler started ends with the last profiler. Whether it started, its status says.
+    pub fn start_sampler(&self, options: &SamplerOptions) -> u64 {
+        let set = |index, value| self.memory.word(index).store(value, Ordering::Relaxed);
+        set(word::SAMPLER_PERIOD, options.period_ns());
+        set(word::SAMPLER_OPTIONS, options.bits());
+        self.sampler_command(SamplerCommand::Start)
+    }
+
+    /// Stops the VM's sampler at its next tick.
+    pub fn stop_sampler(&self) -> u64 {
+        self.sampler_command(SamplerCommand::Stop)
+    }
+
+    /// Drops the samples in the ring at the next tick or safe point.
+    pub fn clear_samples(&self) -> u64 {
+        self.sampler_command(SamplerCommand::Clear)
+    }
+
+    /// Number of the newest command to the sampler that was carried out.
+    #[must_use]
+    pub fn sampler_commands_done(&self) -> u64 {
+        self.memory.word(word::SAMPLER_DONE).load(Ordering::Acquire)
+    }
+
+    /// What the VM's sampler does and did.
+    #[must_use]
+    pub fn sampler_status(&self) -> SamplerStatus {
+        SamplerStatus::read(&self.memory)
+    }
+
+    /// What the ticks found of the VM's registered threads.
+    #[must_use]
+    pub fn sampled_threads(&self) -> Vec<ThreadTicks> {
+        ThreadTicks::read(&self.memory)
+    }
+
+    fn sampler_command(&self, command: SamplerCommand) -> u64 {
+        let place = self.memory.word(word::SAMPLER_COMMAND);
+        place.store(command as u64, Ordering::Relaxed);
+        self.request(word::SAMPLER_REQUESTED)
     }
 
     /// Number of words that were published and not read yet.

@@ -8,6 +8,10 @@ pub const KIND: u8 = 1;
 /// Most return addresses of a sample.
 pub const LONGEST_CHAIN: usize = 64;
 
+/// Words of a sample before its chain: thread id and length of the chain, pc, frame pointer, stack
+/// pointer.
+pub(crate) const HEAD_WORDS: usize = 4;
+
 /// A sample.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sample {

@@ -7,6 +7,7 @@
     reason = "C hands over pointers, and finds the functions by their names"
 )]
 
+mod sampler;
 mod structs;
 
 use std::ffi::{c_int, c_void};

@@ -5,11 +5,13 @@ use std::fmt::Write as _;
 use std::mem::{offset_of, size_of};
 use std::process::{Command, Stdio};
 
+use super::sampler::{CSamplerOptions, CSamplerStatus};
 use super::*;
 use crate::event::{
     Boundary, BoundaryRule, ChainFrame, CollectionScope, ConstituentKind, CounterMeaning, Cover,
     Exactness, InterpreterValue, LineEntry, ListingEntry, PositionKind, Region, SamplePlace,
 };
+use crate::sampler::{Priority, SamplerState};
 use crate::{LifetimeUnit, layout};
 
 /// Assertions about a struct: its size, and the offsets of its fields.
@@ -76,6 +78,11 @@ fn structs() -> String {
         CCounter = "vmscope_counter" { size, section, name, unit, value, meaning, reserved }
         AddressRange = "vmscope_range" { start, end }
         CSource = "vmscope_interpreter_source" { place, reg, offset, holds }
+        AddressRange = "vmscope_stack" { start, end }
+        CSamplerOptions = "vmscope_sampler_options" { size, period_ns, chains, keep_oldest }
+        CSamplerStatus = "vmscope_sampler_status" {
+            size, period_ns, ticks, late, refused, cpu_ns, state, priority, nice, reserved
+        }
         CRegionRule = "vmscope_region_rule" {
             module, identifiers, prefix, contains, suffix, part, role, region, strip, reserved
         }
@@ -113,6 +120,8 @@ fn numbers() -> String {
         cases("", CounterMeaning::ALL, |case| case as u32),
         cases("HOLDS_", InterpreterValue::ALL, |case| case as u32),
         cases("REGION_", Region::ALL, |case| case as u32),
+        cases("", SamplerState::ALL, |case| case as u32),
+        cases("PRIORITY_", Priority::ALL, |case| case as u32),
         cases("RATE_", LifetimeUnit::ALL, |case| case as u32),
     ]
     .concat();
@@ -170,7 +179,7 @@ fn the_header_says_what_the_library_does() {
 #[test]
 fn the_header_declares_the_functions_that_exist() {
     let header = include_str!("../../include/vmscope_publish.h");
-    let here = [include_str!("mod.rs")].concat();
+    let here = [include_str!("mod.rs"), include_str!("sampler.rs")].concat();
     let declared: Vec<&str> = (header.split("vmscope_").skip(1))
         .filter_map(|rest| rest.split_once('(').map(|(name, _)| name))
         .filter(|name| name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'))

@@ -357,7 +357,7 @@ macro_rules! wire_struct {
 
 /// Declares an enum of plain cases with their numbers. The first is for unknown numbers too.
 macro_rules! wire_enum {
-    ($(#[$meta:meta])* pub enum $name:ident {
+    ($(#[$meta:meta])* $visible:vis enum $name:ident {
         $(#[$of_first:meta])* $first:ident = 0,
         $($(#[$of_case:meta])* $case:ident = $number:literal,)*
     }) => {
@@ -365,7 +365,7 @@ macro_rules! wire_enum {
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
         #[repr(u32)]
         #[non_exhaustive]
-        pub enum $name {
+        $visible enum $name {
             $(#[$of_first])* #[default] $first = 0,
             $($(#[$of_case])* $case = $number,)*
         }
