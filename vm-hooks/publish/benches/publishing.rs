@@ -68,28 +68,28 @@ mod benches {
         bencher.bench(|| black_box(&publisher).poll(&mut Nothing));
     }
 
-    #[divan::bench(threads = [1, 2])]
+    #[divan::bench(threads = [1, 2], sample_size = 20_000)]
     fn gone(bencher: Bencher) {
         let publisher = publisher();
         let _attached = attach(&publisher);
         bencher.bench(|| black_box(&publisher).publish(&Gone::default()));
     }
 
-    #[divan::bench(threads = [1, 2])]
+    #[divan::bench(threads = [1, 2], sample_size = 20_000)]
     fn constituent(bencher: Bencher) {
         let (publisher, method) = (publisher(), method());
         let _attached = attach(&publisher);
         bencher.bench(|| black_box(&publisher).publish(&method));
     }
 
-    #[divan::bench(threads = [1, 2])]
+    #[divan::bench(threads = [1, 2], sample_size = 500)]
     fn hundred_births(bencher: Bencher) {
         let (publisher, births) = (publisher(), [Birth::default(); 100]);
         let _attached = attach(&publisher);
         bencher.bench(|| black_box(&publisher).births(1, &births));
     }
 
-    #[divan::bench]
+    #[divan::bench(sample_size = 1000)]
     fn reading_a_constituent(bencher: Bencher) {
         let (publisher, method) = (publisher(), method());
         let mut attached = attach(&publisher);
