@@ -75,12 +75,11 @@ unsafe extern "C" fn handle(number: c_int, info: *mut libc::siginfo_t, context: 
     let errno = unsafe { libc::__errno_location() };
     // SAFETY: as above.
     let kept = unsafe { errno.read() };
-    // SAFETY: the kernel gives both to a handler with SA_SIGINFO, for the time of the call.
-    let given = unsafe {
-        info.as_ref()
-            .zip(context.cast::<libc::ucontext_t>().as_ref())
-    };
-    let ours = given.and_then(|(info, context)| Some((slot_of(info)?, context)));
+    // SAFETY: the kernel gives it to a handler with SA_SIGINFO, for the time of the call.
+    let given = unsafe { info.as_ref() };
+    // SAFETY: as above.
+    let registers_of = unsafe { context.cast::<libc::ucontext_t>().as_ref() };
+    let ours = given.and_then(slot_of).zip(registers_of);
     if let Some(((index, slot), context)) = ours {
         sample(time, index, slot, registers(context));
     } else {

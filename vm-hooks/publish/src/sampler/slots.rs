@@ -7,7 +7,7 @@
 
 use std::ptr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering, compiler_fence};
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, compiler_fence};
 
 use crate::layout;
 use crate::publisher::Shared;
@@ -43,9 +43,13 @@ static SLOTS: [Slot; layout::THREADS] = [const {
     }
 }; layout::THREADS];
 
-/// All slots.
+/// Number of slots from the first one on that were ever taken.
+static USED: AtomicUsize = AtomicUsize::new(0);
+
+/// The slots that were ever taken, and perhaps more.
 pub(crate) fn slots() -> &'static [Slot] {
-    &SLOTS
+    let used = USED.load(Ordering::Acquire);
+    SLOTS.get(..used).unwrap_or(&SLOTS)
 }
 
 /// The slot at an address that came with a signal, with its index. `None` for other addresses.
@@ -62,7 +66,7 @@ pub(super) fn slot_at(address: usize) -> Option<(usize, &'static Slot)> {
 /// The slot of the calling thread.
 pub(crate) fn mine() -> Option<(usize, &'static Slot)> {
     let tid = current();
-    let mut slots = SLOTS.iter().enumerate();
+    let mut slots = slots().iter().enumerate();
     slots.find(|(_, slot)| slot.tid.load(Ordering::Relaxed) == tid)
 }
 
@@ -90,6 +94,7 @@ pub(crate) fn take(owner: &Arc<Shared>, stacks: &[[u64; 2]]) -> Option<usize> {
     }
     slot.generation.fetch_add(1, Ordering::Relaxed);
     slot.tid.store(current(), Ordering::Release);
+    USED.fetch_max(index + 1, Ordering::AcqRel);
     Some(index)
 }
 

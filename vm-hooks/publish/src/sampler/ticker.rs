@@ -36,16 +36,26 @@ struct Watched {
     stat: Option<File>,
 }
 
+/// What each look needs.
+#[derive(Debug)]
+struct Tools {
+    random: Random,
+    sender: Sender,
+}
+
 /// Ticks until the sampler is told to stop.
 pub(crate) fn run(shared: &Arc<Shared>) {
     raise_priority(shared);
     let mut watched: Vec<Watched> = Vec::new();
     watched.resize_with(layout::THREADS, Watched::default);
-    let mut random = Random(memory::now() | 1);
+    let mut tools = Tools {
+        random: Random(memory::now() | 1),
+        sender: Sender::new(),
+    };
     let mut next = memory::now();
     for tick in 0_u64.. {
         let period = shared.word(word::SAMPLER_PERIOD_NOW).max(1);
-        next = next.saturating_add(random.gap(period));
+        next = next.saturating_add(tools.random.gap(period));
         sleep_until(next);
         if !shared.sampler.running() {
             break;
@@ -59,7 +69,7 @@ pub(crate) fn run(shared: &Arc<Shared>) {
         shared.add(word::SAMPLER_TICKS, 1);
         for (index, (slot, watched)) in slots::slots().iter().zip(&mut watched).enumerate() {
             if slot.is_of(shared) {
-                look_at(shared, index, slot, watched, &mut random);
+                look_at(shared, index, slot, watched, &mut tools);
             } else if watched.stat.is_some() {
                 watched.stat = None;
             }
@@ -89,7 +99,7 @@ fn look_at(
     index: usize,
     slot: &'static Slot,
     watched: &mut Watched,
-    random: &mut Random,
+    tools: &mut Tools,
 ) {
     let Some(tid) = slot.tid() else {
         return;
@@ -116,7 +126,7 @@ fn look_at(
     shared.set(index, thread::CPU, second);
     let runs = second > first
         || (ran > 0
-            && random.next() % passed < ran
+            && tools.random.next() % passed < ran
             && watched.stat.as_ref().is_some_and(is_runnable));
     if !runs {
         shared.count(index, thread::IDLE);
@@ -128,7 +138,7 @@ fn look_at(
         return;
     }
     slot.pending.store(now.max(1), Ordering::Release);
-    if send(tid, slot) {
+    if tools.sender.send(tid, slot) {
         shared.count(index, thread::SIGNALLED);
     } else {
         slot.pending.store(0, Ordering::Relaxed);
@@ -155,43 +165,55 @@ fn is_runnable(stat: &File) -> bool {
     name_end.is_some_and(|at| bytes.get(at + 2) == Some(&b'R'))
 }
 
-/// Signals a thread, with its slot as the signal's value.
-fn send(tid: u32, slot: &'static Slot) -> bool {
-    /// `siginfo_t` of a queued signal.
-    #[repr(C)]
-    struct Queued {
-        signo: i32,
-        errno: i32,
-        code: i32,
-        padding: i32,
-        pid: u32,
-        uid: u32,
-        value: *const Slot,
-        rest: [u64; 12],
+/// Signals threads of this process, with their slots as the signals' values.
+#[derive(Debug)]
+struct Sender {
+    signal: i32,
+    pid: u32,
+    uid: u32,
+}
+
+/// `siginfo_t` of a queued signal.
+#[repr(C)]
+struct Queued {
+    signo: i32,
+    errno: i32,
+    code: i32,
+    padding: i32,
+    pid: u32,
+    uid: u32,
+    value: *const Slot,
+    rest: [u64; 12],
+}
+
+impl Sender {
+    fn new() -> Self {
+        Self {
+            signal: handler::signal(),
+            pid: std::process::id(),
+            // SAFETY: plain system call.
+            uid: unsafe { libc::getuid() },
+        }
     }
-    const { assert!(size_of::<Queued>() == size_of::<libc::siginfo_t>()) };
-    let info = Queued {
-        signo: handler::signal(),
-        errno: 0,
-        code: libc::SI_QUEUE,
-        padding: 0,
-        pid: std::process::id(),
-        // SAFETY: plain system call.
-        uid: unsafe { libc::getuid() },
-        value: slot,
-        rest: [0; 12],
-    };
-    // SAFETY: the kernel reads the local structure.
-    let result = unsafe {
-        libc::syscall(
-            libc::SYS_rt_tgsigqueueinfo,
-            std::process::id(),
-            tid,
-            info.signo,
-            &raw const info,
-        )
-    };
-    result == 0
+
+    fn send(&self, tid: u32, slot: &'static Slot) -> bool {
+        const { assert!(size_of::<Queued>() == size_of::<libc::siginfo_t>()) };
+        let &Self { signal, pid, uid } = self;
+        let info = Queued {
+            signo: signal,
+            errno: 0,
+            code: libc::SI_QUEUE,
+            padding: 0,
+            pid,
+            uid,
+            value: slot,
+            rest: [0; 12],
+        };
+        let call = libc::SYS_rt_tgsigqueueinfo;
+        // SAFETY: the kernel reads the local structure.
+        let result = unsafe { libc::syscall(call, pid, tid, signal, &raw const info) };
+        result == 0
+    }
 }
 
 /// Sleeps until a time of `CLOCK_MONOTONIC`.
