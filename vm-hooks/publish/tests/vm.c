@@ -1,0 +1,96 @@
+/* A VM in C for the tests: it publishes what the test expects, and answers requests until its
+ * standard input ends. */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "vmscope_publish.h"
+
+static int collections;
+
+static void describe(void *context, const vmscope_publisher *snapshot) {
+    vmscope_boundary boundaries[] = {{4, 1}, {9, 3}};
+    vmscope_case cases[] = {{{"Integer", 7}, 5, {"at:", 3}}, {{"Array", 5}, 0, {NULL, 0}}};
+    vmscope_constituent made = VMSCOPE_INIT(vmscope_constituent);
+    vmscope_listing listing[] = {{0, 4}, {1, 7}};
+    vmscope_method method = VMSCOPE_INIT(vmscope_method);
+
+    method.id = 5;
+    method.class_name = vmscope_str("Array");
+    method.name = vmscope_str((const char *)context);
+    method.listing = listing;
+    method.listing_count = 2;
+    method.listing_text = vmscope_str("pushret");
+    vmscope_method_known(snapshot, &method);
+
+    made.id = 11;
+    made.start = 0x1000;
+    made.end = 0x1040;
+    made.kind = VMSCOPE_METHOD;
+    made.name = vmscope_str("Array>>at:");
+    made.method = 5;
+    made.map = VMSCOPE_MAP_BOUNDARY;
+    made.boundary_rule = VMSCOPE_AFTER_INSTRUCTION;
+    made.boundary_exactness = VMSCOPE_EXACT;
+    made.boundaries = boundaries;
+    made.boundary_count = 2;
+    made.cases = cases;
+    made.case_count = 2;
+    vmscope_constituent_made(snapshot, &made);
+    /* A struct of an unknown, smaller version is left out. */
+    made.size = 8;
+    vmscope_constituent_made(snapshot, &made);
+    vmscope_constituent_made(snapshot, NULL);
+    /* No publisher. */
+    vmscope_poll(snapshot, NULL);
+}
+
+static void collect(void *context) {
+    (void)context;
+    collections++;
+}
+
+int main(void) {
+    vmscope_options options = VMSCOPE_INIT(vmscope_options);
+    vmscope_callbacks callbacks = VMSCOPE_INIT(vmscope_callbacks);
+    vmscope_publisher *publisher;
+    uint64_t round;
+
+    options.name = vmscope_str("toy");
+    options.version = vmscope_str("0.1");
+    options.stream_bytes = 1;
+    if (vmscope_open(NULL) || !vmscope_now())
+        return 1;
+    options.stream_bytes = UINT64_MAX;
+    if (vmscope_open(&options))
+        return 2;
+    options.stream_bytes = 1 << 20;
+    publisher = vmscope_open(&options);
+    if (!publisher)
+        return 3;
+    callbacks.context = (void *)"at:";
+    callbacks.describe = describe;
+    callbacks.collect = collect;
+    vmscope_constituent_gone(NULL, 1, VMSCOPE_GONE_FREED);
+    puts("ready");
+    fflush(stdout);
+    for (round = 1;; round++) {
+        char byte;
+        vmscope_poll(publisher, &callbacks);
+        if (collections) {
+            vmscope_space spaces[] = {{{"eden", 4}, 100, VMSCOPE_UNKNOWN}};
+            vmscope_birth birth = {1, 2, 3, 0, 24, VMSCOPE_UNKNOWN, 1.0};
+            vmscope_births(publisher, 77, &birth, 1);
+            vmscope_collection_end(publisher, 9, spaces, 1, 50, VMSCOPE_UNKNOWN);
+            vmscope_constituent_moved(publisher, 11, 0x2000);
+            vmscope_constituent_gone(publisher, 11, VMSCOPE_GONE_FLUSHED);
+            collections = 0;
+        }
+        /* The test's command to go on, or its end. */
+        if (read(0, &byte, 1) != 1)
+            break;
+    }
+    vmscope_close(publisher);
+    return 0;
+}
