@@ -29,7 +29,7 @@ use vmscope_sampler::{
     Engine, EngineDescription, EngineError, EngineEvent, EngineState, RawSample, RawThreadEnd,
 };
 
-/// One thread that is always at the same place; its samples come ten a round.
+/// One thread with a constant pc; each round delivers ten samples.
 struct Metronome {
     description: EngineDescription,
     pid: Pid,

@@ -37,7 +37,7 @@ impl ThreadRoles {
         self.wait = self.last_wait;
     }
 
-    /// Tells what is new of `threads`, all that there are; whether anything was.
+    /// Reports new roles among `threads`, which are all threads of the process; returns whether there are any.
     fn take(&mut self, kind: VmKind, threads: &[ThreadInfo], poll: &mut Poll) -> bool {
         let mut told = HashMap::with_capacity(self.emitted.len());
         let mut is_news = false;

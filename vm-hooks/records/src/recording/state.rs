@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 /// Below this number, unused methods are not swept.
 const METHODS_BEFORE_SWEEP: usize = 4096;
 
-/// Up to this number, unused modules stay: a module that is mapped again is not written again.
+/// Up to this number, unused modules stay, so that mapping one again writes no second record.
 const MODULES_BEFORE_SWEEP: usize = 4096;
 
 /// Cap on ended processes with inherited code.
