@@ -19,6 +19,7 @@ pub mod event;
 mod fork;
 #[cfg(not(loom))]
 pub mod layout;
+pub mod lease;
 #[cfg(not(loom))]
 pub mod memory;
 #[cfg(not(loom))]

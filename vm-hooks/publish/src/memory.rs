@@ -9,7 +9,8 @@ use std::io;
 use std::os::fd::{AsRawFd as _, FromRawFd as _};
 use std::ptr::NonNull;
 
-use crate::layout;
+use crate::layout::{self, word};
+use crate::lease::Leases;
 use crate::sync::AtomicU64;
 
 /// Seals of the memory: nobody can change its size, so that no access to a mapping can fail.
@@ -138,6 +139,17 @@ impl Memory {
     #[inline]
     pub fn part(&self, offset: usize, words: usize) -> Option<&[AtomicU64]> {
         self.all().get(offset / 8..)?.get(..words)
+    }
+
+    /// The leases of profilers.
+    #[must_use]
+    pub fn leases(&self) -> Leases<'_> {
+        let ends = self.all().get(word::LEASES..word::LEASES + layout::LEASES);
+        Leases::new(
+            self.word(word::LISTENING),
+            ends.unwrap_or_default(),
+            layout::LONGEST_LEASE_NS,
+        )
     }
 
     /// Replaces the memory by private memory of zeros in this process, for the child of a fork:

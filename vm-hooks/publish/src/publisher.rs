@@ -1,8 +1,6 @@
 //! The VM's side: a VM makes one [`Publisher`], publishes what happens, and calls
 //! [`Publisher::poll`] at its safe points.
 
-use std::fmt;
-use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -17,8 +15,10 @@ use crate::ring::{Reservation, Ring};
 use crate::sync::AtomicU64;
 
 pub use describer::Describer;
+pub use options::{Options, PublishError};
 
 mod describer;
+mod options;
 mod sampling;
 
 use sampling::Control;
@@ -27,76 +27,6 @@ use sampling::Control;
 const LEASE_CHECK_NS: u64 = 100_000_000;
 /// Most objects in one record of the `births`, `survivals` and `deaths`.
 const BATCH: usize = 256;
-
-/// What a VM chooses.
-#[derive(Clone, Copy, Debug)]
-pub struct Options<'a> {
-    /// The VM's name. Cut after 64 bytes.
-    pub name: &'a str,
-    /// The VM's version. Cut after 64 bytes.
-    pub version: &'a str,
-    /// Size of the ring of events in bytes, rounded up to a power of two, from
-    /// [`layout::SMALLEST_RING`] to [`layout::LARGEST_RING`]. An event has at most an eighth of it.
-    pub stream_bytes: usize,
-    /// Size of the ring of samples in bytes, likewise.
-    pub sample_bytes: usize,
-    /// The longest time that a snapshot waits, in all, for profilers to read what it has written so
-    /// far. Without waiting, a snapshot larger than the ring overwrites its own start.
-    pub snapshot_patience: Duration,
-}
-
-impl Default for Options<'_> {
-    /// 8 MiB of events, 1 MiB of samples, and a fifth of a second.
-    fn default() -> Self {
-        Self {
-            name: "",
-            version: "",
-            stream_bytes: 8 << 20,
-            sample_bytes: 1 << 20,
-            snapshot_patience: Duration::from_millis(200),
-        }
-    }
-}
-
-/// Why there is no publisher.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum PublishError {
-    /// A ring's size in bytes is out of range.
-    RingSize(usize),
-    /// The memory cannot be made.
-    Memory(io::Error),
-    /// There are too many publishers in the process to tell its children of a fork.
-    TooMany,
-}
-
-impl fmt::Display for PublishError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::RingSize(bytes) => write!(
-                f,
-                "a ring of {bytes} bytes is not possible: it has {} to {} bytes",
-                layout::SMALLEST_RING,
-                layout::LARGEST_RING
-            ),
-            Self::Memory(error) => write!(f, "cannot make the shared memory: {error}"),
-            Self::TooMany => write!(
-                f,
-                "a process has at most {} publishers, and handlers for forks",
-                fork::MOST
-            ),
-        }
-    }
-}
-
-impl std::error::Error for PublishError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Memory(error) => Some(error),
-            _ => None,
-        }
-    }
-}
 
 /// A VM's self-description. Clones share it; it ends with the last of them.
 ///
@@ -355,25 +285,11 @@ impl Shared {
     pub(crate) fn check_leases(&self, now: u64) {
         let next = now.saturating_add(LEASE_CHECK_NS);
         self.next_check.store(next, Ordering::Relaxed);
-        if !self.listening() || self.alive_leases(now) > 0 {
-            return;
-        }
-        let listening = self.memory.word(word::LISTENING);
-        listening.store(0, Ordering::Relaxed);
-        // A profiler writes its lease, fences, and then says that it listens. Either this fence
-        // comes first, and the profiler's word is the later one, or its lease shows here.
-        crate::sync::fence(Ordering::SeqCst);
-        if self.alive_leases(now) > 0 {
-            listening.store(1, Ordering::Relaxed);
-            return;
-        }
-        // Nobody is left who wants lifetimes: the VM hears it at its next poll.
-        if self
-            .memory
-            .word(word::RATE_DISTANCE)
-            .swap(0, Ordering::Relaxed)
-            != 0
-        {
+        let (expired, went_quiet) = self.memory.leases().check(now);
+        self.add(word::LEASES_EXPIRED, expired);
+        let rate = self.memory.word(word::RATE_DISTANCE);
+        if went_quiet && rate.swap(0, Ordering::Relaxed) != 0 {
+            // Nobody is left who wants lifetimes: the VM hears it at its next poll.
             let requests = self.memory.word(word::RATES_REQUESTED);
             requests.fetch_add(1, Ordering::Release);
             let attention = self.memory.word(word::ATTENTION);
@@ -381,30 +297,12 @@ impl Shared {
         }
     }
 
-    /// Number of leases that have not run out. Those that have are ended.
-    fn alive_leases(&self, now: u64) -> usize {
-        let latest = now.saturating_add(layout::LONGEST_LEASE_NS);
-        let lease = |index: usize| {
-            let lease = self.memory.word(word::LEASES + index);
-            let end = lease.load(Ordering::Relaxed);
-            if now < end && end <= latest {
-                return true;
-            }
-            let order = Ordering::Relaxed;
-            if end != 0 && lease.compare_exchange(end, 0, order, order).is_ok() {
-                let count = self.memory.word(word::LEASES_EXPIRED);
-                count.fetch_add(1, Ordering::Relaxed);
-            }
-            false
-        };
-        (0..layout::LEASES).filter(|&index| lease(index)).count()
-    }
-
     #[cold]
     fn answer(self: &Arc<Self>, callbacks: &mut dyn Callbacks) {
         let attention = self.memory.word(word::ATTENTION);
-        // Requests are counted before attention is asked for, so that clearing it first loses none.
-        attention.store(0, Ordering::SeqCst);
+        // A profiler counts its request up and asks for attention then. So a request whose call is
+        // taken back here shows in its count, and all others call again.
+        attention.swap(0, Ordering::AcqRel);
         if self.answering.swap(true, Ordering::SeqCst) {
             // Another thread answers, and may have looked already. The next poll looks again.
             attention.store(1, Ordering::SeqCst);
@@ -453,17 +351,13 @@ impl Shared {
 
     /// Number of words in the stream that the slowest profiler has not read.
     fn unread(&self) -> u64 {
-        let now = memory::now();
         let head = self.stream().head();
-        let leases = (0..layout::LEASES).filter_map(|index| {
-            let end = self
-                .memory
-                .word(word::LEASES + index)
-                .load(Ordering::Relaxed);
-            let read = self.memory.word(word::LEASE_READ + index);
-            (end > now).then(|| head.saturating_sub(read.load(Ordering::Relaxed)))
+        let leases = self.memory.leases();
+        let unread = leases.alive(memory::now()).map(|slot| {
+            let read = self.memory.word(word::LEASE_READ + slot);
+            head.saturating_sub(read.load(Ordering::Relaxed))
         });
-        leases.max().unwrap_or(0)
+        unread.max().unwrap_or(0)
     }
 
     /// Ends everything, in the child of a fork.

@@ -1,26 +1,42 @@
 //! A profiler's side of the shared memory. It believes nothing that the VM wrote.
 
-use std::fs::File;
+use std::fs::{DirEntry, File};
+use std::io;
 use std::sync::atomic::Ordering;
 
-use crate::callbacks::LifetimeRate;
 use crate::event::{DecodeError, Event};
 use crate::layout::{self, word};
 use crate::memory::{self, Memory};
 use crate::ring::{self, Cursor, Ring};
 use crate::sample::Sample;
-use crate::sampler::{SamplerCommand, SamplerOptions, SamplerStatus, ThreadTicks};
-use crate::sync::fence;
 
 pub use error::AttachError;
 
 mod error;
+mod requests;
 
 /// Length of a lease in nanoseconds. Renew it several times meanwhile.
 pub const LEASE_NS: u64 = 10_000_000_000;
 
 /// Time after which an incomplete record counts as torn, in nanoseconds.
 pub const PATIENCE_NS: u64 = 1_000_000_000;
+
+/// The memories of publishers in a process, opened: one as a rule, 16 at most. The process may hold
+/// memory that it inherited from another one; [`Attached::new`] tells them apart.
+///
+/// # Errors
+///
+/// If the process's descriptors cannot be listed.
+pub fn find(pid: u32) -> io::Result<Vec<File>> {
+    let ours = |fd: io::Result<DirEntry>| {
+        let fd = fd.ok()?.path();
+        let link = std::fs::read_link(&fd).ok()?;
+        (link.as_os_str() == layout::LINK).then_some(fd)
+    };
+    let fds = std::fs::read_dir(format!("/proc/{pid}/fd"))?.filter_map(ours);
+    let open = |fd| File::options().read(true).write(true).open(fd).ok();
+    Ok(fds.filter_map(open).take(16).collect())
+}
 
 /// What the header says about the VM.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -188,7 +204,7 @@ impl Attached {
             ring::Next::Overrun { words } => Next::Overrun { words },
             ring::Next::Torn { words } => Next::Torn { words },
         };
-        if self.holds_lease() {
+        if self.memory.leases().holds(self.slot, self.lease) {
             let read = self.memory.word(word::LEASE_READ + self.slot);
             read.store(self.cursor.position(), Ordering::Relaxed);
         }
@@ -217,49 +233,6 @@ impl Attached {
         self.samples().free_before(self.sample_cursor.position());
     }
 
-    /// Starts the VM's sampler at its next safe point, or changes its options. A sampler that a
-    /// profiler started ends with the last profiler. Whether it started, its status says.
-    pub fn start_sampler(&self, options: &SamplerOptions) -> u64 {
-        let set = |index, value| self.memory.word(index).store(value, Ordering::Relaxed);
-        set(word::SAMPLER_PERIOD, options.period_ns());
-        set(word::SAMPLER_OPTIONS, options.bits());
-        self.sampler_command(SamplerCommand::Start)
-    }
-
-    /// Stops the VM's sampler at its next tick.
-    pub fn stop_sampler(&self) -> u64 {
-        self.sampler_command(SamplerCommand::Stop)
-    }
-
-    /// Drops the samples in the ring at the next tick or safe point.
-    pub fn clear_samples(&self) -> u64 {
-        self.sampler_command(SamplerCommand::Clear)
-    }
-
-    /// Number of the newest command to the sampler that was carried out.
-    #[must_use]
-    pub fn sampler_commands_done(&self) -> u64 {
-        self.memory.word(word::SAMPLER_DONE).load(Ordering::Acquire)
-    }
-
-    /// What the VM's sampler does and did.
-    #[must_use]
-    pub fn sampler_status(&self) -> SamplerStatus {
-        SamplerStatus::read(&self.memory)
-    }
-
-    /// What the ticks found of the VM's registered threads.
-    #[must_use]
-    pub fn sampled_threads(&self) -> Vec<ThreadTicks> {
-        ThreadTicks::read(&self.memory)
-    }
-
-    fn sampler_command(&self, command: SamplerCommand) -> u64 {
-        let place = self.memory.word(word::SAMPLER_COMMAND);
-        place.store(command as u64, Ordering::Relaxed);
-        self.request(word::SAMPLER_REQUESTED)
-    }
-
     /// Number of words that were published and not read yet.
     #[must_use]
     pub fn backlog(&self) -> u64 {
@@ -275,59 +248,15 @@ impl Attached {
     /// If it had run out, and as many other profilers listen as can.
     pub fn renew(&mut self) -> Result<bool, AttachError> {
         let now = memory::now();
-        let renewed = self.swap_lease(self.slot, self.lease, now);
+        // Never the same twice: the time tells a lease from another profiler's in its place.
+        let end = now.saturating_add(LEASE_NS).max(self.lease + 1);
+        let renewed = self.memory.leases().replace(self.slot, self.lease, end);
         if renewed {
-            self.say_listening();
+            self.lease = end;
         } else {
             self.take_lease(now)?;
         }
         Ok(renewed)
-    }
-
-    /// Asks for a snapshot, and returns its number. The VM answers at a safe point, between
-    /// `SnapshotBegin` and `SnapshotEnd` with this number or a greater one.
-    pub fn request_snapshot(&self) -> u64 {
-        self.request(word::SNAPSHOTS_REQUESTED)
-    }
-
-    /// Number of the newest snapshot that the VM began, and of the newest one that it finished.
-    #[must_use]
-    pub fn snapshots(&self) -> (u64, u64) {
-        let number = |index| self.memory.word(index).load(Ordering::Acquire);
-        (number(word::SNAPSHOTS_BEGUN), number(word::SNAPSHOTS_DONE))
-    }
-
-    /// Asks for a full collection, and returns the request's number.
-    pub fn request_collection(&self) -> u64 {
-        self.request(word::COLLECTIONS_REQUESTED)
-    }
-
-    /// Number of the newest request for a collection that the VM answered.
-    #[must_use]
-    pub fn collections_done(&self) -> u64 {
-        let done = self.memory.word(word::COLLECTIONS_DONE);
-        done.load(Ordering::Acquire)
-    }
-
-    /// Sets which objects' lifetimes the VM publishes, for all profilers.
-    pub fn set_lifetime_rate(&self, rate: LifetimeRate) -> u64 {
-        let set = |index, value| self.memory.word(index).store(value, Ordering::Relaxed);
-        set(word::RATE_UNIT, rate.unit as u64);
-        set(word::RATE_DISTANCE, rate.distance);
-        self.request(word::RATES_REQUESTED)
-    }
-
-    /// Number of events that were too long for the stream, by the VM's count.
-    #[must_use]
-    pub fn too_long(&self) -> u64 {
-        self.memory.word(word::TOO_LONG).load(Ordering::Relaxed)
-    }
-
-    fn request(&self, index: usize) -> u64 {
-        let number = self.memory.word(index).fetch_add(1, Ordering::Release);
-        let attention = self.memory.word(word::ATTENTION);
-        attention.store(1, Ordering::Release);
-        number.wrapping_add(1)
     }
 
     fn stream(&self) -> Ring<'_> {
@@ -341,65 +270,32 @@ impl Attached {
     }
 
     fn take_lease(&mut self, now: u64) -> Result<(), AttachError> {
-        for slot in 0..layout::LEASES {
-            let lease = self.memory.word(word::LEASES + slot);
-            let end = lease.load(Ordering::Relaxed);
-            let alive = now < end && end <= now.saturating_add(layout::LONGEST_LEASE_NS);
-            if alive || !self.swap_lease(slot, end, now) {
-                continue;
-            }
-            self.slot = slot;
-            let set = |index: usize, value| {
-                self.memory
-                    .word(index + slot)
-                    .store(value, Ordering::Relaxed);
-            };
-            set(word::LEASE_PIDS, u64::from(std::process::id()));
-            set(word::LEASE_READ, self.cursor.position());
-            self.say_listening();
-            return Ok(());
-        }
+        let end = now.saturating_add(LEASE_NS);
         let pid = |slot| {
             let pid = self.memory.word(word::LEASE_PIDS + slot);
             pid.load(Ordering::Relaxed)
         };
-        let pids = (0..layout::LEASES).map(pid).collect();
-        Err(AttachError::Full { pids })
-    }
-
-    /// Replaces a lease by a new one of ours.
-    fn swap_lease(&mut self, slot: usize, from: u64, now: u64) -> bool {
-        let lease = self.memory.word(word::LEASES + slot);
-        // The time identifies the holder: another one's differs, also if it was taken at the same
-        // nanosecond.
-        let to = now.saturating_add(LEASE_NS) + slot as u64;
-        let swapped = lease.compare_exchange(from, to, Ordering::SeqCst, Ordering::Relaxed);
-        if swapped.is_ok() {
-            self.lease = to;
-        }
-        swapped.is_ok()
-    }
-
-    fn say_listening(&self) {
-        // Pairs with the fence of the VM, which may be about to go quiet.
-        fence(Ordering::SeqCst);
-        let listening = self.memory.word(word::LISTENING);
-        listening.store(1, Ordering::SeqCst);
-    }
-
-    fn holds_lease(&self) -> bool {
-        let lease = self.memory.word(word::LEASES + self.slot);
-        lease.load(Ordering::Relaxed) == self.lease
+        let Some(slot) = self.memory.leases().take(now, end) else {
+            let pids = (0..layout::LEASES).map(pid).collect();
+            return Err(AttachError::Full { pids });
+        };
+        (self.slot, self.lease) = (slot, end);
+        let set = |index: usize, value| {
+            self.memory
+                .word(index + slot)
+                .store(value, Ordering::Relaxed);
+        };
+        set(word::LEASE_PIDS, u64::from(std::process::id()));
+        set(word::LEASE_READ, self.cursor.position());
+        Ok(())
     }
 }
 
 impl Drop for Attached {
     /// Ends the lease. The VM notices it soon, and goes quiet if it was the last.
     fn drop(&mut self) {
-        let lease = self.memory.word(word::LEASES + self.slot);
-        let order = Ordering::Relaxed;
-        // If it ran out, the lease may be another profiler's by now.
-        let _ = lease.compare_exchange(self.lease, 0, order, order);
+        // If it ran out, its place may be another profiler's by now.
+        self.memory.leases().replace(self.slot, self.lease, 0);
     }
 }
 

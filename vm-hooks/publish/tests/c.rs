@@ -6,14 +6,12 @@
     reason = "a test that fails is to panic"
 )]
 
-use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use vmscope_publish::event::{Boundary, Event, GoneReason, PcMap};
-use vmscope_publish::layout;
-use vmscope_publish::reader::{Attached, Next};
+use vmscope_publish::reader::{Attached, Next, find};
 
 /// The built library.
 fn library() -> PathBuf {
@@ -33,8 +31,8 @@ struct Vm {
 }
 
 impl Vm {
-    /// Compiles it for the test `name` and starts it.
-    fn start(name: &str) -> Self {
+    /// Compiles it for the test `name` and starts it with an argument.
+    fn start(name: &str, argument: &str) -> Self {
         let here = env!("CARGO_MANIFEST_DIR");
         let program = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
         let compiled = Command::new("cc")
@@ -50,6 +48,7 @@ impl Vm {
         let errors = String::from_utf8_lossy(&compiled.stderr);
         assert!(compiled.status.success(), "{errors}");
         let mut process = Command::new(program)
+            .arg(argument)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -65,19 +64,13 @@ impl Vm {
         vm
     }
 
-    /// Finds the memory as a profiler does.
-    fn memory(&self) -> File {
-        let fds = format!("/proc/{}/fd", self.process.id());
-        let mut fds = std::fs::read_dir(fds).unwrap().map(|fd| fd.unwrap().path());
-        let ours = |fd: &PathBuf| {
-            std::fs::read_link(fd).is_ok_and(|link| link.as_os_str() == layout::LINK)
-        };
-        let fd = fds.find(ours).unwrap();
-        File::options().read(true).write(true).open(fd).unwrap()
-    }
-
     fn attach(&self) -> Attached {
-        Attached::new(self.memory(), Some(self.process.id().into())).unwrap()
+        // As a profiler finds it.
+        let [memory] = &mut *find(self.process.id()).unwrap() else {
+            panic!("one memory");
+        };
+        let memory = memory.try_clone().unwrap();
+        Attached::new(memory, Some(self.process.id().into())).unwrap()
     }
 
     /// Lets it poll once more.
@@ -106,7 +99,7 @@ fn until(attached: &mut Attached, kind: u8) -> Vec<Event<'static>> {
 
 #[test]
 fn a_vm_in_c_is_read() {
-    let mut vm = Vm::start("vm-that-is-read");
+    let mut vm = Vm::start("vm-that-is-read", "");
     let mut attached = vm.attach();
     assert_eq!(attached.identity().name, "toy");
     attached.request_snapshot();
@@ -165,7 +158,7 @@ fn a_vm_in_c_is_read() {
 /// A VM that is killed leaves nothing: its reader still has what it wrote, and nobody else.
 #[test]
 fn a_vm_that_is_killed_leaves_its_last_words_to_its_reader() {
-    let mut vm = Vm::start("vm-that-is-killed");
+    let mut vm = Vm::start("vm-that-is-killed", "");
     let mut attached = vm.attach();
     attached.request_snapshot();
     vm.poll();
@@ -180,4 +173,39 @@ fn a_vm_that_is_killed_leaves_its_last_words_to_its_reader() {
     }
     assert_eq!(events, 4);
     assert!(std::fs::read_dir(format!("/proc/{}/fd", vm.process.id())).is_err());
+}
+
+/// Killed while two of its threads write as fast as they can: all that is whole is read, and reading
+/// ends.
+#[test]
+fn a_vm_that_is_killed_while_it_writes() {
+    let mut vm = Vm::start("vm-that-writes", "busy");
+    let mut attached = vm.attach();
+    // So that it has written all of the ring.
+    while attached.backlog() < 1 << 18 {
+        std::thread::yield_now();
+    }
+    vm.process.kill().unwrap();
+    vm.process.wait().unwrap();
+    let (mut events, mut calls) = (0, 0);
+    loop {
+        match attached.read_of_dead() {
+            Next::Event { event, .. } => {
+                let Event::Moved(moved) = event else {
+                    panic!("{event:?}");
+                };
+                assert_eq!(moved.to, moved.id * 3);
+                events += 1;
+            }
+            Next::Empty => break,
+            Next::Overrun { .. } | Next::Torn { .. } => {}
+            other => panic!("{other:?}"),
+        }
+        calls += 1;
+    }
+    // Half a ring of records of five words, and hardly anything else.
+    assert!(
+        events > (1 << 17) / 2 / 5 - 100 && calls < events + 10,
+        "{events} of {calls}"
+    );
 }

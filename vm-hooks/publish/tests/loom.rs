@@ -6,8 +6,9 @@
 use std::sync::Arc;
 
 use loom::model::Builder;
-use loom::sync::atomic::AtomicU64;
+use loom::sync::atomic::{AtomicU64, Ordering};
 use loom::thread;
+use vmscope_publish::lease::Leases;
 use vmscope_publish::ring::{Cursor, Next, RECORD_WORDS, Ring};
 
 struct Memory {
@@ -129,5 +130,23 @@ fn loom_the_oldest_stay() {
         let (mut cursor, mut values) = (Cursor::default(), Vec::new());
         let lost = read(&memory.ring(), &mut cursor, 0, &mut values);
         assert_eq!((written, values.len(), lost), (2, 2, 0));
+    });
+}
+
+/// A profiler comes while the VM is about to go quiet because another one's lease ran out: it is
+/// heard.
+#[test]
+fn loom_a_profiler_that_comes_is_heard() {
+    model(3, || {
+        let listening = Arc::new(AtomicU64::new(1));
+        let ends = Arc::new([AtomicU64::new(5), AtomicU64::new(0)]);
+        let vm = {
+            let (listening, ends) = (Arc::clone(&listening), Arc::clone(&ends));
+            thread::spawn(move || Leases::new(&listening, &*ends, 100).check(10))
+        };
+        let slot = Leases::new(&listening, &*ends, 100).take(10, 50);
+        vm.join().unwrap();
+        assert!(slot.is_some());
+        assert_eq!(listening.load(Ordering::Relaxed), 1);
     });
 }

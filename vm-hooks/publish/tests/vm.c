@@ -1,6 +1,7 @@
 /* A VM in C for the tests: it publishes what the test expects, and answers requests until its
  * standard input ends. */
 #define _GNU_SOURCE
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -51,7 +52,15 @@ static void collect(void *context) {
     collections++;
 }
 
-int main(void) {
+/* Publishes for ever. */
+static void *busy(void *publisher) {
+    uint64_t id = 1;
+    for (;; id++)
+        vmscope_constituent_moved((const vmscope_publisher *)publisher, id, id * 3);
+    return NULL;
+}
+
+int main(int argc, char **argv) {
     vmscope_options options = VMSCOPE_INIT(vmscope_options);
     vmscope_callbacks callbacks = VMSCOPE_INIT(vmscope_callbacks);
     vmscope_publisher *publisher;
@@ -73,6 +82,11 @@ int main(void) {
     callbacks.describe = describe;
     callbacks.collect = collect;
     vmscope_constituent_gone(NULL, 1, VMSCOPE_GONE_FREED);
+    if (argc > 1 && !strcmp(argv[1], "busy")) {
+        pthread_t thread;
+        pthread_create(&thread, NULL, busy, publisher);
+        pthread_create(&thread, NULL, busy, publisher);
+    }
     puts("ready");
     fflush(stdout);
     for (round = 1;; round++) {

@@ -7,16 +7,17 @@
     reason = "C hands over pointers, and finds the functions by their names"
 )]
 
+mod lists;
 mod sampler;
 mod structs;
 
 use std::ffi::{c_int, c_void};
 use std::time::Duration;
 
+use lists::{MOST_SOURCES, list, with_cases, with_spaces};
 use structs::{
     CCase, CCollection, CCompilation, CConstituent, CCounter, CMethod, COptions, CPhase,
-    CRegionRule, CSource, CSpace, CText, MOST_SOURCES, Sized_, UNKNOWN, list, sized, with_cases,
-    with_spaces,
+    CRegionRule, CSource, CSpace, CText, Sized_, UNKNOWN, sized,
 };
 
 use crate::event::{

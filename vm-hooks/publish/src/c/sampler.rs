@@ -4,7 +4,8 @@ use std::ffi::c_int;
 use std::time::Duration;
 
 use super::Handle;
-use super::structs::{CText, Sized_, list, sized};
+use super::lists::list;
+use super::structs::{CText, Sized_, sized};
 use crate::Publisher;
 use crate::event::{AddressRange, ThreadRole};
 use crate::sampler::{SamplerOptions, slots};

@@ -1,7 +1,6 @@
 //! The structs of `include/vmscope_publish.h`, and what they mean.
 
-use std::slice;
-
+use super::lists::list;
 use crate::event::wire::Text;
 use crate::event::{Boundary, ChainFrame, Cover, LineEntry, ListingEntry};
 use crate::event::{
@@ -10,30 +9,10 @@ use crate::event::{
     PhaseBegin, PicCase, Region, RegionRule, SamplePlace, SpaceUse, ThreadRole,
 };
 
-/// Most cases of a PIC (`VMSCOPE_MOST_CASES`).
-pub(super) const MOST_CASES: usize = 64;
-/// Most spaces of a collection (`VMSCOPE_MOST_SPACES`).
-pub(super) const MOST_SPACES: usize = 32;
-/// Most sources of an interpreter's position.
-pub(super) const MOST_SOURCES: usize = 32;
 /// No number (`VMSCOPE_NONE`).
 pub(super) const NONE: u32 = u32::MAX;
 /// No number (`VMSCOPE_UNKNOWN`).
 pub(super) const UNKNOWN: u64 = u64::MAX;
-
-/// A list that C gave: `count` items, or none at all.
-///
-/// # Safety
-///
-/// `items` is null, or points to `count` items that stay as they are for `'a`.
-pub(super) unsafe fn list<'a, T>(items: *const T, count: usize) -> &'a [T] {
-    let possible = isize::MAX as usize / size_of::<T>().max(1);
-    if items.is_null() || !items.is_aligned() || count > possible {
-        return &[];
-    }
-    // SAFETY: as promised by the caller; the size is possible.
-    unsafe { slice::from_raw_parts(items, count) }
-}
 
 /// A text from C.
 #[derive(Clone, Copy)]
@@ -218,63 +197,12 @@ pub(super) struct CRegionRule {
     pub(super) reserved: u32,
 }
 
-fn known(number: u64) -> Option<u64> {
+pub(super) fn known(number: u64) -> Option<u64> {
     (number != UNKNOWN).then_some(number)
 }
 
 fn some(number: u32) -> Option<u32> {
     (number != NONE).then_some(number)
-}
-
-/// Calls `then` with the cases, which lie on the stack.
-///
-/// # Safety
-///
-/// As for [`list`], also for what the cases point to.
-pub(super) unsafe fn with_cases(
-    cases: *const CCase,
-    count: usize,
-    then: impl FnOnce(&[PicCase<'_>]),
-) {
-    // SAFETY: as promised by the caller.
-    let given = unsafe { list(cases, count) };
-    let mut cases = [const { None }; MOST_CASES];
-    for (place, given) in cases.iter_mut().zip(given) {
-        *place = Some(PicCase {
-            // SAFETY: as promised by the caller.
-            class: unsafe { given.class_name.get() },
-            method: given.method,
-            // SAFETY: as promised by the caller.
-            target: unsafe { given.target.get() },
-        });
-    }
-    let cases = cases.map(Option::unwrap_or_default);
-    then(cases.get(..given.len()).unwrap_or(&cases));
-}
-
-/// Calls `then` with the spaces, which lie on the stack.
-///
-/// # Safety
-///
-/// As for [`list`], also for what the spaces point to.
-pub(super) unsafe fn with_spaces(
-    spaces: *const CSpace,
-    count: usize,
-    then: impl FnOnce(&[SpaceUse<'_>]),
-) {
-    // SAFETY: as promised by the caller.
-    let given = unsafe { list(spaces, count) };
-    let mut spaces = [const { None }; MOST_SPACES];
-    for (place, given) in spaces.iter_mut().zip(given) {
-        *place = Some(SpaceUse {
-            // SAFETY: as promised by the caller.
-            name: unsafe { given.name.get() },
-            used: known(given.used),
-            capacity: known(given.capacity),
-        });
-    }
-    let spaces = spaces.map(Option::unwrap_or_default);
-    then(spaces.get(..given.len()).unwrap_or(&spaces));
 }
 
 impl CConstituent {

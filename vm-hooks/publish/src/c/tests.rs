@@ -133,8 +133,8 @@ fn numbers() -> String {
         ("MAP_COVERS", 2),
         ("MAJOR", layout::MAJOR.into()),
         ("MINOR", layout::MINOR.into()),
-        ("MOST_CASES", structs::MOST_CASES as u64),
-        ("MOST_SPACES", structs::MOST_SPACES as u64),
+        ("MOST_CASES", lists::MOST_CASES as u64),
+        ("MOST_SPACES", lists::MOST_SPACES as u64),
         ("NONE", structs::NONE.into()),
         ("UNKNOWN", UNKNOWN),
     ] {
