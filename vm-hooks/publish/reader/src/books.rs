@@ -64,11 +64,19 @@ struct Complaints {
     order: u64,
 }
 
+/// A constituent that exists.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    key: ConstituentKey,
+    /// First address.
+    start: u64,
+}
+
 /// What is known of a VM.
 #[derive(Debug, Default)]
 pub(crate) struct Books {
     zone: Zone,
-    constituents: FxHashMap<u64, ConstituentKey>,
+    constituents: FxHashMap<u64, Known>,
     pics: FxHashMap<u64, Constituent>,
     methods: Keys<MethodKey>,
     classes: Keys<ClassKey>,
@@ -289,15 +297,7 @@ impl Books {
                 self.gone(gone.id, (time, time), reason, poll);
             }
             (Change::Moved, Event::Moved(moved)) => {
-                if let Some(key) = self.constituents.get(&moved.id) {
-                    poll.code(CodeChange::Moved(ConstituentMoved {
-                        key: *key,
-                        last_seen: time,
-                        time,
-                        to: Avma(moved.to),
-                    }));
-                }
-                self.move_pic(moved.id, moved.to);
+                self.moved(moved.id, moved.to, (time, time), poll);
             }
             (Change::Cases, Event::Cases(cases)) => {
                 let new = self.cases(&cases.cases);
@@ -321,12 +321,17 @@ impl Books {
     /// New code, or later data about known code. `is_new_now`: it came into being at `time`; otherwise it
     /// existed already when a snapshot described it.
     fn seen(&mut self, time: TimeNs, code: &e::Constituent<'_>, is_new_now: bool, poll: &mut Poll) {
+        let known = self.constituents.get(&code.id).copied();
+        if known.is_some() {
+            // Only a loss hides a move until a description.
+            let last_seen = self.certain_until.unwrap_or(time);
+            self.moved(code.id, code.start, (last_seen, time), poll);
+        }
         let size = code.end.saturating_sub(code.start);
         let method = |id| self.methods.get(id);
         let map = convert::map(&code.map, size, method);
         self.complaints.maps += u64::from(map.is_none());
         self.complaints.unknown_ids += u64::from(code.method != 0 && method(code.method).is_none());
-        let known = self.constituents.get(&code.id).copied();
         let since = code.since.map(|since| TimeNs(since).min(time));
         let (since, absent_at) = match (since, is_new_now) {
             (Some(since), _) => (since, Some(since)),
@@ -335,7 +340,7 @@ impl Books {
             (None, false) => (time, self.certain_until),
         };
         let constituent = Constituent {
-            key: known.unwrap_or_else(|| poll.keys().constituent()),
+            key: known.map_or_else(|| poll.keys().constituent(), |known| known.key),
             process: poll.process(),
             since,
             absent_at,
@@ -348,11 +353,19 @@ impl Books {
             cases: self.cases(&code.cases),
             map: map.unwrap_or_default(),
         };
-        self.constituents.insert(code.id, constituent.key);
+        let (key, start) = (constituent.key, code.start);
+        self.constituents.insert(code.id, Known { key, start });
         let is_pic = matches!(
             code.kind,
             e::ConstituentKind::ClosedPic | e::ConstituentKind::OpenPic
         );
+        let is_same = match self.pics.get(&code.id) {
+            Some(pic) => pic.cases == constituent.cases,
+            None => !is_pic,
+        };
+        if known.is_some() && !is_new_now && is_same {
+            return;
+        }
         if is_pic && (self.pics.len() < MAX_PICS || self.pics.contains_key(&code.id)) {
             self.pics.insert(code.id, constituent.clone());
         }
@@ -367,9 +380,9 @@ impl Books {
         poll: &mut Poll,
     ) {
         self.pics.remove(&id);
-        if let Some(key) = self.constituents.remove(&id) {
+        if let Some(known) = self.constituents.remove(&id) {
             poll.code(CodeChange::Gone(ConstituentGone {
-                key,
+                key: known.key,
                 last_seen: last_seen.min(time),
                 time,
                 reason,
@@ -377,7 +390,18 @@ impl Books {
         }
     }
 
-    fn move_pic(&mut self, id: u64, to: u64) {
+    fn moved(&mut self, id: u64, to: u64, (last_seen, time): (TimeNs, TimeNs), poll: &mut Poll) {
+        let known = self.constituents.get_mut(&id);
+        let Some(known) = known.filter(|known| known.start != to) else {
+            return;
+        };
+        known.start = to;
+        poll.code(CodeChange::Moved(ConstituentMoved {
+            key: known.key,
+            last_seen: last_seen.min(time),
+            time,
+            to: Avma(to),
+        }));
         if let Some(pic) = self.pics.get_mut(&id) {
             let size = pic.end.0 - pic.start.0;
             (pic.start, pic.end) = (Avma(to), Avma(to.saturating_add(size)));
