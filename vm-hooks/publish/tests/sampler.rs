@@ -455,3 +455,33 @@ fn there_is_one_sampler_and_threads_end_without_a_word() {
     drop(first);
     second.start_sampler(&fast()).unwrap();
 }
+
+#[test]
+fn the_handler_runs_on_the_alternate_stack() {
+    const PATTERN: u64 = 0xaaaa_5555_aaaa_5555;
+    let _turn = turn();
+    let publisher = publisher();
+    publisher
+        .register_thread(ThreadRole::Mutator, "runs")
+        .unwrap();
+    let mut memory = vec![PATTERN; 1 << 14];
+    let mut stack = libc::stack_t {
+        ss_sp: memory.as_mut_ptr().cast(),
+        ss_flags: 0,
+        ss_size: memory.len() * 8,
+    };
+    // SAFETY: the stack lives until it is disabled below.
+    let set = unsafe { libc::sigaltstack(&raw const stack, std::ptr::null_mut()) };
+    assert_eq!(set, 0);
+    publisher.start_sampler(&fast()).unwrap();
+    run_until(&publisher, 20, || {
+        black_box(spin(2000));
+    });
+    publisher.stop_sampler();
+    publisher.unregister_thread();
+    stack.ss_flags = libc::SS_DISABLE;
+    // SAFETY: disables it.
+    unsafe { libc::sigaltstack(&raw const stack, std::ptr::null_mut()) };
+    let memory = black_box(memory);
+    assert!(memory.iter().any(|&word| word != PATTERN));
+}

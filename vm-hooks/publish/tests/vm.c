@@ -60,6 +60,31 @@ static void *busy(void *publisher) {
     return NULL;
 }
 
+/* The sampler from C: 0 if all is as it should be. */
+static int sample(vmscope_publisher *publisher) {
+    vmscope_sampler_options options = VMSCOPE_INIT(vmscope_sampler_options);
+    vmscope_sampler_status status = VMSCOPE_INIT(vmscope_sampler_status);
+    vmscope_stack stack = {0, 0};
+
+    if (vmscope_register_thread(publisher, VMSCOPE_THREAD_MUTATOR, vmscope_str("main"), &stack, 1))
+        return 1;
+    if (vmscope_sampler_start(publisher, NULL) != -1 ||
+        vmscope_sampler_start(publisher, &options))
+        return 2;
+    do {
+        if (vmscope_sampler_status_now(publisher, &status) || status.size != sizeof(status))
+            return 3;
+    } while (status.ticks < 3);
+    if (status.state != VMSCOPE_RUNNING || status.priority == VMSCOPE_PRIORITY_NONE ||
+        status.period_ns != 713927)
+        return 4;
+    vmscope_sampler_stop(publisher);
+    vmscope_sampler_clear(publisher);
+    vmscope_unregister_thread(publisher);
+    vmscope_sampler_status_now(publisher, &status);
+    return status.state == VMSCOPE_STOPPED ? 0 : 5;
+}
+
 int main(int argc, char **argv) {
     vmscope_options options = VMSCOPE_INIT(vmscope_options);
     vmscope_callbacks callbacks = VMSCOPE_INIT(vmscope_callbacks);
@@ -78,6 +103,8 @@ int main(int argc, char **argv) {
     publisher = vmscope_open(&options);
     if (!publisher)
         return 3;
+    if (sample(publisher))
+        return 4;
     callbacks.context = (void *)"at:";
     callbacks.describe = describe;
     callbacks.collect = collect;

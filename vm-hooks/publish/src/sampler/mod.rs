@@ -160,7 +160,7 @@ pub struct SamplerStatus {
     pub priority: Priority,
     /// Nice value of its thread.
     pub nice: i32,
-    /// Number of ticks.
+    /// Number of ticks. All else is at least as new.
     pub ticks: u64,
     /// Number of ticks that were left out because they came too late.
     pub late: u64,
@@ -176,6 +176,8 @@ pub struct SamplerStatus {
 
 impl SamplerStatus {
     pub(crate) fn read(memory: &Memory) -> Self {
+        // First, so that all else is at least as new.
+        let ticks = memory.word(word::SAMPLER_TICKS).load(Ordering::Acquire);
         let get = |index: usize| memory.word(index).load(Ordering::Relaxed);
         let nice = i32::try_from(get(word::SAMPLER_NICE)).unwrap_or(0);
         Self {
@@ -186,7 +188,7 @@ impl SamplerStatus {
             ),
             priority: Priority::from_number(get(word::SAMPLER_PRIORITY)),
             nice: 20_i32.saturating_sub(nice),
-            ticks: get(word::SAMPLER_TICKS),
+            ticks,
             late: get(word::SAMPLER_LATE),
             refused: get(word::SAMPLES_REFUSED),
             no_row: get(word::SAMPLER_NO_ROW),

@@ -66,7 +66,8 @@ pub(crate) fn run(shared: &Arc<Shared>) {
             shared.add(word::SAMPLER_LATE, late);
             next = now;
         }
-        shared.add(word::SAMPLER_TICKS, 1);
+        let ticks = shared.memory.word(word::SAMPLER_TICKS);
+        ticks.fetch_add(1, Ordering::Release);
         for (index, (slot, watched)) in slots::slots().iter().zip(&mut watched).enumerate() {
             if slot.is_of(shared) {
                 look_at(shared, index, slot, watched, &mut tools);
