@@ -32,6 +32,12 @@ pub const HEADER_BYTES: usize = 4096;
 
 /// Number of profilers that are served at a time.
 pub const LEASES: usize = 8;
+/// Environment variable by which a profiler that starts a VM asks it to publish from its start, before
+/// the profiler can attach: any value.
+pub const EXPECT: &str = "VMSCOPE_PUBLISH";
+/// Length of the lease with which a VM waits for such a profiler, in nanoseconds.
+pub const EXPECTED_NS: u64 = 10_000_000_000;
+
 /// The longest lease in nanoseconds. A lease that would end later does not count.
 pub const LONGEST_LEASE_NS: u64 = 60_000_000_000;
 
@@ -160,7 +166,7 @@ pub mod word {
     /// First lease. A lease is one word: the time in nanoseconds of `CLOCK_MONOTONIC` at which it
     /// ends, or 0.
     pub const LEASES: usize = 128;
-    /// First process id of a lease's holder, for messages.
+    /// First process id of a lease's holder, for messages; 0 in a lease for a profiler that is expected.
     pub const LEASE_PIDS: usize = 136;
     /// First position up to which a lease's holder has read the stream.
     pub const LEASE_READ: usize = 144;

@@ -248,6 +248,15 @@ impl Shared {
         set(word::SAMPLES_WORDS, self.samples.words as u64);
         set(word::THREADS_OFFSET, layout::HEADER_BYTES as u64);
         set(word::THREADS, layout::THREADS as u64);
+        if std::env::var_os(layout::EXPECT).is_some() {
+            set(
+                word::LEASES,
+                memory::now().saturating_add(layout::EXPECTED_NS),
+            );
+            // It has nothing to read yet.
+            set(word::LEASE_READ, u64::MAX);
+            set(word::LISTENING, 1);
+        }
         let magic = memory.word(word::MAGIC);
         magic.store(layout::MAGIC, Ordering::Release);
     }

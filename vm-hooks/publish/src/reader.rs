@@ -158,10 +158,19 @@ impl Attached {
             cursor: Cursor::default(),
             sample_cursor: Cursor::default(),
         };
-        attached.cursor = Cursor::at_head(&attached.stream());
+        attached.cursor = match attached.is_expected(memory::now()) {
+            true => Cursor::at_oldest(&attached.stream()),
+            false => Cursor::at_head(&attached.stream()),
+        };
         attached.sample_cursor = Cursor::at_oldest(&attached.samples());
         attached.take_lease(memory::now())?;
         Ok(attached)
+    }
+
+    /// Whether the VM has published since its start for a profiler that started it.
+    fn is_expected(&self, now: u64) -> bool {
+        let word = |index| self.memory.word(index).load(Ordering::Relaxed);
+        now < word(word::LEASES) && word(word::LEASE_PIDS) == 0
     }
 
     /// What the header says about the VM.

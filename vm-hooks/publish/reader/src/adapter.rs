@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use vmscope_process::{Adapter, AdapterError, Poll, ProcessView};
+use vmscope_process::{Adapter, AdapterError, FramePointers, Poll, ProcessView, Unwinder};
 use vmscope_publish::reader::{Attached, Identity};
 use vmscope_records::{TimeNs, VmIdentity};
 
@@ -64,6 +64,10 @@ impl Adapter for PublishAdapter {
             self.take(batch, process, poll);
         }
         Ok(())
+    }
+
+    fn unwinder(&mut self, _: &ProcessView) -> Option<Box<dyn Unwinder>> {
+        Some(Box::new(FramePointers))
     }
 
     fn tells_all_code(&self) -> bool {

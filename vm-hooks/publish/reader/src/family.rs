@@ -1,19 +1,15 @@
 //! The family: finds a VM's shared memory among its descriptors.
 
-use std::fs::{self, File, OpenOptions};
-use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
-
-use vmscope_process::{Adapter, AdapterError, AdapterFamily, ProcessView};
-use vmscope_publish::reader::{AttachError, Attached};
+use vmscope_process::{
+    Adapter, AdapterError, AdapterFamily, EnvironmentChange, Launch, ProcessView,
+};
+use vmscope_publish::layout::EXPECT;
+use vmscope_publish::reader::{AttachError, Attached, find};
 
 use crate::adapter::PublishAdapter;
 
 /// The kernel's name for the mapped memory.
 const MAPPED_NAME: &[u8] = b"/memfd:vmscope-publish";
-
-/// Maximum number of descriptors that are looked at.
-const MAX_DESCRIPTORS: usize = 1 << 16;
 
 /// VMs that link `vmscope-publish`.
 #[derive(Clone, Copy, Debug, Default)]
@@ -22,6 +18,13 @@ pub struct Family;
 impl AdapterFamily for Family {
     fn name(&self) -> &'static str {
         "publish"
+    }
+
+    fn launch_environment(&self, _: &Launch) -> Vec<EnvironmentChange> {
+        vec![EnvironmentChange::SetDefault {
+            name: EXPECT.to_owned(),
+            value: "1".to_owned(),
+        }]
     }
 
     fn recognise(&self, process: &ProcessView) -> Result<Option<Box<dyn Adapter>>, AdapterError> {
@@ -40,25 +43,17 @@ impl AdapterFamily for Family {
 /// opened, is not well-formed, or as many profilers listen as can.
 pub fn open(process: &ProcessView) -> Result<Option<Attached>, AdapterError> {
     let mappings = process.mappings();
-    let mut inodes = mappings
-        .iter()
-        .filter(|mapping| mapping.name.starts_with(MAPPED_NAME))
-        .map(|mapping| mapping.inode);
-    let Some(first) = inodes.next() else {
+    let mut mappings = mappings.iter();
+    if !mappings.any(|mapping| mapping.name.starts_with(MAPPED_NAME)) {
         return Ok(None);
+    }
+    let failed = |source| AdapterError::File {
+        path: "the VM's shared memory".to_owned(),
+        source,
     };
-    let inodes: Vec<u64> = std::iter::once(first).chain(inodes).collect();
     let pid = u64::from(process.inner_pid().get());
     let mut trouble = None;
-    for path in descriptors(process) {
-        let file = match opened(&path, &inodes) {
-            Ok(Some(file)) => file,
-            Ok(None) => continue,
-            Err(source) => {
-                trouble = Some((path, source));
-                continue;
-            }
-        };
+    for file in find(process.pid().get()).map_err(failed)? {
         match Attached::new(file, Some(pid)) {
             Ok(attached) => return Ok(Some(attached)),
             // Of the parent, before a fork.
@@ -68,36 +63,8 @@ pub fn open(process: &ProcessView) -> Result<Option<Attached>, AdapterError> {
                     what: "shared memory",
                 });
             }
-            Err(error) => trouble = Some((path, std::io::Error::other(error))),
+            Err(error) => trouble = Some(failed(std::io::Error::other(error))),
         }
     }
-    match trouble {
-        Some((path, source)) => Err(AdapterError::File {
-            path: path.display().to_string(),
-            source,
-        }),
-        None => Ok(None),
-    }
-}
-
-/// Descriptors with the memory's name; none where the folder can't be read.
-fn descriptors(process: &ProcessView) -> Vec<PathBuf> {
-    let Ok(entries) = fs::read_dir(format!("/proc/{}/fd", process.pid())) else {
-        return Vec::new();
-    };
-    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
-    let is_named = |path: &PathBuf| {
-        use std::os::unix::ffi::OsStrExt;
-        let link = fs::read_link(path);
-        link.is_ok_and(|to| to.as_os_str().as_bytes().starts_with(MAPPED_NAME))
-    };
-    paths.take(MAX_DESCRIPTORS).filter(is_named).collect()
-}
-
-/// Opens a descriptor, if it is mapped memory of the process's user.
-fn opened(path: &PathBuf, inodes: &[u64]) -> std::io::Result<Option<File>> {
-    // The link may lead elsewhere by now: what is opened is checked, and opening it changes nothing.
-    let file = OpenOptions::new().read(true).write(true).open(path)?;
-    let facts = file.metadata()?;
-    Ok((facts.is_file() && inodes.contains(&facts.ino())).then_some(file))
+    trouble.map_or(Ok(None), Err)
 }
