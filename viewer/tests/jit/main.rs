@@ -33,4 +33,5 @@ mod left;
 mod node;
 mod others;
 mod peer;
+mod published;
 mod shares;

@@ -109,6 +109,8 @@ int main(int argc, char **argv) {
         publish_method(publisher, &methods[i]);
         compile(publisher, &methods[i]);
     }
+    printf("ready %d\n", getpid());
+    fflush(stdout);
     for (unsigned round = 1; vmscope_now() < end; round++) {
         for (int i = 0; i < METHODS; i++)
             ((void (*)(void))methods[i].start)();
