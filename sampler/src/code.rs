@@ -68,8 +68,8 @@ pub enum CodeError {
         /// Reason and remedy.
         why: String,
     },
-    /// The VM tells nothing of its code.
-    #[error("{vm} in process {pid} tells no code{why}")]
+    /// The VM lists none of its code.
+    #[error("{vm} in process {pid} lists no code{why}")]
     NoCode {
         /// Process id.
         pid: Pid,
@@ -383,3 +383,6 @@ fn in_full(error: &AdapterError) -> String {
 fn in_words(vm: &VmIdentity) -> String {
     format!("{} {}", vm.kind, vm.version).trim_end().to_owned()
 }
+
+#[cfg(test)]
+mod tests;

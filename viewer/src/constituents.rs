@@ -25,8 +25,8 @@ use vmscope_symbolizer::Stop;
 pub struct ConstituentsArgs {
     #[command(flatten)]
     target: TargetOptions,
-    /// Also list the map from machine code to bytecodes of each constituent, its method, and the cases
-    /// of inline caches. Reads much: for all compiled code of a JVM, what a recording reads for
+    /// Also list which bytecodes the machine code of each constituent belongs to, its method, and the
+    /// cases of inline caches. Reads much: for all compiled code, what a recording reads for
     /// sampled code only
     #[arg(long)]
     detailed: bool,
@@ -62,7 +62,7 @@ pub fn run(args: &ConstituentsArgs, out: &mut Printer<'_>) -> Result<()> {
         ..Shown::of(&code, args.detailed)
     };
     match args.json {
-        true => out.json(&shown),
+        true => out.json_line(&shown),
         false => Ok(out.text(&text(&shown))?),
     }
 }

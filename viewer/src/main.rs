@@ -101,8 +101,8 @@ enum Command {
     Dump(dump::DumpArgs),
     /// List the JIT code of a running VM: addresses, kinds, tiers, names
     ///
-    /// Nothing is sampled, and the VM is not stopped. --detailed also lists which bytecode each piece of
-    /// machine code belongs to; reading that of a large JVM can take minutes of CPU time.
+    /// Nothing is sampled, and the VM is not stopped. Of a JVM, --detailed infers the bytecode of each
+    /// piece of machine code: some seconds of CPU time for thousands of methods.
     #[command(after_help = examples::CONSTITUENTS)]
     Constituents(constituents::ConstituentsArgs),
     /// Check whether this machine allows sampling, with remedies

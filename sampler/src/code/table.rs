@@ -91,7 +91,10 @@ impl CodeTable {
         let mut limits = self.limits.clone();
         if self.lost > 0 {
             let lost = self.lost;
-            limits.push(format!("{lost} items of the VM's code were unreadable"));
+            limits.push(match lost {
+                1 => "1 VM code event was lost; some code may be missing".to_owned(),
+                _ => format!("{lost} VM code events were lost; some code may be missing"),
+            });
         }
         if self.refused > 0 {
             limits.push(format!(
