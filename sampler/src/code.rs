@@ -219,7 +219,7 @@ impl<'v> Reading<'v> {
             let poll = Poll::new(self.keys.clone(), view.key(), Arc::new(now));
             let mut poll = poll.with_touched(touched.clone());
             poll_one(one, view, &mut poll);
-            for record in poll.finish().0 {
+            for record in poll.finish() {
                 self.table.take(record);
             }
             if one.adapter.tells_all_code() {

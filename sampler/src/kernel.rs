@@ -121,8 +121,8 @@ pub struct KernelEngine {
     last_poll: u64,
     /// Last reading of CPU times.
     last_ask: u64,
-    /// Threads in /proc without a record at the last comparison: their start record may still be in
-    /// the sorter.
+    /// Threads in /proc without a record at the last comparison; the sorter may still hold their start
+    /// records.
     unknown: FxHashSet<u32>,
     /// Compare with /proc soon: records were lost.
     poll_now: bool,

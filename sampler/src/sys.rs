@@ -237,7 +237,7 @@ pub(crate) fn set_ordinary(tid: i32) -> io::Result<()> {
     set_policy(tid, libc::SCHED_OTHER, 0)
 }
 
-/// Whether a thread (0: the calling one) has `SCHED_FIFO`, and hands it on.
+/// Whether a thread (0: the calling thread) has `SCHED_FIFO`, which its children inherit.
 pub(crate) fn hands_on_fifo(tid: i32) -> bool {
     // SAFETY: takes no pointer.
     unsafe { libc::sched_getscheduler(tid) == libc::SCHED_FIFO }

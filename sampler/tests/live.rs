@@ -347,7 +347,7 @@ fn threads_of_five_milliseconds_are_all_seen() {
     check_lives(&events);
     check_sampled_once(&events);
     let ends = ends(&events);
-    // 80, the test's own and the main one.
+    // 80 threads of the program, its main thread and this test's thread.
     assert_eq!(ends.len(), 82, "every thread is seen");
     // A thread of 5 ms is promised up to 7 samples; it gets less when the machine
     // gives it less time, so only their sum is looked at: a tenth of what was

@@ -15,22 +15,21 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use vmscope_process::{
-    Adapter, AdapterError, AdapterFamily, CompilationNews, Launch, Poll, ProcessView, SampleNeeds,
-    ThreadNews,
+    Adapter, AdapterError, AdapterFamily, Launch, Poll, ProcessView, SampleNeeds,
 };
 use vmscope_records::recording::{Item, Reader};
 use vmscope_records::{
-    Arch, Avma, BoundaryRule, BytecodePc, CodeChange, Constituent, ConstituentKind, Content,
-    CounterMeaning, CpuMode, DurationNs, EndReason, Exactness, InterpreterSource, InterpreterValue,
-    PcMap, Pid, Record, Registers, SampleClock, SampleDetail, SamplePlace, StackBytes, ThreadRole,
-    Tid, TimeNs, VmIdentity, Word,
+    Arch, Avma, BoundaryRule, BytecodePc, CodeChange, Compilation, Constituent, ConstituentKind,
+    Content, CounterMeaning, CpuMode, DurationNs, EndReason, Exactness, InterpreterSource,
+    InterpreterValue, PcMap, Pid, Record, Registers, SampleClock, SampleDetail, SamplePlace,
+    StackBytes, ThreadKey, ThreadRole, Tid, TimeNs, VmIdentity, Word,
 };
 use vmscope_sampler::session::{Readers, Session, SessionOptions, now};
 use vmscope_sampler::{
     Engine, EngineDescription, EngineError, EngineEvent, EngineState, RawSample, RawThreadEnd,
 };
 
-/// One thread that is always at the same place; its samples come ten a round.
+/// One thread with a constant pc; each round delivers ten samples.
 struct Metronome {
     description: EngineDescription,
     pid: Pid,
@@ -189,14 +188,14 @@ impl Adapter for ToyAdapter {
     fn poll(&mut self, process: &ProcessView, poll: &mut Poll) -> Result<(), AdapterError> {
         let number = self.polls.fetch_add(1, Ordering::Relaxed);
         poll.counter("Events", "looks", "", CounterMeaning::Total, number as f64);
-        poll.compilation(CompilationNews {
-            tid: Tid(process.pid().0),
+        poll.compilation(Compilation {
+            thread: ThreadKey::of_tid(Tid(process.pid().0)),
             id: 3,
             name: "Toy>>play".to_owned(),
             tier: "best".to_owned(),
             first_seen: TimeNs(1),
             last_seen: poll.now(),
-            ..CompilationNews::default()
+            ..Compilation::default()
         });
         if self.method.is_none() {
             let key = poll.keys().constituent();
@@ -218,11 +217,8 @@ impl Adapter for ToyAdapter {
             poll.code(CodeChange::Seen(constituent));
             let ranges = vec![(Avma(INTERPRETER), Avma(INTERPRETER + 0x100))];
             poll.interpreter("toy", ranges, SOURCES.to_vec());
-            poll.thread(ThreadNews {
-                tid: Tid(process.pid().0),
-                name: Some("player".to_owned()),
-                role: Some(ThreadRole::Mutator),
-            });
+            let tid = Tid(process.pid().0);
+            poll.thread(tid, Some("player".to_owned()), Some(ThreadRole::Mutator));
         }
         self.touched.lock().unwrap().extend(poll.touched());
         let is_hit = poll.touched().contains(&Avma(0x1010));

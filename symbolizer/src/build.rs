@@ -23,8 +23,8 @@ use vmscope_records::{BytecodePc, FileOffset, MethodKey, SymbolOwner, Symbols, T
 /// The name of unnamed generated code.
 const UNNAMED: &str = "(generated code, unnamed)";
 
-/// The most methods that a site was inlined through. HotSpot inlines 15 deep, C++ compilers 40. Of a
-/// longer chain the middle is left out.
+/// Maximum length of an inlined chain; longer chains lose their middle. HotSpot inlines 15 deep, C++
+/// compilers 40.
 pub(crate) const MAX_VIA: usize = 64;
 
 /// A stage of building a profile.
@@ -102,8 +102,7 @@ fn by_constituent(places: &IndexVec<PlaceId, Place>) -> impl Iterator<Item = Pla
         .map(move |order| PlaceId::of(number(order) as usize))
 }
 
-/// The parts of an inlined chain that a site keeps: the innermost ones, the number of those left out,
-/// and the outermost.
+/// Kept parts of an inlined chain: innermost methods, number of omitted methods, outermost methods.
 fn kept_of<T>(chain: &[T]) -> (&[T], usize, &[T]) {
     match chain.len().checked_sub(MAX_VIA) {
         None => (chain, 0, &[]),

@@ -69,7 +69,7 @@ pub struct CallNode {
     pub own: u64,
     /// Number of functions above it.
     pub depth: u32,
-    /// Whether no ancestor has the same function.
+    /// Whether the function occurs in no ancestor.
     pub outermost: bool,
 }
 

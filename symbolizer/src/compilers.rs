@@ -31,7 +31,7 @@ pub struct Compilers {
     pub threads: u64,
     /// Samples during an observed compilation.
     pub told: u64,
-    /// Samples between two compilations: they may belong to either, or to one too short for a poll.
+    /// Samples between two compilations. Either compilation, or an unobserved short one, may own them.
     pub between: u64,
     /// Samples within two compilations of one thread.
     pub doubtful: u64,

@@ -575,7 +575,7 @@ fn callers_and_callees_are_counted_once_a_stack() {
         let called: u64 = calls.callees.iter().map(|call| call.samples).sum();
         assert!(called >= calls.samples - calls.own, "{}", candidate.label);
         assert!(all.map(|call| call.inlined).sum::<u64>() >= candidate.all - candidate.own);
-        // What is no sample of the method's own sites was called from one of its places.
+        // Samples outside the method's own sites are in callees of its places.
         let mut annotation = Annotation::of(&profile, &filter, &candidate.subject);
         annotation.put_calls(&calls);
         let called: u64 = annotation.rows.iter().map(|row| row.called).sum();

@@ -8,35 +8,18 @@
 
 mod recordings;
 
-use recordings::{read, screens};
-use screens::ms;
+use recordings::{java_filters, read, screens};
 use std::collections::BTreeMap;
-use vmscope_records::TimeNs;
 use vmscope_symbolizer::attribution::{Owner, owner_errors, owners};
 use vmscope_symbolizer::matrix::{Axis, Matrix, Row};
 use vmscope_symbolizer::methods::Methods;
 use vmscope_symbolizer::time_buckets::by_thread;
 use vmscope_symbolizer::{
-    EntryId, Filter, Id, IndexVec, Profile, Region, Stop, Summary, ThreadId, profile_of,
+    EntryId, Filter, IndexVec, Profile, Region, Stop, Summary, ThreadId, profile_of,
 };
 
 fn java() -> Profile {
     profile_of(read(&screens::java()).unwrap(), Vec::new(), true)
-}
-
-fn filters() -> [Filter; 3] {
-    [
-        Filter::default(),
-        Filter {
-            from: Some(TimeNs(ms(2_500))),
-            to: Some(TimeNs(ms(11_700))),
-            ..Filter::default()
-        },
-        Filter {
-            threads: Some([0, 5, 6].map(ThreadId::of).into_iter().collect()),
-            ..Filter::default()
-        },
-    ]
 }
 
 fn regions(profile: &Profile) -> IndexVec<EntryId, u32> {
@@ -81,7 +64,7 @@ fn cells_are_the_sums_of_owners_and_of_threads() {
     let profile = java();
     let methods = Methods::of(&profile);
     let regions = regions(&profile);
-    for filter in filters() {
+    for filter in java_filters() {
         let total = Summary::with_errors(&profile, &filter).total;
         let mut expected: BTreeMap<(String, u32), u64> = BTreeMap::new();
         for one in owners(&profile, &filter, &Stop::new()).unwrap() {

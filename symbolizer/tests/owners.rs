@@ -11,7 +11,7 @@ mod recordings;
 
 use std::collections::BTreeMap;
 
-use recordings::{read, screens};
+use recordings::{java_filters, read, screens};
 use screens::ms;
 use vmscope_records::TimeNs;
 use vmscope_symbolizer::annotate::{Subject, candidates, subject_of_entry};
@@ -19,34 +19,21 @@ use vmscope_symbolizer::attribution::{Owned, Owner, owner_errors, owners};
 use vmscope_symbolizer::compilers::Compilers;
 use vmscope_symbolizer::methods::{Methods, code_sizes, is_method};
 use vmscope_symbolizer::time_buckets::{Counts, by_thread};
-use vmscope_symbolizer::{
-    EntryId, Filter, Id, Only, Profile, Region, Stop, Summary, ThreadId, profile_of,
-};
+use vmscope_symbolizer::{EntryId, Filter, Id, Only, Profile, Region, Stop, Summary, profile_of};
 
 fn java() -> Profile {
     profile_of(read(&screens::java()).unwrap(), Vec::new(), true)
 }
 
 fn filters() -> Vec<Filter> {
-    vec![
-        Filter::default(),
-        Filter {
-            from: Some(TimeNs(ms(2_500))),
-            to: Some(TimeNs(ms(11_700))),
-            ..Filter::default()
+    let by_regions = Filter {
+        only: Only {
+            regions: vec![Region::Kernel, Region::Compiler],
+            ..Only::default()
         },
-        Filter {
-            threads: Some([0, 5, 6].map(ThreadId::of).into_iter().collect()),
-            ..Filter::default()
-        },
-        Filter {
-            only: Only {
-                regions: vec![Region::Kernel, Region::Compiler],
-                ..Only::default()
-            },
-            ..Filter::default()
-        },
-    ]
+        ..Filter::default()
+    };
+    java_filters().into_iter().chain([by_regions]).collect()
 }
 
 fn sum(all: &[Owned], fits: impl Fn(&Owner) -> bool) -> u64 {

@@ -10,10 +10,8 @@
 mod recordings;
 
 use proptest::prelude::*;
-use recordings::{Draw, PROCESS, Recording, code};
+use recordings::{Draw, PROCESS, Recording, code, who};
 use vmscope_records::{Constituent, ModuleKey, ProcessKey, ThreadKey, ThreadRole, TimeNs};
-use vmscope_symbolizer::Profile;
-use vmscope_symbolizer::profile::EntryKind;
 
 const ZONE: u64 = 0x10_0000;
 
@@ -198,17 +196,6 @@ fn told(seed: u64, places: u64) -> (Recording, World) {
         }
     }
     (recording, world)
-}
-
-fn who(profile: &Profile, sample: usize) -> Result<Option<u64>, ()> {
-    let place = profile.trace.samples.places[sample];
-    let site = &profile.sites[profile.site_of_place[place]];
-    let entry = &profile.entries[site.entry];
-    match entry.kind {
-        EntryKind::Doubtful => Err(()),
-        EntryKind::Code(_) => Ok(entry.name.strip_prefix('m').and_then(|k| k.parse().ok())),
-        _ => Ok(None),
-    }
 }
 
 proptest! {

@@ -12,14 +12,13 @@ mod recordings;
 use std::collections::HashMap;
 
 use proptest::prelude::*;
-use recordings::{Draw, PROCESS, Recording, THREAD, code, read};
+use recordings::{Draw, PROCESS, Recording, THREAD, code, read, who};
 use vmscope_records::recording::KeepLast;
 use vmscope_records::{
     Constituent, ConstituentKey, DurationNs, EndReason, ProcessKey, Record, RecordingEnd,
     ThreadKey, ThreadRole, TimeNs,
 };
-use vmscope_symbolizer::profile::EntryKind;
-use vmscope_symbolizer::{Profile, profile_of};
+use vmscope_symbolizer::profile_of;
 
 const ZONE: u64 = 0x10_0000;
 const OTHER: ProcessKey = ProcessKey(2);
@@ -222,17 +221,6 @@ fn recording_end() -> RecordingEnd {
         detail: String::new(),
         samples: 0,
         recorder_cpu_ns: 0,
-    }
-}
-
-fn who(profile: &Profile, sample: usize) -> Result<Option<u64>, ()> {
-    let place = profile.trace.samples.places[sample];
-    let site = &profile.sites[profile.site_of_place[place]];
-    let entry = &profile.entries[site.entry];
-    match entry.kind {
-        EntryKind::Doubtful => Err(()),
-        EntryKind::Code(_) => Ok(entry.name.strip_prefix('m').and_then(|k| k.parse().ok())),
-        _ => Ok(None),
     }
 }
 

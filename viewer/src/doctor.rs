@@ -1,4 +1,4 @@
-//! `vmscope doctor [PID]`: what can be sampled here, and remedies.
+//! `vmscope doctor [PID]`: checks whether this machine allows sampling; names remedies.
 //!
 //! [`gather`], [`process`] and [`vm`] collect facts; the pure modules [`verdict`], [`text`] and
 //! [`json`] judge and render them.

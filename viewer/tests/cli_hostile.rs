@@ -57,7 +57,7 @@ struct Hostile {
 }
 
 impl Hostile {
-    /// `None`, said, where there can be none.
+    /// `None`, with a message, if the program can't be built or sampled.
     fn new() -> Option<Self> {
         let built = programs::build(programs::PERF_MAP)?;
         let folder = Folder::new();

@@ -310,8 +310,8 @@ fn sources() -> Vec<u8> {
     recording.bytes()
 }
 
-/// A native program's stacks: `run` calls `work` from two lines, `main` calls `run`. Neither has a
-/// sample of its own.
+/// A native program's stacks: `run` calls `work` from two lines, `main` calls `run`. `run` and `main`
+/// have no self samples.
 fn called() -> Vec<u8> {
     let mut recording = Recording::of("native");
     let piece = |start, function: &str, line| NativeLines {

@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 
 use crossbeam_channel::Sender;
-use vmscope_process::{CompilationNews, ThreadNews, Unwinder};
-use vmscope_records::{EndReason, InterpreterSource, Mark, ProcessKey, Record, TimeNs, VmIdentity};
+use vmscope_process::Unwinder;
+use vmscope_records::{
+    EndReason, InterpreterSource, Limit, Mark, ProcessKey, Record, TimeNs, VmIdentity,
+};
 
 use super::sink::{Saved, SinkError};
 use crate::engine::EngineEvent;
@@ -24,14 +26,14 @@ pub(super) enum Message {
 /// To the writer, from the adapters' thread; closing the channel ends the stream.
 #[derive(Debug)]
 pub(super) enum AdapterMessage {
-    /// A poll's records and thread names.
-    Poll(Vec<Record>, Vec<ThreadNews>),
+    /// Records of a poll of a process.
+    Poll(ProcessKey, Vec<Record>),
+    /// A limit of the adapters.
+    Limit(Limit),
     /// Adapters read a process; sources of interpreter positions in its samples.
     Reads(ProcessKey, Vec<InterpreterSource>),
     /// Unwind rules for a process.
     Unwinder(ProcessKey, Box<dyn Unwinder>),
-    /// Compilations in a process.
-    Compilations(ProcessKey, Vec<CompilationNews>),
     /// The recording's VM.
     Vm(VmIdentity),
     /// Records before this time are complete.

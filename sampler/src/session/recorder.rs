@@ -1,6 +1,6 @@
 //! Converts engine events to records: keys of processes and threads, files of mappings.
 
-mod compilers;
+mod placeholders;
 mod reading;
 
 use super::generated::Generated;
@@ -8,25 +8,20 @@ use super::process_table::ProcessTable;
 use super::unwind::{Unwinding, UnwoundSpace};
 use crate::engine::{EngineEvent, RawMapping, RawSample, RawThreadEnd};
 use std::collections::HashMap;
-use vmscope_process::{CompilationNews, MapEntry, Modules, Sighting, ThreadNews};
+use vmscope_process::{MapEntry, Modules, Sighting};
 use vmscope_records::{
     DurationNs, InterpreterSource, Lost, Pid, Process, ProcessEnd, ProcessKey, Record, Sample,
     Stream, Thread, ThreadCpu, ThreadEnd, ThreadKey, ThreadRole, ThreadUpdate, Tid, TimeNs,
 };
 
-use compilers::Compilers;
-
-/// Threads unknown to the engine whose names wait: more than any process has.
-const MAX_EARLY_NEWS: usize = 1 << 16;
+use placeholders::Placeholders;
 
 /// Keys of processes and threads, and the modules' files.
 #[derive(Debug, Default)]
 pub(super) struct Recorder {
     processes: HashMap<Pid, ProcessState>,
     threads: HashMap<Tid, ThreadState>,
-    /// Adapters' names of threads unknown to the engine so far.
-    early_news: HashMap<Tid, ThreadNews>,
-    compilers: Compilers,
+    placeholders: Placeholders,
     next_process: u32,
     next_thread: u32,
     /// Present if VM families read processes.
@@ -196,50 +191,39 @@ impl Recorder {
         }
     }
 
-    /// Takes a poll's records. Names of threads unknown to the engine wait for the thread's start.
-    pub fn take_poll(&mut self, found: Vec<Record>, news: Vec<ThreadNews>, out: &mut Vec<Record>) {
-        let time = super::describe::now();
+    /// Takes the records of a poll of `process`. Records about threads unknown to the engine wait for the
+    /// thread's start.
+    pub fn take_poll(&mut self, process: ProcessKey, found: Vec<Record>, out: &mut Vec<Record>) {
         self.take_rules(&found);
-        out.extend(found);
-        for news in news {
-            if self.threads.contains_key(&news.tid) {
-                self.emit_news(time, news, out);
-            } else if self.early_news.len() < MAX_EARLY_NEWS {
-                self.early_news.insert(news.tid, news);
+        for record in found {
+            let (threads, processes) = (&self.threads, &self.processes);
+            let key_of = |tid| {
+                let thread = threads.get(&tid)?;
+                // The tid may belong to another process by now.
+                let is_its = processes.get(&thread.pid)?.key == process;
+                is_its.then_some(thread.key)
+            };
+            let record = self.placeholders.resolve(process, record, key_of);
+            out.extend(record.map(|record| self.with_name(record)));
+        }
+    }
+
+    /// Keeps the name that an adapter gives to a thread.
+    fn with_name(&mut self, record: Record) -> Record {
+        if let Record::ThreadUpdate(update) = &record
+            && let Some(name) = &update.name
+        {
+            let mut threads = self.threads.values_mut();
+            if let Some(thread) = threads.find(|thread| thread.key == update.key) {
+                thread.full_name = Some(name.clone());
             }
         }
-    }
-
-    /// Records an adapter's name and role of a known thread.
-    fn emit_news(&mut self, time: TimeNs, news: ThreadNews, out: &mut Vec<Record>) {
-        if let Some(thread) = self.threads.get_mut(&news.tid) {
-            thread.full_name = news.name.clone().or(thread.full_name.take());
-            out.push(update(thread.key, time, |update| {
-                update.name = news.name;
-                update.role = news.role;
-            }));
-        }
-    }
-
-    pub fn take_compilations(
-        &mut self,
-        process: ProcessKey,
-        news: Vec<CompilationNews>,
-        out: &mut Vec<Record>,
-    ) {
-        let (threads, processes) = (&self.threads, &self.processes);
-        let key_of = |process, tid| {
-            let thread = threads.get(&tid)?;
-            // The tid may belong to another process by now.
-            let is_its = processes.get(&thread.pid)?.key == process;
-            is_its.then_some(thread.key)
-        };
-        self.compilers.take(process, news, key_of, out);
+        record
     }
 
     /// Counts compilations without a thread as lost.
     pub fn finish(&mut self, out: &mut Vec<Record>) {
-        self.compilers.finish(out);
+        self.placeholders.finish(out);
     }
 
     /// Records a process found at the start, and its mappings; its threads come from the engine.
@@ -367,8 +351,10 @@ impl Recorder {
             role,
             cpu_before,
         }));
-        if let Some(news) = self.early_news.remove(&tid) {
-            self.emit_news(time, news, out);
+        let key_of = |_| Some(key);
+        for record in self.placeholders.take(process, tid, time) {
+            let record = self.placeholders.resolve(process, record, key_of);
+            out.extend(record.map(|record| self.with_name(record)));
         }
         key
     }

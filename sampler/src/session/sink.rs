@@ -122,7 +122,7 @@ impl Sink {
         }
     }
 
-    /// Writes out all records so far; drops old ones that are not to be kept.
+    /// Writes all records so far; drops records older than the kept window.
     pub fn flush(&mut self) -> Result<(), SinkError> {
         match self {
             Sink::File { writer, path } => writer.flush().map_err(|e| failed(path, e)),

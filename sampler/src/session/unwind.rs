@@ -2,8 +2,8 @@
 //! by its unwind tables, a VM's code by its adapter's rules.
 //!
 //! Only addresses are kept. The copied stack is the only memory of the target that counts: later
-//! reads would mix two moments. An adapter's rules may read more where they can tell that it was the
-//! same at the time of the sample ([`Unwound::between`](vmscope_process::Unwound::between)).
+//! reads would mix two moments. An adapter's rules may read other memory if they can prove that its
+//! contents have not changed since the sample ([`Unwound::between`](vmscope_process::Unwound::between)).
 
 mod native;
 mod signal;
@@ -48,7 +48,7 @@ pub(super) struct UnwoundSpace {
 pub(super) struct CodeMapping {
     pub start: u64,
     pub end: u64,
-    /// The file, and the offset of `start` in it.
+    /// File, and file offset of `start`.
     pub file: Option<(ModuleKey, u64)>,
 }
 

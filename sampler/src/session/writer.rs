@@ -220,16 +220,13 @@ impl WriterThread {
 
     fn take_found(&mut self, found: AdapterMessage) {
         match found {
-            AdapterMessage::Poll(records, threads) => {
-                self.recorder.take_poll(records, threads, &mut self.records);
+            AdapterMessage::Poll(process, records) => {
+                self.recorder.take_poll(process, records, &mut self.records);
             }
+            AdapterMessage::Limit(limit) => self.records.push(Record::Limit(limit)),
             AdapterMessage::Reads(process, sources) => self.recorder.take_reads(process, sources),
             AdapterMessage::Unwinder(process, unwinder) => {
                 self.recorder.take_unwinder(process, unwinder);
-            }
-            AdapterMessage::Compilations(process, news) => {
-                self.recorder
-                    .take_compilations(process, news, &mut self.records);
             }
             AdapterMessage::CompleteUntil(time) => self.adapters_complete(time),
             AdapterMessage::CodeKnown => self.progress.knows_code.store(true, Ordering::Release),

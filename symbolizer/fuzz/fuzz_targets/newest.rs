@@ -1,6 +1,5 @@
-//! A session of loads, moves and ends of code, forks and samples, by the input, recorded
-//! whole and with its newest part only (`--keep-last`): of the samples that are kept, both
-//! say the same.
+//! The input becomes a session: loads, moves and ends of code, forks, samples. One recording holds
+//! the whole session, another its newest part (`--keep-last`). Both name the kept samples alike.
 #![no_main]
 
 #[path = "../../tests/recordings/mod.rs"]

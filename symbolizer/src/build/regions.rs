@@ -15,7 +15,7 @@ pub(super) struct Regions<'a> {
 #[derive(Debug)]
 struct Rule<'a> {
     rule: &'a RegionRule,
-    /// A text that the name must have.
+    /// Required part of the function's name.
     contains: memmem::Finder<'a>,
 }
 

@@ -50,7 +50,7 @@ pub(super) struct Context {
     pub end: ContextId,
     /// Depth of the deepest descendant below the node; `u16::MAX` means this or more.
     pub height: u16,
-    /// Whether no ancestor has the same function.
+    /// Whether the function occurs in no ancestor.
     pub outermost: bool,
 }
 

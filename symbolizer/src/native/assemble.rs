@@ -74,7 +74,7 @@ impl Piece for NativeLines {
 }
 
 /// Separates two overlapping ranges `(start, end)`: `before`, whose last hit is `last_hit`, and
-/// `next`, whose first hit is `first_hit`. If one surrounds the other, the outer one shrinks.
+/// `next`, whose first hit is `first_hit`. If one range contains the other, the outer range shrinks.
 fn cut(before: (&mut u64, &mut u64), last_hit: u64, next: (&mut u64, &mut u64), first_hit: u64) {
     let end = if *next.0 > last_hit {
         (*before.1).min(*next.0)

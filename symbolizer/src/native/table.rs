@@ -2,8 +2,8 @@
 //! symbols.
 //!
 //! The innermost *sized* symbol around a hit wins (the one with the last start). Without any, the
-//! nearest symbol before the hit counts if it has no size: it reaches to the next symbol. If it has
-//! a size, it ends before the hit: padding without a symbol.
+//! nearest symbol before the hit counts if it has no size: it reaches to the next symbol. A sized
+//! symbol before the hit ends before it; the hit is in padding and has no symbol.
 //!
 //! ```text
 //!   symbols   |--f-----------|      |-g (no size)

@@ -19,8 +19,8 @@ const CHECKED: usize = 4096;
 /// The 95 % half-widths of the shares of `count` groups in a selection's `total` samples, by
 /// batches of consecutive samples. `group_of` returns the group or `None`.
 ///
-/// Empty if samples are too few, or some were dropped: their total has no batches. `None` if `stop`
-/// was requested first.
+/// Empty for too few samples, and for a selection with dropped samples, which belong to no batch. `None`
+/// if `stop` was requested first.
 pub(crate) fn batch_errors(
     profile: &Profile,
     selection: &Selection,

@@ -29,7 +29,7 @@ const CHANGE: u64 = 160;
 pub struct Unread {
     /// File offset of the first chunk that was not read, or only in part.
     pub offset: u64,
-    /// Bytes from there to the end of the file, some of which may have been read.
+    /// Bytes between `offset` and the end of the file, including bytes already read of that chunk.
     pub bytes: u64,
     /// The maximum memory, in bytes.
     pub max_memory: u64,

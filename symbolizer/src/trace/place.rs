@@ -20,7 +20,7 @@ use vmscope_records::{
     ThreadRole, TimeNs,
 };
 
-/// The most callers of a sample, in the kernel and in the program: the engine's greatest depth.
+/// Maximum number of callers in a sample, kernel and program each: the engine's greatest depth.
 const MAX_CALLERS: usize = u16::MAX as usize;
 
 /// The number of samples whose addresses are prefetched together.

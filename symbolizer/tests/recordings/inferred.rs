@@ -3,8 +3,8 @@
 use super::{Recording, THREAD, code};
 use vmscope_records::{ChainFrame, Constituent, Cover, Exactness, MethodKey, PcMap, Position};
 
-/// 800 samples: 500 of `C.inner`, of which 400 with an inference error of 40 %, and 300 of `C.outer`,
-/// of which 100 with one of 100 %.
+/// 800 samples. `C.inner` has 500, 400 with an inference error of 40 %; `C.outer` has 300, 100 with an
+/// inference error of 100 %.
 pub fn inferred() -> Recording {
     let mut recording = Recording::of("HotSpot");
     recording.method(1, "C", "inner").method(2, "C", "outer");

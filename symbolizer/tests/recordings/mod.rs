@@ -24,7 +24,8 @@ use vmscope_records::{
     Record, RecordingEnd, Sample, SampleClock, SampleDetail, Session, SymbolOwner, SymbolSource,
     Symbols, Thread, ThreadKey, ThreadRole, Tid, TimeNs, Unmapping, VmIdentity,
 };
-use vmscope_symbolizer::{PlaceId, Profile, Trace, TraceError, profile_of};
+use vmscope_symbolizer::profile::EntryKind;
+use vmscope_symbolizer::{Filter, Id, PlaceId, Profile, ThreadId, Trace, TraceError, profile_of};
 
 /// Process of most tests.
 pub const PROCESS: ProcessKey = ProcessKey(1);
@@ -269,6 +270,34 @@ impl Recording {
 
 pub fn read(bytes: &[u8]) -> Result<Trace, TraceError> {
     Trace::read(&mut Reader::open(Cursor::new(bytes))?)
+}
+
+/// Number of the method `mNUMBER` that a sample is in; an error if the sample is doubtful.
+pub fn who(profile: &Profile, sample: usize) -> Result<Option<u64>, ()> {
+    let place = profile.trace.samples.places[sample];
+    let site = &profile.sites[profile.site_of_place[place]];
+    let entry = &profile.entries[site.entry];
+    match entry.kind {
+        EntryKind::Doubtful => Err(()),
+        EntryKind::Code(_) => Ok(entry.name.strip_prefix('m').and_then(|k| k.parse().ok())),
+        _ => Ok(None),
+    }
+}
+
+/// Filters for [`screens::java`]: none, by time, by threads.
+pub fn java_filters() -> [Filter; 3] {
+    [
+        Filter::default(),
+        Filter {
+            from: Some(TimeNs(screens::ms(2_500))),
+            to: Some(TimeNs(screens::ms(11_700))),
+            ..Filter::default()
+        },
+        Filter {
+            threads: Some([0, 5, 6].map(ThreadId::of).into_iter().collect()),
+            ..Filter::default()
+        },
+    ]
 }
 
 /// A store whose bytes survive an unfinished writer.

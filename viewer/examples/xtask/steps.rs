@@ -81,7 +81,7 @@ pub const TEST: &[Step] = &[
             hint: "rustup target add aarch64-unknown-linux-gnu",
         }),
     },
-    plain("fuzzing, short", &[".ci/fuzz", "20000", "30"]),
+    plain("fuzzing, short", &[".ci/fuzz", "20000", "15"]),
 ];
 
 /// What takes longer or needs more.

@@ -73,25 +73,24 @@ fn read(family: &str, mut adapter: Box<dyn Adapter>, view: &ProcessView) -> VmFa
         trouble: result.err().as_ref().map(trouble),
         ..VmFacts::default()
     };
-    let compiling = poll.take_compilations().len() as u64;
-    let (records, threads) = poll.finish();
-    let mut read = VmReading {
-        threads: threads.len() as u64,
-        compiling,
-        ..VmReading::default()
-    };
+    let records = poll.finish();
+    let mut read = VmReading::default();
     // Adapters report limits at a recording's end.
     let mut last = Poll::new(KeySource::new(), ProcessKey(0), Arc::new(now));
     if facts.trouble.is_none() {
         facts.trouble = adapter.finish(view, &mut last).err().as_ref().map(trouble);
     }
-    let (at_end, _) = last.finish();
-    let limits = at_end.into_iter().filter(|r| matches!(r, Record::Limit(_)));
+    let limits = last
+        .finish()
+        .into_iter()
+        .filter(|r| matches!(r, Record::Limit(_)));
     let records = records.into_iter().chain(limits);
     for record in records {
         match record {
             Record::Constituent(_) => read.code += 1,
             Record::Method(_) => read.methods += 1,
+            Record::ThreadUpdate(_) => read.threads += 1,
+            Record::Compilation(_) => read.compiling += 1,
             Record::Collection(_) => read.collections += 1,
             Record::Counter(_) => read.counters += 1,
             Record::Lost(lost) => read.lost = read.lost.saturating_add(lost.count),

@@ -129,7 +129,7 @@ pub fn truth_of(profile: &Profile, summary: &Summary) -> Vec<TruthLine> {
     omitted::tell(profile, &mut lines);
     tell_about(&mut lines, About::Resolution);
     modules(profile, summary, &mut lines);
-    // The newest limit of callers is a VM's own, where there is one.
+    // A VM's own limit of callers, if any, is the newest.
     let of_callers = |limit: &&Limit| limit.kind == LimitKind::Callers;
     let callers = profile.trace.limits.iter().rev().find(of_callers);
     // Limits of callers concern frame pointers.

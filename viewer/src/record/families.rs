@@ -1,19 +1,30 @@
-//! The VMs that vmscope knows: one line for each family.
+//! The VMs that vmscope knows: one line for each family. Of the adapters of one address space, the first
+//! that emits all code is the last that is polled: a VM's own words come first, then what is read from
+//! outside, then files about it.
 
 use vmscope_hotspot::Family as HotSpot;
 use vmscope_jitdump::Family as Jitdump;
 use vmscope_jitdump::cleanup::{Cleanup, Journal, state_folder};
 use vmscope_process::AdapterFamily;
+use vmscope_publish_reader::Family as Publish;
 
 /// For attached processes, or commands launched without changes: whatever files its VM writes are
 /// its user's.
 pub(crate) fn attaching() -> Vec<Box<dyn AdapterFamily>> {
-    vec![Box::new(HotSpot), Box::new(Jitdump::attaching())]
+    vec![
+        Box::new(Publish),
+        Box::new(HotSpot),
+        Box::new(Jitdump::attaching()),
+    ]
 }
 
 /// For a command that vmscope starts, whose VM is to tell of its code.
 pub(super) fn launching() -> Vec<Box<dyn AdapterFamily>> {
-    vec![Box::new(HotSpot), Box::new(Jitdump::launching(cleanup()))]
+    vec![
+        Box::new(Publish),
+        Box::new(HotSpot),
+        Box::new(Jitdump::launching(cleanup())),
+    ]
 }
 
 /// What is left behind is cleaned up; what earlier runs could not clean up because they

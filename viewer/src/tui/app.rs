@@ -186,7 +186,7 @@ impl App {
         self.summary.get().map_or(0, |summed| summed.limits)
     }
 
-    pub(super) fn view(&self) -> Option<&dyn View> {
+    pub(crate) fn view(&self) -> Option<&dyn View> {
         let of_current = self.views.iter().find(|(id, _)| *id == self.current);
         of_current.map(|(_, view)| view.as_ref())
     }

@@ -11,17 +11,17 @@
 //! view, [`views`] the views. Work longer than a keystroke is a [`jobs::Job`] for worker threads; a
 //! new question stops its predecessor. Side effects happen in [`run`] alone.
 
-mod app;
-mod event;
+pub(crate) mod app;
+pub(crate) mod event;
 mod filter_state;
 mod history;
-mod jobs;
-mod keys;
+pub(crate) mod jobs;
+pub(crate) mod keys;
 mod live;
 mod mode;
 mod palette;
 mod run;
-mod screen;
+pub(crate) mod screen;
 mod terminal;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -30,7 +30,7 @@ mod tests;
 mod theme;
 mod top;
 mod view;
-mod view_id;
+pub(crate) mod view_id;
 mod views;
 mod widgets;
 

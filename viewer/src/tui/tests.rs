@@ -1,7 +1,6 @@
 //! Tests of all views, driven by keys.
 
 mod screens;
-mod speed;
 mod working;
 
 use super::jobs::Slot;

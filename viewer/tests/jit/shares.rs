@@ -163,22 +163,11 @@ fn a_range_slowed_down_grows_by_that_and_no_other_does() {
     let new = shares(&after, &after.said[0], Detail::Lines);
     let slowed = old.iter().find(|((function, _), _)| function == "share_b");
     let (range, b) = slowed.expect("it is a range");
-    let whole = 1.0 + b.share;
     let lost = missing(&before) + missing(&after);
     let mut worst = Worst::default();
     for (range, share) in &old {
-        // Error bound: derivatives of the prediction, with equal signs.
-        let (predicted, error) = if range.0 == "share_b" {
-            (2.0 * b.share / whole, 2.0 * b.error / whole.powi(2))
-        } else {
-            let error = share.error / whole + share.share * b.error / whole.powi(2);
-            (share.share / whole, error)
-        };
-        let measured = Share {
-            share: new[range].share,
-            error: new[range].error + error,
-        };
-        worst.compare(&format!("{range:?}"), measured, predicted, lost);
+        let before = (*share, *b, range.0 == "share_b");
+        new[range].compare_slowed(&format!("{range:?}"), before, lost, &mut worst);
     }
     say(&format!(
         "causality: share_b {:.2} % -> {:.2} %; greatest error {:.2} points, {:.1} standard \

@@ -1,7 +1,7 @@
 //! Callers of Java code (docs/truth.md §9) beside the chains that the JVM itself tells: native, compiled,
 //! inlined and interpreted frames, without flags and agents.
 
-use crate::common::chains::{Counts, chains_of};
+use crate::common::chains::{Chains, Counts, chains_of};
 use crate::common::vmscope::{Folder, can_sample, command, run};
 use crate::common::whole::said;
 use crate::hotspot::jdks::{RELEASES, jdk};
@@ -21,38 +21,60 @@ pub fn java_method(frame: &str) -> Option<String> {
     Some(format!("{}.{method}", &class[..end]))
 }
 
+/// A recording of a program that prints its chains (`programs.Chains`).
+pub struct Recording<'a> {
+    pub release: u32,
+    pub tier: Tier,
+    pub flags: &'a [&'a str],
+    /// Class and arguments.
+    pub program: &'a [&'a str],
+    /// Options of `export` for the time in which all chains are known.
+    pub window: [&'a str; 2],
+}
+
+impl Recording<'_> {
+    /// The program's chains, and the recorded stacks, collapsed.
+    pub fn chains_and_stacks(&self) -> Option<(Chains, String)> {
+        let jdk = jdk(self.release)?;
+        let flags = [self.tier.flags(), &["-XX:CompileCommand=quiet"], self.flags].concat();
+        let (class, arguments) = self.program.split_first()?;
+        let program = java(&jdk, &flags, class, arguments)?;
+        let folder = Folder::new();
+        let file = folder.file("out.vmscope");
+        let mut recording = command(["record", "--quiet", "--call-graph=auto", "--output"]);
+        recording.arg(&file).arg("--").arg(program.get_program());
+        recording.args(program.get_args());
+        recording.env_remove("JAVA_TOOL_OPTIONS");
+        let recorded = run(recording).code(0);
+        let mut export = command(["export", "--to", "collapsed", "--output", "-"]);
+        export.args(self.window).arg(&file);
+        let exported = run(export).code(0);
+        let chains = chains_of(&said(&recorded.stdout)[0]["chains"], java_method);
+        Some((chains, exported.stdout))
+    }
+}
+
 #[test]
 fn chains_are_those_that_the_jvm_tells() {
     if !can_sample() {
         return;
     }
     for release in RELEASES {
-        for tier in [Tier::Tiered, Tier::C1, Tier::Interpreter] {
-            let Some(jdk) = jdk(release) else {
-                return;
-            };
-            let quiet = ["-XX:CompileCommand=quiet"];
-            let apart = ["-XX:CompileCommand=dontinline,programs.Callers::leaf*"];
-            let flags = [tier.flags(), &quiet, &apart].concat();
-            let Some(program) = java(&jdk, &flags, "Callers", &["--seconds", "5"]) else {
-                return;
-            };
-            let folder = Folder::new();
-            let file = folder.file("out.vmscope");
-            let mut recording = command(["record", "--quiet", "--call-graph=auto", "--output"]);
-            recording.arg(&file).arg("--").arg(program.get_program());
-            recording.args(program.get_args());
-            recording.env_remove("JAVA_TOOL_OPTIONS");
-            let recorded = run(recording).code(0);
-            let chains = chains_of(&said(&recorded.stdout)[0]["chains"], java_method);
+        for &tier in Tier::of_callers(release) {
             // Chains are cut off before the first reading of the JVM, and in code that is first
             // met after its end.
-            let mut export = command(["export", "--to", "collapsed", "--output", "-"]);
-            export.args(["--from=2", "--until=4.8"]);
-            export.arg(&file);
-            let exported = run(export).code(0);
+            let Some((chains, stacks)) = Recording {
+                release,
+                tier,
+                flags: &["-XX:CompileCommand=dontinline,programs.Callers::leaf*"],
+                program: &["Callers", "--seconds", "5"],
+                window: ["--from=2", "--until=4.8"],
+            }
+            .chains_and_stacks() else {
+                return;
+            };
             assert_eq!(chains.len(), 13, "{chains:?}");
-            let counts = Counts::of(&exported.stdout, &chains, java_method, &["clone"]);
+            let counts = Counts::of(&stacks, &chains, java_method, &["clone"]);
             counts.are_true(&format!("{release} {tier:?}"));
         }
     }

@@ -2,10 +2,8 @@
 
 use crate::common::say;
 use crate::known::{Layout, Tier, Way};
-use crate::measured::{Share, T, Worst};
+use crate::measured::{T, Worst};
 
-/// Prediction from the shares s before: 2 s_b / (1 + s_b) for it, and s_i / (1 + s_b) for each
-/// other, as the others take as long as before.
 fn grows(way: Way) {
     let [a, b, c] = way.loops();
     let before = way.recorded([a, b, c]);
@@ -13,24 +11,14 @@ fn grows(way: Way) {
         return;
     };
     let slowed = before.share(1);
-    let whole = 1.0 + slowed.share;
     let lost = before.missing() + after.missing();
     let mut worst = Worst::default();
     for range in 0..before.ranges.len() {
-        let old = before.share(range);
-        // Error bound: derivatives of the prediction, with equal signs.
-        let (predicted, error) = if range == 1 {
-            (2.0 * old.share / whole, 2.0 * old.error / whole.powi(2))
-        } else {
-            let error = old.error / whole + old.share * slowed.error / whole.powi(2);
-            (old.share / whole, error)
-        };
-        let new = after.share(range);
-        let measured = Share {
-            share: new.share,
-            error: new.error + error,
-        };
-        worst.compare(&before.ranges[range].method, measured, predicted, lost);
+        let name = &before.ranges[range].method;
+        let old = (before.share(range), slowed, range == 1);
+        after
+            .share(range)
+            .compare_slowed(name, old, lost, &mut worst);
     }
     let grown = after.share(1).share - slowed.share;
     say(&format!(

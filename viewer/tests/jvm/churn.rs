@@ -26,7 +26,7 @@ struct Asked {
     named: Vec<usize>,
 }
 
-/// The class's own name: without its package, and what is behind the name of a hidden one.
+/// Class name without its package and without a hidden class's suffix.
 fn class_of(name: &str) -> &str {
     let name = name.split(['+', '/']).next().unwrap_or(name);
     name.rsplit('.').next().unwrap_or(name)

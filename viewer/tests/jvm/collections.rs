@@ -106,7 +106,7 @@ fn collections_are_those_of_the_log() {
             });
             jvm.ask("stop", "stopped");
             jvm.ask("full", "done");
-            // A collector may still be at work.
+            // Concurrent collectors may still run.
             let mut last = Logged::default();
             await_that("it collects no more", || {
                 std::thread::sleep(std::time::Duration::from_millis(500));

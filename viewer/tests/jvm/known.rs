@@ -13,6 +13,9 @@ use crate::hotspot::jvm::java;
 use crate::measured::{Share, T, batch_means, list, number};
 use crate::node::Recorded;
 
+/// With this in the environment the tests record in all ways, which takes some minutes.
+pub const ALL: &str = "VMSCOPE_ALL_SHARES";
+
 /// What a range is in `programs.Shares`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
@@ -41,6 +44,16 @@ pub enum Tier {
 }
 
 impl Tier {
+    /// Tiers that tests of callers record. C1 and C2 describe frames in the same form, so C1 is recorded on
+    /// one release only, unless [`ALL`] is set.
+    pub fn of_callers(release: u32) -> &'static [Tier] {
+        if release == 25 || std::env::var_os(ALL).is_some() {
+            &[Tier::Tiered, Tier::Interpreter, Tier::C1]
+        } else {
+            &[Tier::Tiered, Tier::Interpreter]
+        }
+    }
+
     pub fn flags(self) -> &'static [&'static str] {
         match self {
             Tier::Tiered => &[],

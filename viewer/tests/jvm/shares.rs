@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::common::say;
 use crate::common::vmscope::{Folder, attached};
 use crate::hotspot::jdks::RELEASES;
-use crate::known::{Known, Layout, Tier, Way, steady};
+use crate::known::{ALL, Known, Layout, Tier, Way, steady};
 use crate::measured::{list, number};
 use crate::node::Recorded;
 
@@ -22,11 +22,8 @@ const MODES: [(Tier, bool); 7] = [
     (Tier::C2, true),
 ];
 
-/// With this in the environment all operations are tried, which takes some minutes; else
-/// the first of each test.
-const ALL: &str = "VMSCOPE_ALL_SHARES";
-
-/// The same in all modes. The releases take turns, so that each proves a part.
+/// The same in all modes, with the first operation (with [`ALL`]: all operations). The releases take
+/// turns, so that each proves a part.
 fn in_all_modes(layout: Layout, operations: &[&'static str], least: impl Fn(&Way) -> f64) {
     let mut fell_short = Vec::new();
     let all = std::env::var_os(ALL).is_some();

@@ -1,12 +1,9 @@
 //! Callers of virtual threads (docs/truth.md §9), most of whose frames wait in the heap, beside the chains
 //! that the JVM itself tells.
 
-use crate::callers::java_method;
-use crate::common::chains::{Chains, Counts, chains_of};
-use crate::common::vmscope::{Folder, can_sample, command, run};
-use crate::common::whole::said;
-use crate::hotspot::jdks::jdk;
-use crate::hotspot::jvm::java;
+use crate::callers::{Recording, java_method};
+use crate::common::chains::{Chains, Counts};
+use crate::common::vmscope::can_sample;
 use crate::known::Tier;
 
 /// Releases with virtual threads.
@@ -28,7 +25,7 @@ fn chains_of_virtual_threads_are_those_that_the_jvm_tells() {
         return;
     }
     for release in RELEASES {
-        for tier in [Tier::Tiered, Tier::C1, Tier::Interpreter] {
+        for &tier in Tier::of_callers(release) {
             let Some((chains, counts)) = counted(release, tier, &[]) else {
                 return;
             };
@@ -57,33 +54,23 @@ fn no_chain_of_a_short_mount_is_invented() {
 
 /// The program's chains, and the recorded ones beside them.
 fn counted(release: u32, tier: Tier, options: &[&str]) -> Option<(Chains, Counts)> {
-    let jdk = jdk(release)?;
-    let flags = [
-        // All threads run at the same time, each on a carrier.
-        "-Djdk.virtualThreadScheduler.parallelism=16",
-        // No collection moves their objects.
-        "-Xmn64m",
-        "-XX:CompileCommand=quiet",
-        "-XX:CompileCommand=dontinline,programs.Virtual::leaf*",
-        "-XX:CompileCommand=exclude,programs.Virtual::slow",
-    ];
-    let flags = [tier.flags(), &flags].concat();
-    let options = [&["--seconds", "6"], options].concat();
-    let program = java(&jdk, &flags, "Virtual", &options)?;
-    let folder = Folder::new();
-    let file = folder.file("out.vmscope");
-    let mut recording = command(["record", "--quiet", "--call-graph=auto", "--output"]);
-    recording.arg(&file).arg("--").arg(program.get_program());
-    recording.args(program.get_args());
-    recording.env_remove("JAVA_TOOL_OPTIONS");
-    let recorded = run(recording).code(0);
-    let chains = chains_of(&said(&recorded.stdout)[0]["chains"], java_method);
     // Chains are cut off before the second reading of a thread, and in its last tenths of a second.
-    let mut export = command(["export", "--to", "collapsed", "--output", "-"]);
-    export.args(["--from=2.5", "--until=5.3"]);
-    export.arg(&file);
-    let exported = run(export).code(0);
-    let stacks = exported.stdout.lines().map(without_carrier);
+    let (chains, stacks) = Recording {
+        release,
+        tier,
+        flags: &[
+            // All threads run at the same time, each on a carrier.
+            "-Djdk.virtualThreadScheduler.parallelism=16",
+            // No collection moves their objects.
+            "-Xmn64m",
+            "-XX:CompileCommand=dontinline,programs.Virtual::leaf*",
+            "-XX:CompileCommand=exclude,programs.Virtual::slow",
+        ],
+        program: &[&["Virtual", "--seconds", "6"], options].concat(),
+        window: ["--from=2.5", "--until=5.3"],
+    }
+    .chains_and_stacks()?;
+    let stacks = stacks.lines().map(without_carrier);
     let stacks: String = stacks.flat_map(|line| [line, "\n".to_owned()]).collect();
     let counts = Counts::of(&stacks, &chains, java_method, &["clone"]);
     Some((chains, counts))

@@ -26,7 +26,7 @@ use std::process::{Command, Stdio};
 use common::targets::Target;
 use common::vmscope::{Folder, Working, attached, await_samples, can_sample, command, report, run};
 use common::{programs, say};
-use measured::{JITTER, Measured, Share, T, Worst, list, number, stolen_ns};
+use measured::{JITTER, Measured, T, Worst, list, number, stolen_ns};
 use nix::sys::signal::Signal;
 
 /// The program's default counts; tests replace single counts.
@@ -166,20 +166,9 @@ fn a_range_slowed_down_grows_by_that_and_no_other_does() {
     let missing = before.missing() + after.missing();
     let mut worst = Worst::default();
     for (range, share) in &old {
-        // Error bound: derivatives of the prediction, with equal signs.
-        let whole = 1.0 + b.share;
-        let (predicted, error) = if range.0 == "share_b" {
-            (2.0 * b.share / whole, 2.0 * b.error / whole.powi(2))
-        } else {
-            let error = share.error / whole + share.share * b.error / whole.powi(2);
-            (share.share / whole, error)
-        };
-        let measured = Share {
-            share: new[range].share,
-            error: new[range].error + error,
-        };
         let name = format!("{} line {}", range.0, range.1);
-        worst.compare(&name, measured, predicted, missing);
+        let before = (*share, b, range.0 == "share_b");
+        new[range].compare_slowed(&name, before, missing, &mut worst);
     }
     let grown = new[slowed.expect("it is a range").0].share - b.share;
     say(&format!(

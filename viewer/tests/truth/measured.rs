@@ -35,6 +35,36 @@ pub struct Share {
     pub error: f64,
 }
 
+impl Share {
+    /// Compares this share of a range with the prediction from the shares before `slowed` took twice as
+    /// long (docs/truth.md §6): 2 s / (1 + s) for the slowed range, `before` / (1 + s) for each other, as the
+    /// others take as long as before.
+    pub fn compare_slowed(
+        self,
+        range: &str,
+        (before, slowed, is_slowed): (Share, Share, bool),
+        missing: f64,
+        worst: &mut Worst,
+    ) {
+        let whole = 1.0 + slowed.share;
+        // Error bound: derivatives of the prediction, with equal signs.
+        let (predicted, error) = if is_slowed {
+            (
+                2.0 * before.share / whole,
+                2.0 * before.error / whole.powi(2),
+            )
+        } else {
+            let of_slowed = before.share * slowed.error / whole.powi(2);
+            (before.share / whole, before.error / whole + of_slowed)
+        };
+        let measured = Share {
+            share: self.share,
+            error: self.error + error,
+        };
+        worst.compare(range, measured, predicted, missing);
+    }
+}
+
 /// A recording of known_shares, and what the program said of itself.
 pub struct Measured {
     pub profile: Profile,

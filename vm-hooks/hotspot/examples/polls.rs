@@ -41,7 +41,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         process.refresh()?;
         let mut poll = new_poll();
         adapter.poll(&process, &mut poll)?;
-        let (found, _) = poll.finish();
+        let found = poll.finish();
         if times.is_empty() && first.1 == 0 {
             let code = |record: &&Record| matches!(record, Record::Constituent(_));
             first = (before.elapsed(), found.iter().filter(code).count());

@@ -61,12 +61,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-fn show(mut poll: Poll) {
-    for news in poll.take_compilations() {
-        println!("{news:?}");
-    }
-    let (records, threads) = poll.finish();
-    for record in records {
+fn show(poll: Poll) {
+    for record in poll.finish() {
         match record {
             Record::Counter(c) => println!("{}: {} = {} {}", c.section, c.name, c.value, c.unit),
             Record::Collection(c) => println!(
@@ -75,9 +71,6 @@ fn show(mut poll: Poll) {
             ),
             other => println!("{other:?}"),
         }
-    }
-    for thread in threads {
-        println!("{thread:?}");
     }
 }
 

@@ -5,8 +5,8 @@
 //! it are unchanged afterwards.
 
 use rustc_hash::FxHashMap;
-use vmscope_process::{AdapterError, CompilationNews, Memory, Poll};
-use vmscope_records::{Avma, Tid, TimeNs};
+use vmscope_process::{AdapterError, Memory, Poll};
+use vmscope_records::{Avma, Compilation, ThreadKey, Tid, TimeNs};
 
 use crate::code::tier;
 use crate::java_threads::JavaThreads;
@@ -59,7 +59,7 @@ struct Task<T> {
 struct Seen {
     looked_at: Option<TimeNs>,
     task: Option<Task<i64>>,
-    news: CompilationNews,
+    news: Compilation,
     told_at: TimeNs,
 }
 
@@ -127,7 +127,7 @@ impl Compiling {
                 continue;
             }
             if seen.task.take().is_some() {
-                let gone = CompilationNews {
+                let gone = Compilation {
                     gone_at: Some(now),
                     ..std::mem::take(&mut seen.news)
                 };
@@ -142,8 +142,8 @@ impl Compiling {
             if self.task_of(memory, thread).ok() != Some(Some(task)) {
                 continue;
             }
-            let news = CompilationNews {
-                tid: thread.tid,
+            let news = Compilation {
+                thread: ThreadKey::of_tid(thread.tid),
                 absent_at,
                 first_seen: from,
                 last_seen: from,
@@ -257,15 +257,15 @@ impl Compiling {
         }))
     }
 
-    fn news_of(&self, memory: &dyn Memory, task: Task<i64>) -> Option<CompilationNews> {
+    fn news_of(&self, memory: &dyn Memory, task: Task<i64>) -> Option<Compilation> {
         let method = Avma(task.method.cast_unsigned());
         let info = self.methods.read(memory, method).ok()?;
-        Some(CompilationNews {
+        Some(Compilation {
             id: task.id.cast_unsigned(),
             name: info.full_name(),
             tier: tier(task.level).to_owned(),
             osr_bci: u32::try_from(task.osr_bci).ok(),
-            ..CompilationNews::default()
+            ..Compilation::default()
         })
     }
 }

@@ -148,7 +148,7 @@ impl Continuations {
         })
     }
 
-    /// The newest chunk of the continuation at `at`; `None` also if no continuation is there.
+    /// The newest chunk of the continuation at `at`; `None` without chunks or without a continuation.
     pub fn tail(&mut self, memory: &dyn Memory, at: Avma) -> Option<Chunk> {
         if self.known.is_none() {
             if self.attempts >= MAX_ATTEMPTS {

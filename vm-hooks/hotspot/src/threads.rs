@@ -5,7 +5,7 @@
 //! list, with the same C++ class as plain Java threads.
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use vmscope_process::{Memory, Poll, ProcessView, ThreadInfo, ThreadNews};
+use vmscope_process::{Memory, Poll, ProcessView, ThreadInfo};
 use vmscope_records::{Avma, ThreadRole, Tid, TimeNs};
 
 use crate::java_threads::{JavaThread, JavaThreads};
@@ -191,11 +191,7 @@ impl Threads {
             };
             if same.is_none_or(|before| before.role != role) || name != known {
                 is_news = true;
-                poll.thread(ThreadNews {
-                    tid: thread.tid,
-                    name: name.clone(),
-                    role: Some(role),
-                });
+                poll.thread(thread.tid, name.clone(), Some(role));
             }
             let comm = thread.name.clone();
             let now_told = Told {

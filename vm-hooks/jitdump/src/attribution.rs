@@ -1,17 +1,16 @@
-//! Owner of a process's files: vmscope, which turned them on, or the user, who requested such files
-//! too. In doubt the files are the user's, and stay.
+//! Decides who requested a process's jitdump files, perf map and logs: vmscope or the user. vmscope
+//! deletes its own files only; in doubt a file is the user's and stays.
 //!
-//! A live process is asked: its environment has the variables that vmscope has set with
-//! the very values that it gave them, none of its other variables asks for such files,
-//! and its command line doesn't. One that was over before it could be asked is taken
-//! for one like all others, if neither the command that was started nor any process
-//! that was asked by then had such a wish of its own. What that can't tell apart:
+//! Files of a live process are vmscope's if its environment holds vmscope's variables with exactly the
+//! values that vmscope set, and if neither another variable nor the command line requests such files.
 //!
-//! - a script that gives a variable the very value that vmscope gave it, and one that
-//!   asks its VM from within (`v8.setFlagsFromString`);
-//! - a process that has overwritten its command line before it was asked;
-//! - a short process with a switch of its own, begun by a script whose own command line
-//!   does not show it.
+//! Files of a process that exited before vmscope read its environment are vmscope's if neither the
+//! started command nor any process seen before requested such files itself. This fails for:
+//!
+//! - a script that sets a variable to exactly vmscope's value, or requests files inside the VM
+//!   (`v8.setFlagsFromString`);
+//! - a process that has overwritten its command line;
+//! - a short process with its own switch, started by a script whose command line lacks the switch.
 
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -46,8 +45,7 @@ pub(crate) struct FileRequests {
 }
 
 impl FileRequests {
-    /// For `changes` of the environment, whose variables hold what `old` says, of
-    /// `command`.
+    /// For `command` with `changes` of its environment; `old` returns a variable's previous value.
     pub fn new(
         changes: &[EnvironmentChange],
         old: impl Fn(&str) -> Option<OsString>,
@@ -71,7 +69,7 @@ impl FileRequests {
         requests
     }
 
-    /// The VMs that something was turned on for.
+    /// VMs whose variables vmscope has set.
     pub fn kinds(&self) -> impl Iterator<Item = VmKind> {
         self.set.iter().map(|(kind, ..)| *kind)
     }
@@ -81,7 +79,7 @@ impl FileRequests {
         self.others.is_empty() && !self.logs
     }
 
-    /// Notes what a live process of the recording, VM or not, has of requests of its own.
+    /// Notes a live process's own requests for files; the process may be no VM.
     pub fn note(&mut self, process: &ProcessView, environment: Option<&Environment>) {
         let command = process.command().join(" ");
         self.logs |= asks_for_logs(&command);
@@ -97,7 +95,7 @@ impl FileRequests {
         self.others.extend(others);
     }
 
-    /// Which files of `process`, which runs a VM of that kind, are ours.
+    /// Attribution of the files of `process`, which runs a VM of kind `kind`.
     pub fn of(
         &self,
         kind: VmKind,

@@ -337,8 +337,8 @@ impl LiveCode {
         self.edition = self.edition.wrapping_add(1);
     }
 
-    /// Ends what was not told again since [`LiveCode::begin_anew`] and was there at
-    /// `last_seen`.
+    /// Ends code that was not reported again since [`LiveCode::begin_anew`]; it was present until
+    /// `last_seen` at least.
     pub fn end_missing(&mut self, last_seen: TimeNs, time: TimeNs, poll: &mut Poll) {
         let of_old = |(start, entry): (&u64, &LiveEntry)| {
             (entry.edition != self.edition).then_some((*start, entry.since))

@@ -79,7 +79,7 @@ pub fn dump_markers(process: &ProcessView) -> Vec<DumpMarker> {
     markers
 }
 
-/// The process that a dump of this path is of: `…/jit-NUMBER.dump`.
+/// Process id in a dump's path: `…/jit-NUMBER.dump`.
 #[must_use]
 pub fn dump_pid(path: &[u8]) -> Option<u32> {
     let name = path.rsplit(|byte| *byte == b'/').next()?;
@@ -90,10 +90,9 @@ pub fn dump_pid(path: &[u8]) -> Option<u32> {
     std::str::from_utf8(number).ok()?.parse().ok()
 }
 
-/// The folder that a VM of that kind writes its perf map into, by the environment that
-/// it was given, where that is known (of a process that is over it is not):
-/// [`PERF_MAP_FOLDER`], but .NET goes by `DOTNET_PerfMapJitDumpPath`, under whichever of
-/// its two names, and `TMPDIR`.
+/// Folder of a process's perf map: [`PERF_MAP_FOLDER`], for .NET the value of
+/// `DOTNET_PerfMapJitDumpPath` (or its older name) or `TMPDIR`. `environment` is read from the process
+/// if missing; without any, as of an exited process, the variables count as unset.
 #[must_use]
 pub fn perf_map_folder(
     kind: VmKind,
@@ -115,12 +114,12 @@ fn folder_told(environment: &Environment) -> Option<Vec<u8>> {
     ];
     let told = |name: &&[u8]| environment.iter().find(|(other, _)| other == name);
     let (_, folder) = names.iter().find_map(told)?;
-    // Beneath what folder another one is meant is not known.
+    // The base of a relative path is unknown.
     let folder = folder.strip_suffix(b"/").unwrap_or(folder);
     folder.starts_with(b"/").then(|| folder.to_vec())
 }
 
-/// Where `process` would write a perf map, as it sees it itself: `FOLDER/perf-PID.map`.
+/// Path of a perf map of `process` in its own namespaces: `FOLDER/perf-PID.map`.
 #[must_use]
 pub fn perf_map_path(folder: &[u8], process: &ProcessView) -> Vec<u8> {
     let mut path = folder.to_vec();
@@ -129,7 +128,7 @@ pub fn perf_map_path(folder: &[u8], process: &ProcessView) -> Vec<u8> {
     path
 }
 
-/// A perf map, and the folder that it is in.
+/// A perf map and its folder.
 #[derive(Debug)]
 pub struct FoundMap {
     /// The map.

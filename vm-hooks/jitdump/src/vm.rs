@@ -1,5 +1,5 @@
-//! What is particular to each of the VMs that write such files: how to recognise
-//! one, how it names its code, which of its own functions belong to which part of it.
+//! Differences between VMs with jitdump files or perf maps: recognition, names of code, regions of
+//! the VM's native functions.
 
 mod beam;
 mod cpython;
@@ -32,8 +32,7 @@ pub struct Vm {
 }
 
 impl Vm {
-    /// For `attach`, when this VM has told nothing: how to start it so that its code
-    /// has names. One sentence.
+    /// One sentence for `attach` if this VM reports no code: the option that gives names to its code.
     #[must_use]
     pub fn hint(&self) -> &'static str {
         self.kind.hint(&self.identity.kind)

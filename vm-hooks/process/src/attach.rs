@@ -75,7 +75,7 @@ pub enum AttachError {
         /// Effective user id of vmscope.
         own: u32,
     },
-    /// A process of the same user that is undumpable or has more rights.
+    /// A process of the same user, not dumpable or with additional rights.
     #[error(
         "process {pid} ({name}) is yours, but protected (setuid, capabilities or PR_SET_DUMPABLE); \
          run vmscope {}", rights(*own)

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use vmscope_records::{ClassKey, CollectionKey, ConstituentKey, MethodKey, ObjectKey};
+use vmscope_records::{ClassKey, CollectionKey, ConstituentKey, MethodKey, SiteKey};
 
 /// The source of a recording's keys, unique across adapters and processes. Clones share one source.
 #[derive(Clone, Debug, Default)]
@@ -15,7 +15,7 @@ struct Keys {
     methods: AtomicU64,
     classes: AtomicU64,
     collections: AtomicU64,
-    objects: AtomicU64,
+    sites: AtomicU64,
 }
 
 /// Keys start at 1: 0 would mean a forgotten key.
@@ -55,10 +55,10 @@ impl KeySource {
         CollectionKey(next(&self.0.collections))
     }
 
-    /// A key for a sampled object.
+    /// A key for an allocation site.
     #[must_use]
-    pub fn object(&self) -> ObjectKey {
-        ObjectKey(next(&self.0.objects))
+    pub fn site(&self) -> SiteKey {
+        SiteKey(next(&self.0.sites))
     }
 }
 

@@ -69,7 +69,7 @@ pub use loaded::{LoadedModule, SymbolError};
 pub use maps::{MAX_MAPPINGS, MapEntry, Maps, MapsError, parse_line, parse_maps, read_maps};
 pub use memory::{Memory, MemoryError};
 pub use modules::{MAX_MODULES, Modules, Sighting};
-pub use poll::{CompilationNews, MAX_RECORDS_OF_A_POLL, MAX_TOUCHED_OF_A_POLL, Poll, ThreadNews};
+pub use poll::{MAX_RECORDS_OF_A_POLL, MAX_TOUCHED_OF_A_POLL, Poll};
 pub use process::{Environment, ProcessView, monotonic_time, own_root, wall_time};
 pub use root::Root;
 pub use unwind::{

@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use vmscope_records::{
-    Avma, COLLECTION_TIME_SUFFIX, COLLECTIONS_SECTION, Class, CodeChange, Collection,
-    CollectionScope, Compilation, Counter, CounterMeaning, Fact, InterpreterRules,
-    InterpreterSource, Lifetime, Limit, LimitKind, LossReason, Lost, Method, ProcessKey, Record,
-    RegionRule, RegionRules, Stream, ThreadKey, ThreadRole, Tid, TimeNs,
+    AllocationSite, Avma, Births, COLLECTION_TIME_SUFFIX, COLLECTIONS_SECTION, Class, CodeChange,
+    Collection, CollectionScope, Compilation, Counter, CounterMeaning, Fact, Fates,
+    InterpreterRules, InterpreterSource, LifetimeCounts, Limit, LimitKind, LossReason, Lost,
+    Method, ProcessKey, Record, RegionRule, RegionRules, Stream, ThreadKey, ThreadRole,
+    ThreadUpdate, Tid, TimeNs,
 };
 
 use crate::{KeySource, cpu_time};
@@ -18,63 +19,6 @@ pub const MAX_RECORDS_OF_A_POLL: usize = 1 << 20;
 
 /// Cap on addresses of samples that a poll can use.
 pub const MAX_TOUCHED_OF_A_POLL: usize = 1 << 16;
-
-/// A VM's information about one of its threads.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ThreadNews {
-    /// Thread id in vmscope's pid namespace. (VMs know ids of the inner namespace;
-    /// [`crate::ProcessView::threads`] has both.)
-    pub tid: Tid,
-    /// The VM's name for it, if more informative than the kernel's.
-    pub name: Option<String>,
-    /// Its role.
-    pub role: Option<ThreadRole>,
-}
-
-/// An observed compilation: a [`Compilation`] whose thread key only the recorder knows. Emitted
-/// again, with equal `id` and `first_seen`, after later observations and at its end.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct CompilationNews {
-    /// Compiler thread, in vmscope's pid namespace.
-    pub tid: Tid,
-    /// The VM's compilation number.
-    pub id: u64,
-    /// Method, named like constituents.
-    pub name: String,
-    /// Target tier, named like constituents.
-    pub tier: String,
-    /// Entry bytecode of on-stack replacement, if any.
-    pub osr_bci: Option<u32>,
-    /// Start of the last poll of the thread without this compilation.
-    pub absent_at: Option<TimeNs>,
-    /// Time of the first poll with it.
-    pub first_seen: TimeNs,
-    /// Time of the last poll with it.
-    pub last_seen: TimeNs,
-    /// Time of the first poll after its end.
-    pub gone_at: Option<TimeNs>,
-}
-
-impl CompilationNews {
-    /// Record of the compilation, with the recording's key of its thread.
-    #[must_use]
-    pub fn of(self, process: ProcessKey, thread: ThreadKey) -> Compilation {
-        // Readers reject any other order.
-        let last_seen = self.last_seen.max(self.first_seen);
-        Compilation {
-            process,
-            thread,
-            id: self.id,
-            name: self.name,
-            tier: self.tier,
-            osr_bci: self.osr_bci,
-            absent_at: self.absent_at.map(|time| time.min(self.first_seen)),
-            first_seen: self.first_seen,
-            last_seen,
-            gone_at: self.gone_at.map(|time| time.max(last_seen)),
-        }
-    }
-}
 
 /// The output of one poll of an adapter.
 ///
@@ -91,8 +35,7 @@ pub struct Poll {
     touched: Vec<Avma>,
     touched_until: TimeNs,
     records: Vec<Record>,
-    threads: Vec<ThreadNews>,
-    compilations: Vec<CompilationNews>,
+    event_time: Option<TimeNs>,
     cap: usize,
     dropped: u64,
 }
@@ -128,8 +71,7 @@ impl Poll {
             touched: Vec::new(),
             touched_until: began,
             records: Vec::new(),
-            threads: Vec::new(),
-            compilations: Vec::new(),
+            event_time: None,
             cap: MAX_RECORDS_OF_A_POLL,
             dropped: 0,
         }
@@ -232,6 +174,16 @@ impl Poll {
         (self.clock)()
     }
 
+    /// Sets the time of facts, counters, rules, names, losses and limits that follow, for VMs that tell
+    /// when an event happened; `None`, the default: the time of their emission.
+    pub fn happened_at(&mut self, time: Option<TimeNs>) {
+        self.event_time = time;
+    }
+
+    fn time(&self) -> TimeNs {
+        self.event_time.unwrap_or_else(|| self.now())
+    }
+
     /// User-space addresses in memory without a file (generated code) from samples of this process
     /// since its adapter's last poll: pcs and return addresses. Also every value at
     /// [`crate::SampleNeeds::sources`] in these samples (after [`Poll::interpreter`], only samples
@@ -268,9 +220,24 @@ impl Poll {
         self.push(Record::Class(class));
     }
 
-    /// Emits a birth, survival or death.
-    pub fn lifetime(&mut self, lifetime: Lifetime) {
-        self.push(Record::Lifetime(Box::new(lifetime)));
+    /// Emits an allocation site, before the first birth that refers to it.
+    pub fn site(&mut self, site: AllocationSite) {
+        self.push(Record::AllocationSite(Box::new(site)));
+    }
+
+    /// Emits births.
+    pub fn births(&mut self, births: Births) {
+        self.push(Record::Births(Box::new(births)));
+    }
+
+    /// Emits survivals and deaths.
+    pub fn fates(&mut self, fates: Fates) {
+        self.push(Record::Fates(Box::new(fates)));
+    }
+
+    /// Emits counts of objects.
+    pub fn lifetime_counts(&mut self, counts: LifetimeCounts) {
+        self.push(Record::LifetimeCounts(Box::new(counts)));
     }
 
     /// Emits a collection, or more data about one.
@@ -278,18 +245,32 @@ impl Poll {
         self.push(Record::Collection(Box::new(collection)));
     }
 
-    /// Emits a name or role of a thread.
-    pub fn thread(&mut self, news: ThreadNews) {
-        if self.has_room() {
-            self.threads.push(news);
-        }
+    /// Emits the VM's name for thread `tid`, if it is more informative than the kernel's, and its role.
+    /// (`tid` is the id in vmscope's pid namespace. VMs know ids of the inner one;
+    /// [`crate::ProcessView::threads`] has both.)
+    pub fn thread(&mut self, tid: Tid, name: Option<String>, role: Option<ThreadRole>) {
+        self.push(Record::ThreadUpdate(ThreadUpdate {
+            key: ThreadKey::of_tid(tid),
+            time: self.time(),
+            name,
+            role,
+            process: None,
+        }));
     }
 
-    /// Emits a running compilation, or its end.
-    pub fn compilation(&mut self, news: CompilationNews) {
-        if self.has_room() {
-            self.compilations.push(news);
-        }
+    /// Emits a running compilation, or its end. Emitted again, with equal thread, id and `first_seen`,
+    /// after later observations.
+    pub fn compilation(&mut self, compilation: Compilation) {
+        // Readers reject any other order.
+        let (first, last) = (compilation.first_seen, compilation.last_seen);
+        let last_seen = last.max(first);
+        self.push(Record::Compilation(Box::new(Compilation {
+            process: self.process,
+            last_seen,
+            absent_at: compilation.absent_at.map(|time| time.min(first)),
+            gone_at: compilation.gone_at.map(|time| time.max(last_seen)),
+            ..compilation
+        })));
     }
 
     /// Emits exact number and time of a VM's collections, cycles or pauses since its start, per
@@ -316,7 +297,7 @@ impl Poll {
     pub fn rules(&mut self, vm: &str, rules: Vec<RegionRule>) {
         self.push(Record::RegionRules(RegionRules {
             process: self.process,
-            time: self.now(),
+            time: self.time(),
             vm: vm.to_owned(),
             rules,
         }));
@@ -334,7 +315,7 @@ impl Poll {
         sources.truncate(InterpreterRules::MAX_SOURCES);
         self.push(Record::InterpreterRules(InterpreterRules {
             process: self.process,
-            time: self.now(),
+            time: self.time(),
             vm: vm.to_owned(),
             ranges,
             sources,
@@ -345,7 +326,7 @@ impl Poll {
     pub fn fact(&mut self, name: &str, value: String) {
         self.push(Record::Fact(Fact {
             process: self.process,
-            time: self.now(),
+            time: self.time(),
             name: name.to_owned(),
             value,
         }));
@@ -363,7 +344,7 @@ impl Poll {
     ) {
         self.push(Record::Counter(Counter {
             process: self.process,
-            time: self.now(),
+            time: self.time(),
             section: section.to_owned(),
             name: name.to_owned(),
             unit: unit.to_owned(),
@@ -380,7 +361,7 @@ impl Poll {
     /// Emits a limit of a kind.
     pub fn limit_of(&mut self, kind: LimitKind, text: String, remedy: &str) {
         self.push(Record::Limit(Limit {
-            time: self.now(),
+            time: self.time(),
             kind,
             text,
             remedy: remedy.to_owned(),
@@ -394,7 +375,7 @@ impl Poll {
             reason: LossReason::Other,
             count,
             from,
-            to: self.now(),
+            to: self.time(),
             thread: None,
         }));
     }
@@ -408,19 +389,13 @@ impl Poll {
     /// Whether the poll found nothing.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.records.is_empty() && self.threads.is_empty() && self.compilations.is_empty()
+        self.records.is_empty()
     }
 
-    /// Takes observed compilations; call before [`Poll::finish`].
+    /// Records in order of emission, with a loss record for excess ones. Threads have placeholders
+    /// ([`ThreadKey::of_tid`]) for keys, which only the recorder knows.
     #[must_use]
-    pub fn take_compilations(&mut self) -> Vec<CompilationNews> {
-        std::mem::take(&mut self.compilations)
-    }
-
-    /// Records in order of emission, with a loss record for excess ones; and thread information,
-    /// whose keys only the recorder knows.
-    #[must_use]
-    pub fn finish(mut self) -> (Vec<Record>, Vec<ThreadNews>) {
+    pub fn finish(mut self) -> Vec<Record> {
         if self.dropped > 0 {
             self.records.push(Record::Lost(Lost {
                 stream: Stream::Adapter,
@@ -431,7 +406,7 @@ impl Poll {
                 thread: None,
             }));
         }
-        (self.records, self.threads)
+        self.records
     }
 
     fn push(&mut self, record: Record) {
@@ -441,8 +416,7 @@ impl Poll {
     }
 
     fn has_room(&mut self) -> bool {
-        let held = self.records.len() + self.threads.len() + self.compilations.len();
-        let room = held < self.cap;
+        let room = self.records.len() < self.cap;
         self.dropped += u64::from(!room);
         room
     }
@@ -453,13 +427,29 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_vm_tells_when_an_event_happened() {
+        let clock = Arc::new(|| TimeNs(50));
+        let mut poll = Poll::new(KeySource::new(), ProcessKey(1), clock);
+        poll.happened_at(Some(TimeNs(7)));
+        poll.fact("x", String::new());
+        poll.lost(Stream::Adapter, 1, TimeNs(3));
+        poll.happened_at(None);
+        poll.fact("y", String::new());
+        let times = poll.finish().into_iter().filter_map(|one| one.time());
+        assert_eq!(
+            times.collect::<Vec<_>>(),
+            [TimeNs(7), TimeNs(7), TimeNs(50)]
+        );
+    }
+
+    #[test]
     fn what_does_not_fit_is_counted() {
         let clock = Arc::new(|| TimeNs(5));
         let mut poll = Poll::new(KeySource::new(), ProcessKey(1), clock).with_room_for(2);
         for _ in 0..5 {
             poll.fact("x", "y".to_owned());
         }
-        let (records, _) = poll.finish();
+        let records = poll.finish();
         assert_eq!(records.len(), 3);
         assert!(matches!(&records[2], Record::Lost(lost) if lost.count == 3));
     }

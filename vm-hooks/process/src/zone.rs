@@ -322,7 +322,7 @@ mod tests {
         zone.went(&mut last, &6, GoneReason::Unloaded);
         let mut gone = Vec::new();
         let mut came = Vec::new();
-        for record in between.finish().0.into_iter().chain(last.finish().0) {
+        for record in between.finish().into_iter().chain(last.finish()) {
             match record {
                 Record::Constituent(one) => came.push((one.start, one.absent_at, one.since)),
                 Record::ConstituentGone(one) => gone.push((one.last_seen, one.time, one.reason)),

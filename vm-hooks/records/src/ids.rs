@@ -90,12 +90,37 @@ number! {
     ClassKey(u64), "{}"
 }
 number! {
+    /// One allocation site of a VM, unique in the recording.
+    SiteKey(u64), "{}"
+}
+number! {
     /// One collection of a collector, unique in the recording.
     CollectionKey(u64), "{}"
 }
 number! {
-    /// One sampled object, unique in the recording.
+    /// One sampled object, unique in its process.
     ObjectKey(u64), "{}"
+}
+
+impl ThreadKey {
+    const PLACEHOLDER: u32 = 1 << 31;
+
+    /// Placeholder for the key of thread `tid`. Adapters know threads by tid; the recorder knows their
+    /// keys. No recording contains placeholders.
+    #[must_use]
+    pub const fn of_tid(tid: Tid) -> Self {
+        // The kernel's ids are below 2²².
+        ThreadKey(tid.0 | Self::PLACEHOLDER)
+    }
+
+    /// Thread id of a placeholder; `None` for keys.
+    #[must_use]
+    pub const fn placeholder(self) -> Option<Tid> {
+        match self.0 & Self::PLACEHOLDER {
+            0 => None,
+            _ => Some(Tid(self.0 & !Self::PLACEHOLDER)),
+        }
+    }
 }
 
 impl TimeNs {

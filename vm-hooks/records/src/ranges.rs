@@ -100,8 +100,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Each address has the value that a list of single addresses has for it, and what a
-        /// change returns is what that list had there.
+        /// Lookups and the return values of changes equal those of a plain list of addresses.
         #[test]
         fn ranges_are_what_a_list_of_addresses_is(
             changes in prop::collection::vec((0..60_u64, 0..60_u64, any::<bool>()), 0..60),

@@ -2,10 +2,10 @@
 
 use crate::wire::{self, WireError, messages};
 use crate::{
-    Class, Collection, Compilation, Constituent, ConstituentGone, ConstituentMoved, Counter, Fact,
-    InterpreterRules, Lifetime, Limit, Lost, Mapping, Mark, Method, Module, Process, ProcessEnd,
-    RecordingEnd, RegionRules, Sample, Session, Symbols, Thread, ThreadCpu, ThreadEnd,
-    ThreadUpdate, TimeNs, Unmapping,
+    AllocationSite, Births, Class, Collection, Compilation, Constituent, ConstituentGone,
+    ConstituentMoved, Counter, Fact, Fates, InterpreterRules, LifetimeCounts, Limit, Lost, Mapping,
+    Mark, Method, Module, Process, ProcessEnd, RecordingEnd, RegionRules, Sample, Session, Symbols,
+    Thread, ThreadCpu, ThreadEnd, ThreadUpdate, TimeNs, Unmapping,
 };
 
 /// Declares the kinds of records: number in files, name (also of the message), type, and time.
@@ -27,7 +27,8 @@ macro_rules! kinds {
         pub(crate) const KINDS: &[(u32, &str)] = &[$(($number, stringify!($kind))),+];
 
         impl Record {
-            /// Time of the event or observation; `None` for classes and symbols.
+            /// Time of the event or observation, or of the first one in columns; `None` for classes,
+            /// allocation sites and symbols.
             #[must_use]
             pub fn time(&self) -> Option<TimeNs> {
                 match self {
@@ -81,7 +82,6 @@ kinds! {
     15 Method(Box<Method>): r => Some(r.time),
     16 Collection(Box<Collection>): r => Some(r.time),
     17 Class(Class): _ => None,
-    18 Lifetime(Box<Lifetime>): r => Some(r.time()),
     19 Counter(Counter): r => Some(r.time),
     20 Fact(Fact): r => Some(r.time),
     21 Symbols(Symbols): _ => None,
@@ -92,6 +92,10 @@ kinds! {
     26 InterpreterRules(InterpreterRules): r => Some(r.time),
     27 Compilation(Box<Compilation>): r => Some(r.emitted_at()),
     28 Mark(Mark): r => Some(r.time),
+    29 AllocationSite(Box<AllocationSite>): _ => None,
+    30 Births(Box<Births>): r => Some(r.time()),
+    31 Fates(Box<Fates>): r => Some(r.time()),
+    32 LifetimeCounts(Box<LifetimeCounts>): r => Some(r.time),
 }
 
 /// Kind number of sample batches; single samples have none.
@@ -131,7 +135,7 @@ impl Record {
     pub const fn content(&self) -> Content {
         match self {
             Record::Sample(_) => Content::SAMPLES,
-            Record::Lifetime(_) => Content::LIFETIMES,
+            Record::Births(_) | Record::Fates(_) | Record::LifetimeCounts(_) => Content::LIFETIMES,
             _ => Content::STATE,
         }
     }

@@ -305,7 +305,7 @@ fn millions_of_empty_parts_are_refused_before_they_take_memory() {
         (11, nested(6, many(5, &[]))),            // … of one sample: words
         (12, many(12, &[])),                      // Constituent.cases
         (16, many(11, &[])),                      // Collection.phases
-        (18, many(15, &[])),                      // Lifetime.buckets
+        (32, many(7, &[])),                       // LifetimeCounts.buckets
     ];
     for (kind, message) in bombs {
         let bytes = [file_header(1, 0), plain_chunk(&frame(kind, &message))].concat();

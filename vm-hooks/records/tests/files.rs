@@ -126,7 +126,7 @@ fn a_folder_that_takes_nothing_is_an_error() {
     );
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o500)).unwrap();
     let root_may = fs::write(folder.path().join("probe"), "").is_ok();
-    // Root writes into any folder, but not into that one.
+    // Permissions don't stop root; `/sys` does.
     let closed = if root_may {
         Path::new("/sys")
     } else {
@@ -182,7 +182,7 @@ fn assert_ends_by_failure(bytes: &[u8], error: &WriteError, at_least: u64) {
 
 #[test]
 fn a_full_disk_ends_the_recording_and_says_so() {
-    // Told at once, or only at the end, after the caller went on.
+    // The caller stops at the first error, or goes on and sees the error at the end.
     for stubborn in [false, true] {
         let mut disk = SmallDisk {
             room: 100_000,

@@ -179,19 +179,25 @@ fn busy_second(second: u32, keep: &mut KeepLast) {
             ..Compilation::default()
         })));
     }
-    keep.put(Record::Lifetime(Box::new(Lifetime::Birth {
+    let site = SiteKey(u64::from(second) % 50);
+    if second < 50 {
+        keep.put(Record::AllocationSite(Box::new(AllocationSite {
+            key: site,
+            process: ProcessKey(1),
+            frames: vec![(MethodKey(long), BytecodePc(3))],
+        })));
+    }
+    let mut births = Births::new(ProcessKey(1), Some(ThreadKey(1)));
+    births.push(Birth {
         object: ObjectKey(long),
-        process: ProcessKey(1),
         time: TimeNs(start),
-        thread: ThreadKey(1),
         class: ClassKey(1),
         bytes: 16,
-        site: AllocationSite {
-            frames: vec![(MethodKey(long), BytecodePc(3))],
-        },
+        site: Some(site),
         weight: 1.0,
         allocated_bytes: None,
-    })));
+    });
+    keep.put(Record::Births(Box::new(births)));
     keep.put(Record::Limit(Limit {
         time: TimeNs(start),
         kind: LimitKind::NotSampled,
@@ -230,12 +236,14 @@ fn assert_complete(saved: &Everything) {
     let mut modules = HashSet::new();
     let mut methods = HashSet::new();
     let mut processes = HashSet::new();
+    let mut sites = HashSet::new();
     for record in &saved.records {
         match record {
             Record::Thread(thread) => _ = threads.insert(thread.key),
             Record::Module(module) => _ = modules.insert(module.key),
             Record::Method(method) => _ = methods.insert(method.key),
             Record::Process(process) => _ = processes.insert(process.key),
+            Record::AllocationSite(site) => _ = sites.insert(site.key),
             _ => {}
         }
     }
@@ -262,10 +270,12 @@ fn assert_complete(saved: &Everything) {
                     "{process:?}"
                 );
             }
-            Record::Lifetime(lifetime) => {
-                if let Lifetime::Birth { site, .. } = &**lifetime {
-                    assert!(site.frames.iter().all(|(key, _)| methods.contains(key)));
-                }
+            Record::AllocationSite(site) => {
+                assert!(site.frames.iter().all(|(key, _)| methods.contains(key)));
+            }
+            Record::Births(births) => {
+                let mut keys = births.iter().filter_map(|birth| birth.site);
+                assert!(keys.all(|key| sites.contains(&key)));
             }
             _ => {}
         }

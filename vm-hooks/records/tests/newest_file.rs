@@ -20,7 +20,7 @@ use vmscope_records::*;
 
 const SECOND: u64 = 1_000_000_000;
 
-/// A folder with the name of a recording in it.
+/// A temporary folder, and a path for a recording inside.
 fn folder() -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("out");

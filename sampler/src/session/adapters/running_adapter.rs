@@ -5,9 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::Sender;
-use vmscope_process::{
-    Adapter, AdapterError, KeySource, MAX_TOUCHED_OF_A_POLL, Poll, ProcessView, ThreadNews,
-};
+use vmscope_process::{Adapter, AdapterError, KeySource, MAX_TOUCHED_OF_A_POLL, Poll, ProcessView};
 use vmscope_records::{
     Avma, InterpreterSource, Limit, LimitKind, ProcessKey, Record, TimeNs, VmIdentity,
 };
@@ -251,7 +249,7 @@ impl Emitter {
             remedy: remedy.to_owned(),
         };
         if self.is_new(&mut limit) {
-            self.emit(vec![Record::Limit(limit)], Vec::new());
+            let _ = self.out.send(AdapterMessage::Limit(limit));
         }
     }
 
@@ -270,30 +268,14 @@ impl Emitter {
 
     fn emit_poll(&mut self, poll: Poll) {
         self.pace.spend(poll.spent());
-        let (records, threads) = self.unpack(poll);
-        self.emit(records, threads);
-    }
-
-    /// Splits a poll into records, without repeated limits, and thread names. Sends compilations at
-    /// once.
-    fn unpack(&mut self, mut poll: Poll) -> (Vec<Record>, Vec<ThreadNews>) {
-        let compilations = poll.take_compilations();
-        if !compilations.is_empty() {
-            let _ = self
-                .out
-                .send(AdapterMessage::Compilations(poll.process(), compilations));
-        }
-        let (mut records, threads) = poll.finish();
+        let process = poll.process();
+        let mut records = poll.finish();
         records.retain_mut(|record| match record {
             Record::Limit(limit) => self.is_new(limit),
             _ => true,
         });
-        (records, threads)
-    }
-
-    fn emit(&self, records: Vec<Record>, threads: Vec<ThreadNews>) {
-        if !records.is_empty() || !threads.is_empty() {
-            let _ = self.out.send(AdapterMessage::Poll(records, threads));
+        if !records.is_empty() {
+            let _ = self.out.send(AdapterMessage::Poll(process, records));
         }
     }
 }

@@ -51,12 +51,14 @@ fn the_kernels_cut_name_does_not_replace_the_full_one() {
     let mut out = Vec::new();
     recorder.take(started(1, Some("java"), None), &mut out);
     let full = "http-nio-18080-exec-1";
-    let news = ThreadNews {
-        tid: Tid(1),
+    let update = Record::ThreadUpdate(ThreadUpdate {
+        key: ThreadKey::of_tid(Tid(1)),
+        time: TimeNs(2),
         name: Some(full.to_owned()),
         role: None,
-    };
-    recorder.take_poll(Vec::new(), vec![news], &mut out);
+        process: None,
+    });
+    recorder.take_poll(ProcessKey(0), vec![update], &mut out);
     for name in ["http-nio-18080-", "http", "other"] {
         let renamed = EngineEvent::Renamed {
             time: TimeNs(3),

@@ -15,7 +15,7 @@ pub(super) struct Sample {
     /// Locations, innermost first.
     #[prost(uint64, repeated, tag = "1")]
     pub location_id: Vec<u64>,
-    /// One for each [`ValueType`] of the profile.
+    /// Values in the order of the profile's [`ValueType`]s.
     #[prost(int64, repeated, tag = "2")]
     pub value: Vec<i64>,
     #[prost(message, repeated, tag = "3")]

@@ -81,14 +81,10 @@ impl Scene {
     fn poll(&mut self, touched: &[Avma]) -> (Result<(), AdapterError>, Vec<Constituent>) {
         let mut poll = poll_with(touched);
         let result = self.adapter.poll(&self.process, &mut poll);
-        let compiled = poll
-            .finish()
-            .0
-            .into_iter()
-            .filter_map(|record| match record {
-                Record::Constituent(one) if one.kind == ConstituentKind::Method => Some(*one),
-                _ => None,
-            });
+        let compiled = poll.finish().into_iter().filter_map(|record| match record {
+            Record::Constituent(one) if one.kind == ConstituentKind::Method => Some(*one),
+            _ => None,
+        });
         (result, compiled.collect())
     }
 
@@ -322,7 +318,7 @@ fn what_there_is_no_budget_for_is_read_the_next_time() {
         (opened.zone)
             .poll(&pages, &mut opened.methods, what, &mut poll)
             .unwrap();
-        let records = poll.finish().0;
+        let records = poll.finish();
         let lost = records.iter().find_map(|record| match record {
             Record::Lost(lost) => Some(lost.count),
             _ => None,
@@ -348,14 +344,10 @@ fn read_at(scene: &mut Scene, at: Avma, knows_dead: bool) -> Vec<Constituent> {
     let what = (false, None, knows_dead);
     let read = (opened.zone).poll(&pages, &mut opened.methods, what, &mut poll);
     read.unwrap();
-    let told = poll
-        .finish()
-        .0
-        .into_iter()
-        .filter_map(|record| match record {
-            Record::Constituent(one) if one.start == at => Some(*one),
-            _ => None,
-        });
+    let told = poll.finish().into_iter().filter_map(|record| match record {
+        Record::Constituent(one) if one.start == at => Some(*one),
+        _ => None,
+    });
     told.collect()
 }
 
@@ -431,7 +423,7 @@ fn code_that_no_thread_runs_is_gone() {
                 let read = (opened.zone).poll(&pages, &mut opened.methods, what, &mut poll);
                 read.unwrap();
             }
-            let records = poll.finish().0;
+            let records = poll.finish();
             let here = records.iter().filter_map(|record| match record {
                 Record::ConstituentGone(gone) => Some((gone.key == hit.key, "gone")),
                 Record::Constituent(one) => Some((one.start == hit.start, "told")),
@@ -474,7 +466,7 @@ fn maps_that_there_is_no_time_for_are_made_later() {
             let waits = zone.tell_hits(&hit, maps, Some(&pages), methods, until, &mut poll);
             assert!(waits.is_sorted() && waits.iter().all(|at| hit.contains(at)));
             left.push(waits.len());
-            let told = poll.finish().0.into_iter().filter(
+            let told = poll.finish().into_iter().filter(
                 |record| matches!(record, Record::Constituent(one) if one.map != PcMap::None),
             );
             assert_eq!(told.count(), usize::from(left.len() <= 5));
@@ -493,7 +485,7 @@ fn maps_wait_until_there_is_time_to_spare() {
         scene.adapter.poll(&scene.process, &mut poll).unwrap();
         let has_spent = poll.spent() > Duration::ZERO;
         let is_it = |record: &Record| matches!(record, Record::Constituent(one) if one.start == code && one.map != PcMap::None);
-        let (told, waits) = (poll.finish().0, &scene.adapter.touched);
+        let (told, waits) = (poll.finish(), &scene.adapter.touched);
         let is_mapped = told.iter().any(is_it);
         assert_eq!(has_spent, is_mapped);
         (is_mapped, waits.fresh().to_vec())

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use vmscope_process::KeySource;
-use vmscope_records::{ProcessKey, TimeNs};
+use vmscope_records::{ProcessKey, Record, ThreadUpdate, TimeNs};
 
 use super::*;
 
@@ -29,11 +29,17 @@ fn told(
 ) -> Vec<(u32, ThreadRole)> {
     let mut poll = Poll::new(KeySource::new(), ProcessKey(1), Arc::new(|| TimeNs(1)));
     threads.take(all, list, &mut |_| None, &mut poll);
-    let (_, news) = poll.finish();
-    let roles = news
-        .into_iter()
-        .map(|news| (news.tid.0, news.role.unwrap()));
+    let roles = updates(poll).into_iter();
+    let roles = roles.map(|update| (update.key.placeholder().unwrap().0, update.role.unwrap()));
     roles.collect()
+}
+
+fn updates(poll: Poll) -> Vec<ThreadUpdate> {
+    let updates = poll.finish().into_iter().map(|record| match record {
+        Record::ThreadUpdate(update) => update,
+        other => panic!("{other:?}"),
+    });
+    updates.collect()
 }
 
 #[test]
@@ -111,8 +117,10 @@ fn names_are_told_again_after_a_change() {
         };
         let list = [java(1, 1)];
         threads.take(&[thread(1, comm)], Some(&list), &mut name_of, &mut poll);
-        let (_, news) = poll.finish();
-        let names: Vec<Option<String>> = news.into_iter().map(|news| news.name).collect();
+        let names: Vec<Option<String>> = updates(poll)
+            .into_iter()
+            .map(|update| update.name)
+            .collect();
         (names, reads)
     };
     let is = |name: &str| vec![Some(name.to_owned())];

@@ -1,8 +1,8 @@
 //! Frames of a virtual thread that wait in the heap (`stackChunkFrameStream_x86.inline.hpp`).
 //!
-//! They are those of the stack, but what points to frames is relative: frame pointers of
-//! interpreted frames to the place where their callee has saved them, the sender's stack pointer to
-//! the frame pointer.
+//! They equal frames on the stack, except for relative pointers. An interpreted frame's frame pointer
+//! is relative to the slot where its callee saved it; the sender's stack pointer is relative to the
+//! frame pointer.
 
 use rustc_hash::FxHashSet;
 use vmscope_process::{Memory, OtherFrame};

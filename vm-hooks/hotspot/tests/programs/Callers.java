@@ -2,16 +2,8 @@ package programs;
 
 import java.io.IOException;
 import java.lang.reflect.Method;
-import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.Collections;
-import java.util.LinkedHashSet;
-import java.util.List;
-import java.util.Map;
-import java.util.Set;
-import java.util.TreeMap;
 import java.util.function.IntUnaryOperator;
-import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 
 /**
@@ -19,10 +11,7 @@ import java.util.stream.IntStream;
  * chain of its callers, and in the end prints all chains that it saw: {@code --seconds N}.
  */
 public final class Callers {
-  private static final Map<String, Set<String>> CHAINS =
-      Collections.synchronizedMap(new TreeMap<>());
-  private static final StackWalker WALKER =
-      StackWalker.getInstance(StackWalker.Option.SHOW_HIDDEN_FRAMES);
+  private static final Chains CHAINS = new Chains();
   private static final int[] SOURCE = new int[1 << 14];
   private static final int[] TARGET = new int[1 << 14];
   private static int[] calls = new int[32];
@@ -34,16 +23,7 @@ public final class Callers {
     if (count >= 64 && count % 64 != 0) {
       return;
     }
-    List<String> frames =
-        WALKER.walk(
-            all ->
-                all.skip(1)
-                    .map(frame -> frame.getClassName() + "." + frame.getMethodName())
-                    .collect(Collectors.toList()));
-    Set<String> chains =
-        CHAINS.computeIfAbsent(
-            frames.get(0), name -> Collections.synchronizedSet(new LinkedHashSet<>()));
-    chains.add(String.join(";", frames));
+    CHAINS.add();
   }
 
   private static int spin(int seed) {
@@ -225,9 +205,6 @@ public final class Callers {
         work(reflected, steps, value -> leafLambda(value) + 1);
       }
     }
-    List<String> leaves = new ArrayList<>();
-    CHAINS.forEach(
-        (leaf, chains) -> leaves.add("\"" + leaf + "\":[\"" + String.join("\",\"", chains) + "\"]"));
-    System.out.println("{\"chains\":{" + String.join(",", leaves) + "}}");
+    CHAINS.print();
   }
 }

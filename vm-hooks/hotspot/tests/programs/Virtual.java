@@ -2,18 +2,12 @@ package programs;
 
 import java.lang.reflect.Method;
 import java.util.ArrayList;
-import java.util.Collections;
-import java.util.LinkedHashSet;
 import java.util.List;
-import java.util.Map;
-import java.util.Set;
-import java.util.TreeMap;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.IntUnaryOperator;
-import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 
 /**
@@ -23,10 +17,7 @@ import java.util.stream.IntStream;
  * microseconds, and are called from elsewhere each time. With {@code --garbage}, all threads allocate.
  */
 public final class Virtual {
-  private static final Map<String, Set<String>> CHAINS =
-      Collections.synchronizedMap(new TreeMap<>());
-  private static final StackWalker WALKER =
-      StackWalker.getInstance(StackWalker.Option.SHOW_HIDDEN_FRAMES);
+  private static final Chains CHAINS = new Chains();
   private static final BlockingQueue<Integer> QUEUE = new LinkedBlockingQueue<>();
   private static final BlockingQueue<Integer> PING = new LinkedBlockingQueue<>();
   private static final BlockingQueue<Integer> PONG = new LinkedBlockingQueue<>();
@@ -40,19 +31,6 @@ public final class Virtual {
   /** A way to wait. */
   interface Pause {
     void go() throws Exception;
-  }
-
-  private static void called() {
-    List<String> frames =
-        WALKER.walk(
-            all ->
-                all.skip(1)
-                    .map(frame -> frame.getClassName() + "." + frame.getMethodName())
-                    .collect(Collectors.toList()));
-    Set<String> chains =
-        CHAINS.computeIfAbsent(
-            frames.get(0), name -> Collections.synchronizedSet(new LinkedHashSet<>()));
-    chains.add(String.join(";", frames));
   }
 
   private static boolean isOver() {
@@ -77,56 +55,56 @@ public final class Virtual {
   private static final long LONG = Long.MAX_VALUE / 4000;
 
   static void leafSlept() {
-    called();
+    CHAINS.add();
     spin(LONG);
   }
 
   static void leafParked() {
-    called();
+    CHAINS.add();
     spin(LONG);
   }
 
   static void leafTaken() {
-    called();
+    CHAINS.add();
     spin(LONG);
   }
 
   static int leafStreamed(int value) {
-    called();
+    CHAINS.add();
     spin(LONG);
     return value;
   }
 
   static void leafReturned() {
-    called();
+    CHAINS.add();
     spin(LONG);
   }
 
   static void leafTwice() {
-    called();
+    CHAINS.add();
     spin(LONG);
   }
 
   static void leafLooped(int round) {
     if (round < 64) {
-      called();
+      CHAINS.add();
     }
     spin(500);
   }
 
   public static void leafReflected() {
-    called();
+    CHAINS.add();
     spin(LONG);
   }
 
   static void leafMixed() {
-    called();
+    CHAINS.add();
     spin(LONG);
   }
 
   /** In a stub of the VM, without a frame. */
   static void leafCopied() {
-    called();
+    CHAINS.add();
     int[] target = new int[SOURCE.length];
     while (!isOver()) {
       for (int i = 0; i < 100; i++) {
@@ -137,7 +115,7 @@ public final class Virtual {
 
   /** Never waited. */
   static void leafFresh() {
-    called();
+    CHAINS.add();
     spin(LONG);
   }
 
@@ -259,7 +237,7 @@ public final class Virtual {
 
   static void leafShort(int way) {
     if (asked[way]++ < 64) {
-      called();
+      CHAINS.add();
     }
     spin(micros + micros / 2 * way);
   }
@@ -370,9 +348,6 @@ public final class Virtual {
     for (Thread thread : threads) {
       thread.join();
     }
-    List<String> leaves = new ArrayList<>();
-    CHAINS.forEach(
-        (leaf, chains) -> leaves.add("\"" + leaf + "\":[\"" + String.join("\",\"", chains) + "\"]"));
-    System.out.println("{\"chains\":{" + String.join(",", leaves) + "}}");
+    CHAINS.print();
   }
 }

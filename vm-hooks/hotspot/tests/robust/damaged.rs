@@ -87,7 +87,7 @@ fn code_behind_a_block_that_makes_no_sense_is_not_told_gone() {
         let process = snapshot.process();
         let mut poll = Poll::new(keys.clone(), ProcessKey(1), clock.clone());
         adapter.finish(&process, &mut poll).unwrap();
-        told.push(poll.finish().0);
+        told.push(poll.finish());
     }
     let count = |records: &[Record], is_it: fn(&Record) -> bool| {
         records.iter().filter(|record| is_it(record)).count()

@@ -53,7 +53,7 @@ fn look_at(pid: u32) -> (usize, usize, Vec<String>) {
     let mut poll = Poll::new(KeySource::new(), ProcessKey(1), clock);
     adapter.poll(&process, &mut poll).expect("it can be read");
     let (mut compiled, mut codelets, mut limits) = (0, 0, Vec::new());
-    for record in poll.finish().0 {
+    for record in poll.finish() {
         match record {
             Record::Constituent(one) => match one.kind {
                 ConstituentKind::Method if !one.tier.is_empty() && one.tier != "native" => {

@@ -40,7 +40,7 @@ pub fn read(process: &ProcessView) -> Told {
         } else {
             adapter.finish(process, &mut poll)
         };
-        told.records.extend(poll.finish().0);
+        told.records.extend(poll.finish());
         touched = told.constituents().map(middle).step_by(SAMPLED).collect();
         touched.sort_unstable();
         touched.dedup();

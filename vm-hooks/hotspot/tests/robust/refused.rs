@@ -74,7 +74,7 @@ fn one_that_is_over_is_told_to_be() {
     assert!(adapter.poll(&process, &mut poll).unwrap_err().is_final());
     let mut last = vmscope_process::Poll::new(keys, key, clock);
     adapter.finish(&process, &mut last).unwrap();
-    let records = poll.finish().0.into_iter().chain(last.finish().0);
+    let records = poll.finish().into_iter().chain(last.finish());
     let (mut rules, mut limits) = (0, Vec::new());
     for record in records {
         match record {

@@ -10,8 +10,8 @@ use vmscope_hotspot::layout::VmStructs;
 use vmscope_hotspot::pages::Pages;
 use vmscope_hotspot::perf_data::Place;
 use vmscope_hotspot::vm_data::{Known, VmData};
-use vmscope_process::{KeySource, Poll, ProcessView, ThreadNews};
-use vmscope_records::{Collection, Pid, ProcessKey, Record, TimeNs};
+use vmscope_process::{KeySource, Poll, ProcessView};
+use vmscope_records::{Collection, Pid, ProcessKey, Record, ThreadUpdate, TimeNs};
 
 /// What was told of a JVM.
 #[derive(Default)]
@@ -20,14 +20,12 @@ struct Told {
     counters: HashMap<String, f64>,
     facts: HashMap<String, String>,
     limits: Vec<String>,
-    threads: Vec<ThreadNews>,
+    threads: Vec<ThreadUpdate>,
 }
 
 impl Told {
     fn take(&mut self, poll: Poll) {
-        let (records, threads) = poll.finish();
-        self.threads.extend(threads);
-        for record in records {
+        for record in poll.finish() {
             match record {
                 Record::Collection(one) => {
                     self.collections
@@ -41,6 +39,7 @@ impl Told {
                     self.facts.insert(fact.name, fact.value);
                 }
                 Record::Limit(limit) => self.limits.push(limit.text),
+                Record::ThreadUpdate(update) => self.threads.push(update),
                 other => panic!("{other:?}"),
             }
         }

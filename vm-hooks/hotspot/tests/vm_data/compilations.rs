@@ -9,8 +9,8 @@ use vmscope_hotspot::layout::{Encodings, VmStructs};
 use vmscope_hotspot::method::MethodLayout;
 use vmscope_hotspot::pages::Pages;
 use vmscope_hotspot::vm_data::{Known, VmData};
-use vmscope_process::{CompilationNews, KeySource, Poll, ProcessView};
-use vmscope_records::{Pid, ProcessKey, TimeNs};
+use vmscope_process::{KeySource, Poll, ProcessView};
+use vmscope_records::{Compilation, Pid, ProcessKey, Record, TimeNs};
 
 use crate::common::jdks::jdks;
 use crate::common::jvm::java;
@@ -82,14 +82,16 @@ fn what_is_compiled_is_what_the_log_says() {
         };
         let mut vm = VmData::new(&process, known);
         let keys = KeySource::new();
-        let mut told: HashMap<(u64, bool), CompilationNews> = HashMap::new();
+        let mut told: HashMap<(u64, bool), Compilation> = HashMap::new();
         let began = Instant::now();
         while told.len() < ENOUGH {
             all_in_time();
             let mut poll = Poll::new(keys.clone(), ProcessKey(1), Arc::new(move || since(began)));
             vm.poll(&process, &mut poll).unwrap();
-            for news in poll.take_compilations() {
-                told.insert((news.id, news.osr_bci.is_some()), news);
+            for record in poll.finish() {
+                if let Record::Compilation(one) = record {
+                    told.insert((one.id, one.osr_bci.is_some()), *one);
+                }
             }
             std::thread::sleep(Duration::from_millis(1));
         }

@@ -35,7 +35,7 @@ fn image(text: &str) -> Arc<ModuleFile> {
 /// What a poll told: `+name`, `-name`; limits; how much was lost.
 fn told(poll: Poll) -> (Vec<String>, Vec<String>, u64) {
     let (mut code, mut limits, mut lost) = (Vec::new(), Vec::new(), 0);
-    let (records, _) = poll.finish();
+    let records = poll.finish();
     for record in records {
         match record {
             Record::Constituent(one) => code.push(format!("+{}", one.name)),

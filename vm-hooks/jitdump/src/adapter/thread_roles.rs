@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use vmscope_process::{Poll, ProcessView, ThreadInfo, ThreadNews};
+use vmscope_process::{Poll, ProcessView, ThreadInfo};
 use vmscope_records::{ThreadRole, Tid};
 
 use crate::vm::VmKind;
@@ -37,7 +37,7 @@ impl ThreadRoles {
         self.wait = self.last_wait;
     }
 
-    /// Tells what is new of `threads`, all that there are; whether anything was.
+    /// Reports new roles among `threads`, which are all threads of the process; returns whether there are any.
     fn take(&mut self, kind: VmKind, threads: &[ThreadInfo], poll: &mut Poll) -> bool {
         let mut told = HashMap::with_capacity(self.emitted.len());
         let mut is_news = false;
@@ -48,11 +48,7 @@ impl ThreadRoles {
             told.insert(thread.tid, role);
             if self.emitted.get(&thread.tid) != Some(&role) {
                 is_news = true;
-                poll.thread(ThreadNews {
-                    tid: thread.tid,
-                    name: None,
-                    role: Some(role),
-                });
+                poll.thread(thread.tid, None, Some(role));
             }
         }
         self.emitted = told;
@@ -65,7 +61,7 @@ mod tests {
     use std::sync::Arc;
 
     use vmscope_process::KeySource;
-    use vmscope_records::{ProcessKey, TimeNs};
+    use vmscope_records::{ProcessKey, Record, TimeNs};
 
     use super::*;
 
@@ -80,8 +76,11 @@ mod tests {
             .collect();
         let mut poll = Poll::new(KeySource::new(), ProcessKey(1), Arc::new(|| TimeNs(1)));
         threads.take(VmKind::Beam, &infos, &mut poll);
-        let (_, news) = poll.finish();
-        news.into_iter().map(|news| news.tid.0).collect()
+        let updates = poll.finish().into_iter().map(|record| match record {
+            Record::ThreadUpdate(update) => update.key.placeholder().unwrap().0,
+            other => panic!("{other:?}"),
+        });
+        updates.collect()
     }
 
     #[test]

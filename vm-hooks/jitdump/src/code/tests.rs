@@ -27,7 +27,7 @@ fn load(name: &str, since: u64, start: u64, size: u64) -> CodeLoad {
 /// What was told: `+name start-end @since`, `-name @last_seen..time`, `>name to @time`.
 fn told(poll: Poll) -> Vec<String> {
     let mut names = HashMap::new();
-    let (records, _) = poll.finish();
+    let records = poll.finish();
     records
         .into_iter()
         .filter_map(|record| match record {
@@ -320,7 +320,7 @@ fn code_that_a_new_map_lacks_is_told_if_a_sample_hit_it() {
 
 /// The covers of the one constituent that was told: offsets, line, file.
 fn covers(poll: Poll) -> Vec<(u32, u32, u32, String)> {
-    let (records, _) = poll.finish();
+    let records = poll.finish();
     let mut files = HashMap::new();
     let mut all = Vec::new();
     for record in records {

@@ -290,7 +290,7 @@ fn cpython(process: &ProcessView, modules: &Modules) -> Option<Vm> {
     let is_it = |name: &str| is_program(name, "python") || is_library(name, "libpython");
     let found = modules.find(is_it);
     let (name, _) = found.first()?;
-    // The library knows, where there is one, else the program.
+    // The version comes from the library if there is one, else from the program.
     let version = found
         .iter()
         .rev()
@@ -342,7 +342,7 @@ fn digits(name: &str) -> String {
     version.to_owned()
 }
 
-/// The name of the folder that a module is in.
+/// Name of a module's folder.
 fn folder(module: &LoadedModule) -> Option<String> {
     let path = String::from_utf8_lossy(&module.path).into_owned();
     path.rsplit('/').nth(1).map(str::to_owned)

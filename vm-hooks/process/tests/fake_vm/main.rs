@@ -70,21 +70,17 @@ impl Bench {
     fn poll(&mut self) -> Result<Vec<Record>, AdapterError> {
         let mut poll = self.begin();
         self.adapter.poll(&self.process, &mut poll)?;
-        Ok(poll.finish().0)
+        Ok(poll.finish())
     }
 
     /// A poll after samples touched `address`; the maps that it told, by their keys.
     fn touch(&mut self, address: u64) -> Result<Vec<(ConstituentKey, PcMap)>, AdapterError> {
         let mut poll = self.begin().with_touched(vec![Avma(address)]);
         self.adapter.poll(&self.process, &mut poll)?;
-        let maps = poll
-            .finish()
-            .0
-            .into_iter()
-            .filter_map(|record| match record {
-                Record::Constituent(told) if told.map != PcMap::None => Some((told.key, told.map)),
-                _ => None,
-            });
+        let maps = poll.finish().into_iter().filter_map(|record| match record {
+            Record::Constituent(told) if told.map != PcMap::None => Some((told.key, told.map)),
+            _ => None,
+        });
         Ok(maps.collect())
     }
 }
@@ -418,7 +414,7 @@ fn a_zone_larger_than_a_look_may_be_is_counted() {
     let mut bench = Bench::new(&zone);
     let mut poll = bench.begin().with_room_for(10);
     bench.adapter.poll(&bench.process, &mut poll).unwrap();
-    let (records, _) = poll.finish();
+    let records = poll.finish();
     assert_eq!(records.len(), 11);
     // 50 methods, 50 constituents and a counter.
     assert!(matches!(&records[10], Record::Lost(lost) if lost.count == 91));

@@ -5,10 +5,8 @@ use super::gather::{Finished, Gatherer};
 use super::newest::NewestFile;
 use super::state::LastingState;
 use super::writer::{Store, WriteError, Writer, Written};
-use crate::{
-    Content, DurationNs, Lifetime, Limit, LimitKind, MethodKey, Record, RecordingEnd, TimeNs,
-};
-use std::collections::{HashSet, VecDeque};
+use crate::{Content, DurationNs, Limit, LimitKind, Record, RecordingEnd, TimeNs};
+use std::collections::VecDeque;
 use std::io;
 use std::path::Path;
 
@@ -24,8 +22,6 @@ pub struct KeepLast {
     max_bytes: usize,
     gatherer: Gatherer,
     chunks: VecDeque<Kept>,
-    /// Methods referenced by lifetimes of the open chunk.
-    lifetime_methods: HashSet<MethodKey>,
     chunk_bytes: usize,
     state: LastingState,
     /// Time of the last removal of old state.
@@ -48,8 +44,6 @@ struct Kept {
     offset: u64,
     /// Length in bytes.
     length: usize,
-    /// Methods referenced by its lifetimes.
-    methods: HashSet<MethodKey>,
 }
 
 impl KeepLast {
@@ -61,7 +55,6 @@ impl KeepLast {
             max_bytes,
             gatherer: Gatherer::default(),
             chunks: VecDeque::new(),
-            lifetime_methods: HashSet::new(),
             chunk_bytes: 0,
             state: LastingState::default(),
             forgotten_at: TimeNs(0),
@@ -99,12 +92,6 @@ impl KeepLast {
             }
             self.state.put(record);
         } else {
-            if let Record::Lifetime(lifetime) = &record
-                && let Lifetime::Birth { site, .. } | Lifetime::Aggregate { site, .. } = &**lifetime
-            {
-                let methods = site.frames.iter().map(|(method, _)| *method);
-                self.lifetime_methods.extend(methods);
-            }
             self.gatherer.put(record);
             self.take_ready();
         }
@@ -160,8 +147,7 @@ impl KeepLast {
         }
         self.forgotten_at = self.newest;
         self.state.forget_before(horizon);
-        let lifetimes = self.chunks.iter().flat_map(|kept| &kept.methods);
-        self.state.sweep_methods(lifetimes);
+        self.state.sweep_methods();
         if self.state.gone_bytes() + self.chunk_memory() > self.max_bytes {
             // Its state goes with the next flush.
             for _ in 0..(self.chunks.len() / 8).max(1) {
@@ -334,15 +320,10 @@ impl KeepLast {
                 chunk.bytes = Vec::new();
             }
             self.chunk_bytes += length;
-            let methods = match chunk.content {
-                Content::LIFETIMES => std::mem::take(&mut self.lifetime_methods),
-                _ => HashSet::new(),
-            };
             self.chunks.push_back(Kept {
                 chunk,
                 offset,
                 length,
-                methods,
             });
         }
         // Before the second elapses too: stacks may take gigabytes.

@@ -5,15 +5,15 @@ use super::lives::{CodeLife, Departed, ProcessLife, ThreadLife};
 use super::mappings::Mappings;
 use super::residents::Residents;
 use crate::{
-    ClassKey, ConstituentKey, Content, Limit, LimitKind, MethodKey, ModuleKey, PcMap, Process,
-    ProcessKey, Record, ThreadKey, ThreadUpdate, TimeNs,
+    AllocationSite, ClassKey, ConstituentKey, Content, Limit, LimitKind, MethodKey, ModuleKey,
+    PcMap, Process, ProcessKey, Record, SiteKey, ThreadKey, ThreadUpdate, TimeNs,
 };
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
 /// Below this number, unused methods are not swept.
 const METHODS_BEFORE_SWEEP: usize = 4096;
 
-/// Up to this number, unused modules stay: a module that is mapped again is not written again.
+/// Up to this number, unused modules stay, so that mapping one again writes no second record.
 const MODULES_BEFORE_SWEEP: usize = 4096;
 
 /// Cap on ended processes with inherited code.
@@ -37,6 +37,8 @@ pub(super) struct LastingState {
     /// The newest record of each compilation.
     compilations: BTreeMap<(ThreadKey, u64, TimeNs), Record>,
     classes: BTreeMap<ClassKey, (ProcessKey, Record)>,
+    /// All allocation sites: programs have few, and births of any time refer to them.
+    sites: BTreeMap<SiteKey, Box<AllocationSite>>,
     modules: BTreeMap<ModuleKey, (TimeNs, Record)>,
     processes: BTreeMap<ProcessKey, ProcessLife>,
     threads: BTreeMap<ThreadKey, ThreadLife>,
@@ -72,6 +74,9 @@ impl LastingState {
             }
             Record::Class(ref class) => {
                 self.classes.insert(class.key, (class.process, record));
+            }
+            Record::AllocationSite(site) => {
+                self.sites.insert(site.key, site);
             }
             Record::Module(ref module) => {
                 self.modules.insert(module.key, (module.time, record));
@@ -159,7 +164,11 @@ impl LastingState {
                 self.methods.insert(method.key, record);
             }
             // Chunks hold samples and lifetimes; saving writes the end.
-            Record::Sample(_) | Record::Lifetime(_) | Record::End(_) => {}
+            Record::Sample(_)
+            | Record::Births(_)
+            | Record::Fates(_)
+            | Record::LifetimeCounts(_)
+            | Record::End(_) => {}
             _ => {
                 let time = record.time().unwrap_or_default();
                 self.passing.push_back((time, record));
@@ -350,6 +359,7 @@ impl LastingState {
         // Forked processes run their ancestor's interpreter.
         self.interpreters
             .retain(|(process, _), _| !departed.is_forgotten(*process));
+        self.sites.retain(|_, site| !gone.contains(&site.process));
         self.classes
             .retain(|_, (process, _)| !gone.contains(process));
         self.counters
@@ -358,11 +368,12 @@ impl LastingState {
 
     /// Drops methods without references from code or from `lifetimes` (allocation sites of kept
     /// chunks).
-    pub fn sweep_methods<'a>(&mut self, lifetimes: impl Iterator<Item = &'a MethodKey>) {
+    pub fn sweep_methods(&mut self) {
         if self.methods.len() < METHODS_BEFORE_SWEEP.max(2 * self.methods_after_sweep) {
             return;
         }
-        let mut used: HashSet<MethodKey> = lifetimes.copied().collect();
+        let sites = self.sites.values().flat_map(|site| &site.frames);
+        let mut used: HashSet<MethodKey> = sites.map(|(method, _)| *method).collect();
         for life in self.code.values() {
             let constituent = &life.constituent;
             used.extend(constituent.method);
@@ -406,6 +417,7 @@ impl LastingState {
             )
             .chain(self.compilations.values().cloned())
             .chain(self.methods.values().cloned())
+            .chain(self.sites.values().cloned().map(Record::AllocationSite))
             .chain(
                 code.clone()
                     .map(|life| Record::Constituent(life.constituent.clone())),

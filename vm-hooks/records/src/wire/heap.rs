@@ -1,151 +1,110 @@
 //! Messages of lifetimes.
 
+use super::samples::{deltas, sums};
 use super::{Wire, WireError, messages as m};
+use crate::lifetime::BirthColumns;
 use crate::{
-    AllocationSite, BytecodePc, ClassKey, CollectionKey, Lifetime, MethodKey, ObjectKey,
-    ProcessKey, ThreadKey, TimeNs,
+    AllocationSite, Births, BytecodePc, CollectionKey, Fate, Fates, MethodKey, ProcessKey, SiteKey,
+    ThreadKey,
 };
 
-const BIRTH: u32 = 1;
-const SURVIVED: u32 = 2;
-const DEATH: u32 = 3;
-const STILL_ALIVE: u32 = 4;
-const AGGREGATE: u32 = 5;
-
-impl Wire<m::Lifetime> for Lifetime {
-    fn to_wire(&self) -> m::Lifetime {
-        match self {
-            Lifetime::Birth {
-                object,
-                process,
-                time,
-                thread,
-                class,
-                bytes,
-                site,
-                weight,
-                allocated_bytes,
-            } => m::Lifetime {
-                what: BIRTH,
-                object: object.0,
-                process: process.0,
-                time: time.0,
-                thread: thread.0,
-                class: class.0,
-                bytes: *bytes,
-                weight: *weight,
-                allocated_bytes: *allocated_bytes,
-                ..with_site(site)
-            },
-            Lifetime::Survived {
-                object,
-                time,
-                collection,
-                tenured,
-            } => m::Lifetime {
-                what: SURVIVED,
-                object: object.0,
-                time: time.0,
-                collection: Some(collection.0),
-                tenured: *tenured,
-                ..m::Lifetime::default()
-            },
-            Lifetime::Death {
-                object,
-                time,
-                collection,
-            } => m::Lifetime {
-                what: DEATH,
-                object: object.0,
-                time: time.0,
-                collection: collection.map(|key| key.0),
-                ..m::Lifetime::default()
-            },
-            Lifetime::StillAlive { object, time } => m::Lifetime {
-                what: STILL_ALIVE,
-                object: object.0,
-                time: time.0,
-                ..m::Lifetime::default()
-            },
-            Lifetime::Aggregate {
-                process,
-                time,
-                class,
-                site,
-                objects,
-                bytes,
-                buckets,
-            } => m::Lifetime {
-                what: AGGREGATE,
-                process: process.0,
-                time: time.0,
-                class: class.0,
-                objects: *objects,
-                bytes: *bytes,
-                buckets: buckets.to_wire(),
-                ..with_site(site)
-            },
+impl Wire<m::AllocationSite> for AllocationSite {
+    fn to_wire(&self) -> m::AllocationSite {
+        m::AllocationSite {
+            key: self.key.0,
+            process: self.process.0,
+            methods: self.frames.iter().map(|(method, _)| method.0).collect(),
+            bytecodes: self.frames.iter().map(|(_, at)| at.0).collect(),
         }
     }
 
-    fn from_wire(r: m::Lifetime) -> Result<Self, WireError> {
-        if r.site_methods.len() != r.site_bytecodes.len() {
+    fn from_wire(r: m::AllocationSite) -> Result<Self, WireError> {
+        if r.methods.len() != r.bytecodes.len() {
             return Err(WireError::Columns("site"));
         }
-        let site = AllocationSite {
-            frames: (r.site_methods.into_iter().map(MethodKey))
-                .zip(r.site_bytecodes.into_iter().map(BytecodePc))
+        let methods = r.methods.into_iter().map(MethodKey);
+        Ok(AllocationSite {
+            key: SiteKey(r.key),
+            process: ProcessKey(r.process),
+            frames: methods
+                .zip(r.bytecodes.into_iter().map(BytecodePc))
                 .collect(),
-        };
-        let object = ObjectKey(r.object);
-        let time = TimeNs(r.time);
-        Ok(match r.what {
-            BIRTH => Lifetime::Birth {
-                object,
-                process: ProcessKey(r.process),
-                time,
-                thread: ThreadKey(r.thread),
-                class: ClassKey(r.class),
-                bytes: r.bytes,
-                site,
-                // The inverse of a probability; the comparison rejects NaN, too.
-                weight: if r.weight >= 1.0 {
-                    r.weight
-                } else {
-                    return Err(WireError::Range("weight"));
-                },
-                allocated_bytes: r.allocated_bytes,
-            },
-            SURVIVED => Lifetime::Survived {
-                object,
-                time,
-                collection: CollectionKey(r.collection.ok_or(WireError::Missing("collection"))?),
-                tenured: r.tenured,
-            },
-            DEATH => Lifetime::Death {
-                object,
-                time,
-                collection: r.collection.map(CollectionKey),
-            },
-            STILL_ALIVE => Lifetime::StillAlive { object, time },
-            AGGREGATE => Lifetime::Aggregate {
-                process: ProcessKey(r.process),
-                time,
-                class: ClassKey(r.class),
-                site,
-                objects: r.objects,
-                bytes: r.bytes,
-                buckets: Wire::from_wire(r.buckets)?,
-            },
-            _ => return Err(WireError::Range("what")),
         })
     }
 }
 
-fn with_site(site: &AllocationSite) -> m::Lifetime {
-    m::Lifetime {
-        site_methods: site.frames.iter().map(|(method, _)| method.0).collect(),
-        site_bytecodes: site.frames.iter().map(|(_, at)| at.0).collect(),
-        ..m::Lifetime::default()
+impl Wire<m::Births> for Births {
+    fn to_wire(&self) -> m::Births {
+        let columns = &self.columns;
+        m::Births {
+            process: self.process.0,
+            thread: self.thread.map(|key| key.0),
+            object_deltas: deltas(columns.objects.iter().copied()),
+            time_deltas: deltas(columns.times.iter().copied()),
+            classes: columns.classes.clone(),
+            bytes: columns.bytes.clone(),
+            sites: columns.sites.clone(),
+            weights: columns.weights.clone(),
+            allocated_deltas: deltas(columns.allocated.iter().copied()),
+        }
+    }
+
+    fn from_wire(r: m::Births) -> Result<Self, WireError> {
+        let count = r.time_deltas.len();
+        let optional = [r.sites.len(), r.weights.len(), r.allocated_deltas.len()];
+        let are_whole = [r.object_deltas.len(), r.classes.len(), r.bytes.len()]
+            .iter()
+            .all(|length| *length == count);
+        if !are_whole || optional.iter().any(|length| ![0, count].contains(length)) {
+            return Err(WireError::Columns("births"));
+        }
+        // The inverse of a probability; the comparison rejects NaN, too.
+        if !r.weights.iter().all(|weight| *weight >= 1.0) {
+            return Err(WireError::Range("weight"));
+        }
+        Ok(Births {
+            process: ProcessKey(r.process),
+            thread: r.thread.map(ThreadKey),
+            columns: BirthColumns {
+                objects: sums(r.object_deltas).collect(),
+                times: sums(r.time_deltas).collect(),
+                classes: r.classes,
+                bytes: r.bytes,
+                sites: r.sites,
+                weights: r.weights,
+                allocated: sums(r.allocated_deltas).collect(),
+            },
+        })
+    }
+}
+
+impl Wire<m::Fates> for Fates {
+    fn to_wire(&self) -> m::Fates {
+        m::Fates {
+            process: self.process.0,
+            collection: self.collection.map(|key| key.0),
+            object_deltas: deltas(self.objects.iter().copied()),
+            time_deltas: deltas(self.times.iter().copied()),
+            fates: self.fates.iter().map(|fate| *fate as u8).collect(),
+        }
+    }
+
+    fn from_wire(r: m::Fates) -> Result<Self, WireError> {
+        if r.object_deltas.len() != r.time_deltas.len() || r.fates.len() != r.time_deltas.len() {
+            return Err(WireError::Columns("fates"));
+        }
+        let fate = |code: &u8| match *code {
+            0 => Ok(Fate::Died),
+            1 => Ok(Fate::Survived),
+            2 => Ok(Fate::Tenured),
+            _ => Err(WireError::Range("fates")),
+        };
+        Ok(Fates {
+            process: ProcessKey(r.process),
+            collection: r.collection.map(CollectionKey),
+            objects: sums(r.object_deltas).collect(),
+            times: sums(r.time_deltas).collect(),
+            fates: r.fates.iter().map(fate).collect::<Result<_, _>>()?,
+        })
     }
 }

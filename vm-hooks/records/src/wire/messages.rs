@@ -88,6 +88,9 @@ macro_rules! messages {
     (@build $name:ident [$($done:tt)*] $tag:literal $f:ident: [f64], $($rest:tt)*) => {
         messages!(@build $name [$($done)* #[prost(double, tag = $tag)] pub $f: f64,] $($rest)*);
     };
+    (@build $name:ident [$($done:tt)*] $tag:literal $f:ident: [repeated f64], $($rest:tt)*) => {
+        messages!(@build $name [$($done)* #[prost(double, repeated, tag = $tag)] pub $f: Vec<f64>,] $($rest)*);
+    };
     (@build $name:ident [$($done:tt)*] $tag:literal $f:ident: [flag], $($rest:tt)*) => {
         messages!(@build $name [$($done)* #[prost(bool, tag = $tag)] pub $f: bool,] $($rest)*);
     };
@@ -197,11 +200,19 @@ messages! {
     }
     SpaceUse = SpaceUse { 1 name: text, 2 before: optional u64, 3 after: optional u64, 4 capacity: optional u64 }
     Class = Class { 1 key: u64, 2 process: u32, 3 name: text }
-    Lifetime {
-        1 what: u32, 2 object: u64, 3 process: u32, 4 time: u64, 5 thread: u32, 6 class: u64,
-        7 bytes: u64, 8 site_methods: repeated u64, 9 site_bytecodes: repeated u32,
-        10 weight: f64, 11 allocated_bytes: optional u64, 12 collection: optional u64,
-        13 tenured: flag, 14 objects: u64, 15 buckets: repeated <SurvivalBucket>,
+    AllocationSite { 1 key: u64, 2 process: u32, 3 methods: repeated u64, 4 bytecodes: repeated u32 }
+    Births {
+        1 process: u32, 2 thread: optional u32, 3 object_deltas: repeated i64,
+        4 time_deltas: repeated i64, 5 classes: repeated u64, 6 bytes: repeated u64,
+        7 sites: repeated u64, 8 weights: repeated f64, 9 allocated_deltas: repeated i64,
+    }
+    Fates {
+        1 process: u32, 2 collection: optional u64, 3 object_deltas: repeated i64,
+        4 time_deltas: repeated i64, 5 fates: bytes,
+    }
+    LifetimeCounts = LifetimeCounts {
+        1 process: u32, 2 time: u64, 3 class: u64, 4 site: optional u64, 5 objects: u64,
+        6 bytes: u64, 7 buckets: repeated <SurvivalBucket>,
     }
     SurvivalBucket = SurvivalBucket {
         1 scavenges: u32, 2 fulls: u32, 3 objects: u64, 4 bytes: u64, 5 alive_objects: u64,

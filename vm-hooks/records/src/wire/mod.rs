@@ -18,7 +18,7 @@ pub(crate) use samples::{decode_samples, encode_samples};
 
 use crate::{
     Arch, Avma, BytecodePc, ClassKey, CollectionKey, ConstituentKey, DurationNs, FileOffset,
-    MethodKey, ModuleKey, ObjectKey, Pid, ProcessKey, ThreadKey, Tid, TimeNs,
+    MethodKey, ModuleKey, Pid, ProcessKey, SiteKey, ThreadKey, Tid, TimeNs,
 };
 use prost::Message;
 
@@ -132,7 +132,7 @@ macro_rules! numbers {
 }
 numbers!(u32: BytecodePc, ModuleKey, Pid, ProcessKey, ThreadKey, Tid);
 numbers!(u64: Avma, ClassKey, CollectionKey, ConstituentKey, DurationNs, FileOffset, MethodKey);
-numbers!(u64: ObjectKey, TimeNs);
+numbers!(u64: SiteKey, TimeNs);
 
 impl Wire<u32> for Arch {
     fn to_wire(&self) -> u32 {

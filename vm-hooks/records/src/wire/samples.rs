@@ -89,23 +89,19 @@ fn delta(before: &mut u64, now: u64) -> i64 {
     step
 }
 
-fn deltas(addresses: &[Avma]) -> Vec<i64> {
+/// Differences of a column's numbers.
+pub(super) fn deltas(numbers: impl Iterator<Item = u64>) -> Vec<i64> {
     let mut before = 0;
-    addresses
-        .iter()
-        .map(|address| delta(&mut before, address.0))
-        .collect()
+    numbers.map(|number| delta(&mut before, number)).collect()
 }
 
-fn sums(steps: Vec<i64>) -> Vec<Avma> {
-    let mut address = 0u64;
-    steps
-        .into_iter()
-        .map(|step| {
-            address = address.wrapping_add_signed(step);
-            Avma(address)
-        })
-        .collect()
+/// Numbers of a column of differences.
+pub(super) fn sums(steps: Vec<i64>) -> impl Iterator<Item = u64> {
+    let mut number = 0u64;
+    steps.into_iter().map(move |step| {
+        number = number.wrapping_add_signed(step);
+        number
+    })
 }
 
 fn detail_message(index: usize, detail: &SampleDetail) -> m::SampleDetail {
@@ -113,8 +109,8 @@ fn detail_message(index: usize, detail: &SampleDetail) -> m::SampleDetail {
         // The writer's batches are far smaller.
         index: u32::try_from(index).unwrap_or(u32::MAX),
         chain: detail.chain.as_ref().map(|chain| m::CallChain {
-            kernel_deltas: deltas(&chain.kernel),
-            user_deltas: deltas(&chain.user),
+            kernel_deltas: deltas(chain.kernel.iter().map(|at| at.0)),
+            user_deltas: deltas(chain.user.iter().map(|at| at.0)),
             truncated: chain.end == ChainEnd::Depth,
             // Recordings before ends had the flag only.
             end: match chain.end {
@@ -136,8 +132,8 @@ fn detail_message(index: usize, detail: &SampleDetail) -> m::SampleDetail {
 fn detail_of(detail: m::SampleDetail) -> Result<SampleDetail, WireError> {
     Ok(SampleDetail {
         chain: detail.chain.map(|chain| CallChain {
-            kernel: sums(chain.kernel_deltas),
-            user: sums(chain.user_deltas),
+            kernel: sums(chain.kernel_deltas).map(Avma).collect(),
+            user: sums(chain.user_deltas).map(Avma).collect(),
             end: match chain.truncated {
                 true => ChainEnd::Depth,
                 false => ChainEnd::from_code(chain.end),

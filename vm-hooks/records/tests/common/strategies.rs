@@ -71,8 +71,13 @@ generate! {
     Phase { name, within, begin, end, stop_the_world, thread }
     SpaceUse { name, before, after, capacity }
     Class { key, process, name }
-    AllocationSite { frames }
+    AllocationSite { key, process, frames }
     SurvivalBucket { scavenges, fulls, objects, bytes, alive_objects, alive_bytes }
+    Birth {
+        object, time, class, site: option::of((0..u64::MAX).prop_map(SiteKey)), bytes,
+        weight: prop_oneof![Just(1.0), 1.0..1e9_f64], allocated_bytes: option::of(0..u64::MAX),
+    }
+    LifetimeCounts { process, time, class, site, objects, bytes, buckets }
     Counter { process, time, section, name, unit, meaning, value: -1e12..1e12_f64 }
     Fact { process, time, name, value }
     Mark { time, text }
@@ -92,7 +97,8 @@ pub fn all() -> Vec<BoxedStrategy<Record>> {
     }
     kinds! {
         Session Limit Process ProcessEnd Thread ThreadUpdate ThreadCpu ThreadEnd Module Mapping
-        Unmapping Constituent ConstituentGone ConstituentMoved Method Collection Class Lifetime
+        Unmapping Constituent ConstituentGone ConstituentMoved Method Collection Class
+        AllocationSite Births Fates LifetimeCounts
         Counter Fact RegionRules InterpreterRules Compilation Mark Symbols Lost Sample
     }
 }
@@ -128,7 +134,7 @@ macro_rules! numbers {
 }
 numbers! {
     Avma BytecodePc ClassKey CollectionKey ConstituentKey DurationNs FileOffset MethodKey ModuleKey
-    ObjectKey Pid ProcessKey ThreadKey Tid
+    ObjectKey Pid ProcessKey SiteKey ThreadKey Tid
 }
 
 macro_rules! choices {
@@ -152,6 +158,7 @@ choices! {
     CollectionScope { Cycle Whole CyclePause }
     InterpreterValue { Bytecode Method Caller }
     SymbolSource { DebugInfo DynamicSymbols Kallsyms MiniDebugInfo None Plt SymbolTable }
+    Fate { Died Survived Tenured }
     Stream { Adapter Any Lifetimes Process Samples }
     LossReason {
         ChannelOverrun KeepLastFull Other RingOverrun Throttled TooLarge Undecodable
@@ -279,16 +286,19 @@ plain! {
             ..compilation
         }
     });
-    Lifetime = prop_oneof![
-        any_of!(Lifetime::Birth {
-            object, process, time, thread, class, bytes, site, weight: 1.0..1e9_f64,
-            allocated_bytes,
-        }),
-        any_of!(Lifetime::Survived { object, time, collection, tenured }),
-        any_of!(Lifetime::Death { object, time, collection }),
-        any_of!(Lifetime::StillAlive { object, time }),
-        any_of!(Lifetime::Aggregate { process, time, class, site, objects, bytes, buckets }),
-    ];
+    Births = (Generate::generate(), Generate::generate(), vec(Birth::generate(), 0..20))
+        .prop_map(|(process, thread, all)| {
+            let mut births = Births::new(process, thread);
+            all.into_iter().for_each(|birth| births.push(birth));
+            births
+        });
+    Fates = (Generate::generate(), Generate::generate(), vec(Generate::generate(), 0..20))
+        .prop_map(|(process, collection, all): (_, _, Vec<((ObjectKey, TimeNs), Fate)>)| {
+            let mut fates = Fates::new(process, collection);
+            let push = |((object, time), fate)| fates.push(object, time, fate);
+            all.into_iter().for_each(push);
+            fates
+        });
 }
 
 fn boundary() -> impl Strategy<Value = PcMap> {

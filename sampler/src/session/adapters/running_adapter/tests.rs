@@ -47,13 +47,16 @@ fn view(pid: u32) -> ProcessView {
 fn limits(inbox: &Receiver<AdapterMessage>) -> Vec<String> {
     let mut texts = Vec::new();
     for found in inbox.try_iter() {
-        let AdapterMessage::Poll(records, _) = found else {
-            continue;
-        };
-        texts.extend(records.into_iter().filter_map(|record| match record {
-            Record::Limit(limit) => Some(limit.text),
-            _ => None,
-        }));
+        match found {
+            AdapterMessage::Limit(limit) => texts.push(limit.text),
+            AdapterMessage::Poll(_, records) => {
+                texts.extend(records.into_iter().filter_map(|record| match record {
+                    Record::Limit(limit) => Some(limit.text),
+                    _ => None,
+                }));
+            }
+            _ => {}
+        }
     }
     texts
 }
@@ -91,7 +94,7 @@ fn what_samples_touched_is_told_once_in_the_next_look() {
     adapter.finish(&view(1), &mut emitter);
     let mut facts = Vec::new();
     for found in inbox.try_iter() {
-        if let AdapterMessage::Poll(records, _) = found {
+        if let AdapterMessage::Poll(_, records) = found {
             facts.extend(records.into_iter().filter_map(|record| match record {
                 Record::Fact(fact) => Some(fact.value),
                 _ => None,

@@ -433,7 +433,7 @@ fn no_size_and_no_recording_is_too_odd() {
     }
 }
 
-/// `main` has no samples of its own; half of the samples are in what `half` calls.
+/// `main` has no self samples; half of all samples are in callees of `half`.
 #[test]
 fn callers_without_samples_are_in_the_list_with_what_they_call() {
     use crate::recordings::{PROGRAM, PROGRAM_AT, Recording, THREAD};

@@ -77,7 +77,7 @@ impl Fixture {
         let mut poll = poll(1);
         let mut methods = Methods::new(&jvm, None);
         test(&jvm, &pages, &mut methods, &mut poll);
-        poll.finish().0
+        poll.finish()
     }
 }
 

@@ -4,7 +4,7 @@ use std::io::Cursor;
 use vmscope_records::recording::{Item, Reader};
 use vmscope_records::{Content, Record};
 
-/// All records of an undamaged recording, and how many could not be decoded.
+/// All records of an undamaged recording, and the number of undecodable records.
 pub fn records(recording: &[u8]) -> (Vec<Record>, usize) {
     let (mut records, mut others) = (Vec::new(), 0);
     let Ok(mut reader) = Reader::open(Cursor::new(recording)) else {

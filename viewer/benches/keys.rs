@@ -1,14 +1,51 @@
-//! Duration of every key in every view, for 10,000,000 samples in 100,000 constituents at 200x60.
+//! Duration of every key in every view, for 10,000,000 samples in 100,000 constituents at 200x60:
+//! `cargo bench -p vmscope --bench keys -- [every_key] [every_key_called] [every_list]` (default: all).
 //!
-//! A measurement, ignored by default, that prints its results: `cargo test --release -p vmscope
-//! every_key -- --ignored --nocapture`; `every_key_called` uses a recording with callers;
-//! `VIEWS='Hot list,Zone'` limits the views. `every_list` measures every order and grouping of the
-//! hot list.
+//! `every_key_called` uses a recording with callers; `every_list` measures every order and grouping of
+//! the hot list. `VIEWS='Hot list,Zone'` limits the views of the other two.
 //!
 //! Two figures, both CPU time, meaningful on busy machines, too: the longest block of the drawing
 //! thread (event plus drawing), and the time of the last drawn answer with two idle CPUs.
 
-#![allow(clippy::print_stdout, reason = "a tool for measuring")]
+#![allow(
+    clippy::print_stdout,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a tool for measuring"
+)]
+#![allow(
+    dead_code,
+    unused_imports,
+    reason = "the terminal UI and what it uses, and no more of it"
+)]
+
+// A bench can't import a binary's modules, so it compiles them.
+#[path = "../src/annotate/mod.rs"]
+mod annotate;
+#[path = "../src/binaries.rs"]
+mod binaries;
+#[path = "../src/embed.rs"]
+mod embed;
+#[path = "../src/export/mod.rs"]
+mod export;
+#[path = "../src/memory.rs"]
+mod memory;
+#[path = "../src/present/mod.rs"]
+mod present;
+#[path = "../src/print.rs"]
+mod print;
+#[path = "../src/queries/mod.rs"]
+mod queries;
+#[path = "../src/record/mod.rs"]
+mod record;
+#[path = "../../symbolizer/tests/recordings/mod.rs"]
+mod recordings;
+#[path = "../src/report/mod.rs"]
+mod report;
+#[path = "../src/signals.rs"]
+mod signals;
+#[path = "../src/tui/mod.rs"]
+mod tui;
 
 use crate::recordings::read;
 use crate::recordings::shapes::long::{self, Popularity};
@@ -60,19 +97,23 @@ struct Bench {
     jobs: Vec<Piece>,
 }
 
-#[test]
-#[ignore = "a measurement, of a release build"]
-fn every_key() {
-    measure(&long::view(SAMPLES, CODES, Popularity::Zipf));
+fn main() {
+    // Cargo adds `--bench`.
+    let mut names: Vec<String> = std::env::args().skip(1).collect();
+    names.retain(|name| !name.starts_with("--"));
+    let is_chosen = |name: &str| names.is_empty() || names.iter().any(|one| one == name);
+    if is_chosen("every_key") {
+        every_key(&long::view(SAMPLES, CODES, Popularity::Zipf));
+    }
+    if is_chosen("every_key_called") {
+        every_key(&long::called(SAMPLES, CODES, STACKS));
+    }
+    if is_chosen("every_list") {
+        every_list();
+    }
 }
 
-#[test]
-#[ignore = "a measurement, of a release build"]
-fn every_key_called() {
-    measure(&long::called(SAMPLES, CODES, STACKS));
-}
-
-fn measure(bytes: &[u8]) {
+fn every_key(bytes: &[u8]) {
     let mut bench = Bench::open(bytes);
     let mut took = Vec::new();
     let views = std::env::var("VIEWS").ok();
@@ -88,8 +129,6 @@ fn measure(bytes: &[u8]) {
 }
 
 /// Hot list in every order and grouping, matrix in every form.
-#[test]
-#[ignore = "a measurement, of a release build"]
 fn every_list() {
     let mut bench = Bench::open(&long::view(SAMPLES, CODES, Popularity::Zipf));
     bench.keys("2");

@@ -1,0 +1,85 @@
+//! The adapter of a VM that publishes itself.
+
+use std::time::Duration;
+
+use vmscope_process::{Adapter, AdapterError, Poll, ProcessView};
+use vmscope_publish::reader::{Attached, Identity};
+use vmscope_records::{TimeNs, VmIdentity};
+
+use crate::books::Books;
+use crate::stream::{Batch, Stream};
+
+/// Pause between polls. Events have their own times, and the stream is read meanwhile.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Reads one VM.
+#[derive(Debug)]
+pub(crate) struct PublishAdapter {
+    identity: Identity,
+    /// Before the first poll.
+    attached: Option<Attached>,
+    stream: Option<Stream>,
+    books: Books,
+}
+
+impl PublishAdapter {
+    pub fn new(attached: Attached) -> Self {
+        PublishAdapter {
+            identity: attached.identity().clone(),
+            attached: Some(attached),
+            stream: None,
+            books: Books::default(),
+        }
+    }
+
+    fn take(&mut self, batch: Batch, process: &ProcessView, poll: &mut Poll) {
+        let read_until = TimeNs(batch.read_until);
+        self.books.take(batch, process, poll);
+        poll.happened_at(None);
+        poll.code_is_told_until(match self.books.is_complete() {
+            true => read_until.min(poll.began()),
+            false => TimeNs(0),
+        });
+    }
+}
+
+impl Adapter for PublishAdapter {
+    fn identity(&self) -> VmIdentity {
+        VmIdentity {
+            kind: self.identity.name.clone(),
+            version: self.identity.version.clone(),
+        }
+    }
+
+    fn poll(&mut self, process: &ProcessView, poll: &mut Poll) -> Result<(), AdapterError> {
+        if let Some(attached) = self.attached.take() {
+            let started = Stream::start(attached).map_err(|source| AdapterError::File {
+                path: "the VM's shared memory".to_owned(),
+                source,
+            })?;
+            self.stream = Some(started);
+        }
+        if let Some(stream) = &self.stream {
+            let batch = stream.take();
+            self.take(batch, process, poll);
+        }
+        Ok(())
+    }
+
+    fn tells_all_code(&self) -> bool {
+        self.books.is_complete()
+    }
+
+    fn next_poll(&self) -> Duration {
+        PAUSE
+    }
+
+    fn finish(&mut self, process: &ProcessView, poll: &mut Poll) -> Result<(), AdapterError> {
+        if let Some(stream) = &mut self.stream {
+            let batch = stream.end();
+            self.take(batch, process, poll);
+        }
+        self.books.finish(poll);
+        Ok(())
+    }
+}

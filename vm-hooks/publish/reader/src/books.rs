@@ -1,0 +1,456 @@
+//! A VM's events as records: keeps the keys of what the VM names by ids.
+
+mod collections;
+mod lifetimes;
+
+use std::hash::Hash;
+
+use rustc_hash::FxHashMap;
+use vmscope_process::{Poll, ProcessView};
+use vmscope_publish::event::{self as e, Event};
+use vmscope_publish::zone::{Change, Zone};
+use vmscope_records::{
+    Avma, BytecodePc, ClassKey, CodeChange, Compilation, Constituent, ConstituentGone,
+    ConstituentKey, ConstituentMoved, GoneReason, LineEntry, Method, MethodKey, PicCase, SiteKey,
+    Stream, ThreadKey, Tid, TimeNs,
+};
+
+use crate::convert;
+use crate::stream::{Batch, Item};
+use collections::Collections;
+
+/// Maximum number of methods, classes and sites each: ids beyond stay unknown, and are counted.
+const MAX_NAMES: usize = 1 << 22;
+
+/// A PIC is emitted again when its cases change: so many are kept.
+const MAX_PICS: usize = 1 << 16;
+
+/// Compiler threads.
+const MAX_COMPILERS: usize = 1 << 10;
+
+/// Keys by the VM's ids.
+#[derive(Debug)]
+struct Keys<K>(FxHashMap<u64, K>);
+
+impl<K> Default for Keys<K> {
+    fn default() -> Self {
+        Keys(FxHashMap::default())
+    }
+}
+
+impl<K: Copy + Eq + Hash> Keys<K> {
+    /// Key of a thing not known so far; `None` if it is known, or if there are too many.
+    fn new_key(&mut self, id: u64, key: impl FnOnce() -> K) -> Option<K> {
+        if self.0.contains_key(&id) || self.0.len() >= MAX_NAMES {
+            return None;
+        }
+        let key = key();
+        self.0.insert(id, key);
+        Some(key)
+    }
+
+    fn get(&self, id: u64) -> Option<K> {
+        self.0.get(&id).copied()
+    }
+}
+
+/// Nonsense that the VM published, by kind.
+#[derive(Debug, Default)]
+struct Complaints {
+    undecodable: u64,
+    code: u64,
+    maps: u64,
+    unknown_ids: u64,
+    order: u64,
+}
+
+/// A constituent that exists.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    key: ConstituentKey,
+    /// First address.
+    start: u64,
+}
+
+/// What is known of a VM.
+#[derive(Debug, Default)]
+pub(crate) struct Books {
+    zone: Zone,
+    constituents: FxHashMap<u64, Known>,
+    pics: FxHashMap<u64, Constituent>,
+    methods: Keys<MethodKey>,
+    classes: Keys<ClassKey>,
+    sites: Keys<SiteKey>,
+    collections: Collections,
+    compiling: FxHashMap<Tid, Compilation>,
+    threads: Threads,
+    /// Time before which everything was known, if events were lost since.
+    certain_until: Option<TimeNs>,
+    has_snapshot: bool,
+    complaints: Complaints,
+    lost_events: Option<(TimeNs, TimeNs)>,
+    too_long: u64,
+}
+
+/// Thread ids: the VM knows those of its own pid namespace.
+#[derive(Debug, Default)]
+struct Threads(FxHashMap<u32, Tid>);
+
+impl Threads {
+    /// The thread's id here. Reads the list once for each unknown one.
+    fn outer(&mut self, inner: u32, process: &ProcessView) -> Option<Tid> {
+        if process.inner_pid() == process.pid() {
+            return (inner != 0).then_some(Tid(inner));
+        }
+        if !self.0.contains_key(&inner) {
+            let threads = process.threads().unwrap_or_default();
+            self.0 = threads
+                .iter()
+                .map(|one| (one.inner_tid.0, one.tid))
+                .collect();
+        }
+        self.0.get(&inner).copied()
+    }
+}
+
+impl Books {
+    /// Whether all code is known.
+    pub fn is_complete(&self) -> bool {
+        self.has_snapshot && self.certain_until.is_none()
+    }
+
+    /// Emits the records of what was read.
+    pub fn take(&mut self, batch: Batch, process: &ProcessView, poll: &mut Poll) {
+        self.too_long = batch.too_long;
+        let latest = poll.now();
+        for item in batch.items {
+            match item {
+                Item::Event(time, event) => {
+                    let time = TimeNs(time).min(latest);
+                    poll.happened_at(Some(time));
+                    self.event(time, event, process, poll);
+                }
+                Item::Lost { from, to, words } => {
+                    let (from, to) = (TimeNs(from), TimeNs(to));
+                    self.zone.lost();
+                    self.certain_until.get_or_insert(from);
+                    if words > 0 {
+                        let first = self.lost_events.map_or(from, |(first, _)| first);
+                        self.lost_events = Some((first, to));
+                        poll.happened_at(Some(to));
+                        // The number of events in the words is unknown.
+                        poll.lost(Stream::Adapter, 1, from);
+                    }
+                }
+                Item::Undecodable => self.complaints.undecodable += 1,
+                Item::NoAnswer => poll.limit(
+                    "the VM has not described what existed before vmscope attached: it has not \
+                     called its poll function"
+                        .to_owned(),
+                    "call vmscope_poll at the VM's safe points",
+                ),
+                Item::Refused(error) => {
+                    self.certain_until.get_or_insert(TimeNs(batch.read_until));
+                    poll.limit(format!("the VM's events end early: {error}"), "");
+                }
+            }
+        }
+    }
+
+    /// Emits what is not over, and the complaints.
+    pub fn finish(&mut self, poll: &mut Poll) {
+        poll.happened_at(None);
+        self.collections.finish(poll);
+        let Complaints {
+            undecodable,
+            code,
+            maps,
+            unknown_ids,
+            order,
+        } = std::mem::take(&mut self.complaints);
+        let complaints = [
+            (undecodable, "events can't be decoded"),
+            (
+                code,
+                "pieces of code have impossible addresses or reuse an id",
+            ),
+            (maps, "pc maps are unordered, or leave their code"),
+            (
+                unknown_ids,
+                "events name unknown methods, classes, sites or code",
+            ),
+            (
+                order,
+                "collections, phases or compilations end without a start",
+            ),
+            (
+                self.too_long,
+                "events are longer than the VM's shared memory allows",
+            ),
+        ];
+        for (count, text) in complaints {
+            if count > 0 {
+                let text = format!("of the VM's events: {count} {text}");
+                poll.limit(text, "see the VM's use of vmscope-publish");
+            }
+        }
+        if self.lost_events.take().is_some() {
+            poll.limit(
+                "the VM overwrote events before vmscope read them".to_owned(),
+                "give the VM's stream more memory",
+            );
+        }
+    }
+
+    fn event(
+        &mut self,
+        time: TimeNs,
+        mut event: Event<'static>,
+        process: &ProcessView,
+        poll: &mut Poll,
+    ) {
+        let change = self.zone.apply(&mut event);
+        if change != Change::None {
+            return self.code(time, change, &event, poll);
+        }
+        match &event {
+            Event::Method(method) => self.method(time, method, poll),
+            Event::Class(class) => self.class(class, poll),
+            Event::Thread(thread) => {
+                if let Some(tid) = self.threads.outer(thread.tid, process) {
+                    let name = thread.name.to_string();
+                    let name = (!name.is_empty()).then_some(name);
+                    poll.thread(tid, name, Some(convert::role(thread.role)));
+                }
+            }
+            Event::CompilationBegin(begin) => {
+                if let Some(tid) = self.threads.outer(begin.tid, process) {
+                    self.end_compilation(tid, time, poll);
+                    self.begin_compilation(tid, time, begin, poll);
+                }
+            }
+            Event::CompilationEnd(end) => {
+                let tid = self.threads.outer(end.tid, process);
+                if !tid.is_some_and(|tid| self.end_compilation(tid, time, poll)) {
+                    self.complaints.order += 1;
+                }
+            }
+            Event::Counter(counter) => poll.counter(
+                &counter.section.to_str(),
+                &counter.name.to_str(),
+                &counter.unit.to_str(),
+                convert::meaning(counter.meaning),
+                counter.value,
+            ),
+            Event::Fact(fact) => poll.fact(&fact.name.to_str(), fact.value.to_string()),
+            Event::Interpreter(rules) => {
+                let (ranges, sources) = convert::interpreter(rules);
+                poll.interpreter("publish", ranges, sources);
+            }
+            Event::Regions(regions) => poll.rules("publish", convert::rules(regions)),
+            Event::Site(site) => self.site(site, poll),
+            Event::Births(births) => self.births(births, process, poll),
+            Event::Survivals(survivals) => self.survivals(survivals, poll),
+            Event::Deaths(deaths) => self.deaths(deaths, poll),
+            Event::Lifetimes(counts) => self.lifetimes(time, counts, poll),
+            event => {
+                let tid = |inner| self.threads.outer(inner, process);
+                let is_sound = self.collections.take(time, event, tid, poll);
+                self.complaints.order += u64::from(!is_sound);
+            }
+        }
+    }
+
+    fn method(&mut self, time: TimeNs, method: &e::Method<'_>, poll: &mut Poll) {
+        let keys = poll.keys().clone();
+        let Some(key) = self.methods.new_key(method.id, || keys.method()) else {
+            return;
+        };
+        let lines = method.lines.iter().map(|entry| LineEntry {
+            from: BytecodePc(entry.bytecode),
+            line: entry.line,
+        });
+        let listing = method.listing_lines();
+        let listing = listing.map(|(at, text)| (BytecodePc(at), text.into_owned()));
+        let (mut lines, mut listing): (Vec<_>, Vec<_>) = (lines.collect(), listing.collect());
+        lines.sort_by_key(|entry| entry.from);
+        listing.sort_by_key(|(at, _)| *at);
+        poll.method(Method {
+            key,
+            time,
+            class: method.class.to_string(),
+            name: method.name.to_string(),
+            file: method.file.to_string(),
+            line: method.line,
+            lines,
+            bytecodes: method.bytecodes.to_vec(),
+            listing,
+        });
+    }
+
+    fn code(&mut self, time: TimeNs, change: Change, event: &Event<'_>, poll: &mut Poll) {
+        match (change, event) {
+            (Change::Seen { .. }, Event::Constituent(code)) => self.seen(time, code, true, poll),
+            (Change::Seen { .. }, Event::Described(code)) => self.seen(time, code, false, poll),
+            (Change::Gone, Event::Gone(gone)) => {
+                let reason = convert::gone_reason(gone.reason);
+                self.gone(gone.id, (time, time), reason, poll);
+            }
+            (Change::Moved, Event::Moved(moved)) => {
+                self.moved(moved.id, moved.to, (time, time), poll);
+            }
+            (Change::Cases, Event::Cases(cases)) => {
+                let new = self.cases(&cases.cases);
+                if let Some(pic) = self.pics.get_mut(&cases.id) {
+                    pic.cases = new;
+                    poll.code(CodeChange::Seen(pic.clone()));
+                }
+            }
+            (Change::Complete { missing }, _) => {
+                let last_seen = self.certain_until.take().unwrap_or(time);
+                for id in missing {
+                    self.gone(id, (last_seen, time), GoneReason::Unknown, poll);
+                }
+                self.has_snapshot = true;
+            }
+            (Change::Complaint(_), _) => self.complaints.code += 1,
+            _ => {}
+        }
+    }
+
+    /// New code, or later data about known code. `is_new_now`: it came into being at `time`; otherwise it
+    /// existed already when a snapshot described it.
+    fn seen(&mut self, time: TimeNs, code: &e::Constituent<'_>, is_new_now: bool, poll: &mut Poll) {
+        let known = self.constituents.get(&code.id).copied();
+        if known.is_some() {
+            // Only a loss hides a move until a description.
+            let last_seen = self.certain_until.unwrap_or(time);
+            self.moved(code.id, code.start, (last_seen, time), poll);
+        }
+        let size = code.end.saturating_sub(code.start);
+        let method = |id| self.methods.get(id);
+        let map = convert::map(&code.map, size, method);
+        self.complaints.maps += u64::from(map.is_none());
+        self.complaints.unknown_ids += u64::from(code.method != 0 && method(code.method).is_none());
+        let since = code.since.map(|since| TimeNs(since).min(time));
+        let (since, absent_at) = match (since, is_new_now) {
+            (Some(since), _) => (since, Some(since)),
+            (None, true) => (time, Some(time)),
+            // It may have come while events were lost.
+            (None, false) => (time, self.certain_until),
+        };
+        let constituent = Constituent {
+            key: known.map_or_else(|| poll.keys().constituent(), |known| known.key),
+            process: poll.process(),
+            since,
+            absent_at,
+            start: Avma(code.start),
+            end: Avma(code.end),
+            kind: convert::kind(code.kind, &code.kind_word),
+            tier: code.tier.to_string(),
+            name: code.name.to_string(),
+            method: method(code.method),
+            cases: self.cases(&code.cases),
+            map: map.unwrap_or_default(),
+        };
+        let (key, start) = (constituent.key, code.start);
+        self.constituents.insert(code.id, Known { key, start });
+        let is_pic = matches!(
+            code.kind,
+            e::ConstituentKind::ClosedPic | e::ConstituentKind::OpenPic
+        );
+        let is_same = match self.pics.get(&code.id) {
+            Some(pic) => pic.cases == constituent.cases,
+            None => !is_pic,
+        };
+        if known.is_some() && !is_new_now && is_same {
+            return;
+        }
+        if is_pic && (self.pics.len() < MAX_PICS || self.pics.contains_key(&code.id)) {
+            self.pics.insert(code.id, constituent.clone());
+        }
+        poll.code(CodeChange::Seen(constituent));
+    }
+
+    fn gone(
+        &mut self,
+        id: u64,
+        (last_seen, time): (TimeNs, TimeNs),
+        reason: GoneReason,
+        poll: &mut Poll,
+    ) {
+        self.pics.remove(&id);
+        if let Some(known) = self.constituents.remove(&id) {
+            poll.code(CodeChange::Gone(ConstituentGone {
+                key: known.key,
+                last_seen: last_seen.min(time),
+                time,
+                reason,
+            }));
+        }
+    }
+
+    fn moved(&mut self, id: u64, to: u64, (last_seen, time): (TimeNs, TimeNs), poll: &mut Poll) {
+        let known = self.constituents.get_mut(&id);
+        let Some(known) = known.filter(|known| known.start != to) else {
+            return;
+        };
+        known.start = to;
+        poll.code(CodeChange::Moved(ConstituentMoved {
+            key: known.key,
+            last_seen: last_seen.min(time),
+            time,
+            to: Avma(to),
+        }));
+        if let Some(pic) = self.pics.get_mut(&id) {
+            let size = pic.end.0 - pic.start.0;
+            (pic.start, pic.end) = (Avma(to), Avma(to.saturating_add(size)));
+        }
+    }
+
+    fn cases(&self, cases: &[e::PicCase<'_>]) -> Vec<PicCase> {
+        let cases = cases.iter().map(|case| PicCase {
+            class: case.class.to_string(),
+            method: self.methods.get(case.method),
+            target: case.target.to_string(),
+        });
+        cases.collect()
+    }
+
+    fn begin_compilation(
+        &mut self,
+        tid: Tid,
+        time: TimeNs,
+        begin: &e::CompilationBegin<'_>,
+        poll: &mut Poll,
+    ) {
+        let compilation = Compilation {
+            thread: ThreadKey::of_tid(tid),
+            id: begin.number,
+            name: begin.name.to_string(),
+            tier: begin.tier.to_string(),
+            osr_bci: begin.osr_bytecode,
+            absent_at: Some(time),
+            first_seen: time,
+            last_seen: time,
+            ..Compilation::default()
+        };
+        poll.compilation(compilation.clone());
+        if self.compiling.len() < MAX_COMPILERS {
+            self.compiling.insert(tid, compilation);
+        }
+    }
+
+    /// Whether the thread was compiling.
+    fn end_compilation(&mut self, tid: Tid, time: TimeNs, poll: &mut Poll) -> bool {
+        let Some(compilation) = self.compiling.remove(&tid) else {
+            return false;
+        };
+        poll.compilation(Compilation {
+            last_seen: time,
+            gone_at: Some(time),
+            ..compilation
+        });
+        true
+    }
+}

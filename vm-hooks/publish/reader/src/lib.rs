@@ -1,0 +1,12 @@
+//! VMs that publish themselves: the reading side of `vmscope-publish`, as an adapter.
+//!
+//! `family` finds the shared memory, `stream` reads its events on a thread of its own, and `books`
+//! turns them into records. `convert` has the words of both sides.
+
+mod adapter;
+mod books;
+mod convert;
+mod family;
+mod stream;
+
+pub use family::{Family, open};

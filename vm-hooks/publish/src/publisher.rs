@@ -1,0 +1,396 @@
+//! The VM's side: a VM makes one [`Publisher`], publishes what happens, and calls
+//! [`Publisher::poll`] at its safe points.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use crate::callbacks::{Callbacks, LifetimeRate, LifetimeUnit};
+use crate::event::wire::{Length, Sink, Wire};
+use crate::event::{self, Birth, Births, Body, Death, Deaths, Survival, Survivals};
+use crate::fork;
+use crate::layout::{self, word};
+use crate::memory::{self, Memory};
+use crate::ring::{Reservation, Ring};
+use crate::sync::AtomicU64;
+
+pub use describer::Describer;
+pub use options::{Options, PublishError};
+
+mod describer;
+mod options;
+mod sampling;
+
+use sampling::Control;
+
+/// How often publishing looks whether the profilers are still there, in nanoseconds.
+const LEASE_CHECK_NS: u64 = 100_000_000;
+/// Most objects in one record of the `births`, `survivals` and `deaths`.
+const BATCH: usize = 256;
+
+/// A VM's self-description. Clones share it; it ends with the last of them.
+///
+/// All methods may be called from any thread. While no profiler listens, each is one load and a
+/// branch. In the child of a fork they do nothing.
+#[derive(Clone, Debug)]
+pub struct Publisher {
+    shared: Arc<Shared>,
+    _owner: Arc<Owner>,
+}
+
+/// What ends with the last of the clones. Registered threads may keep the memory longer.
+#[derive(Debug)]
+struct Owner(Arc<Shared>);
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        self.0.end_sampler();
+    }
+}
+
+/// Where a ring lies in the memory.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    offset: usize,
+    words: usize,
+}
+
+/// What the clones share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) memory: Memory,
+    stream: Part,
+    samples: Part,
+    patience: Duration,
+    /// This process is a child of the one that made the memory.
+    child: AtomicBool,
+    /// A thread answers requests.
+    answering: AtomicBool,
+    /// Time of the next look at the leases.
+    next_check: AtomicU64,
+    pub(crate) sampler: Control,
+}
+
+/// Writes an event into the ring.
+struct Writer<'m>(Reservation<'m>);
+
+impl Sink for Writer<'_> {
+    #[inline]
+    fn word(&mut self, word: u64) {
+        self.0.push(word);
+    }
+}
+
+impl Publisher {
+    /// Makes the shared memory. Call it early: a profiler that attaches later sees everything that
+    /// exists then.
+    ///
+    /// # Errors
+    ///
+    /// If a size is out of range or the memory cannot be made.
+    pub fn new(options: &Options<'_>) -> Result<Self, PublishError> {
+        let ring = |bytes: usize| {
+            let size = bytes.checked_next_power_of_two().unwrap_or(usize::MAX);
+            let possible = layout::SMALLEST_RING..=layout::LARGEST_RING;
+            (possible.contains(&size).then_some(size)).ok_or(PublishError::RingSize(bytes))
+        };
+        let (stream, samples) = (ring(options.stream_bytes)?, ring(options.sample_bytes)?);
+        let samples_at = layout::HEADER_BYTES + layout::THREADS_BYTES;
+        let stream_at = samples_at + samples;
+        let memory = Memory::create(stream_at + stream).map_err(PublishError::Memory)?;
+        let part = |offset, bytes| Part {
+            offset,
+            words: bytes / 8,
+        };
+        let shared = Arc::new(Shared {
+            memory,
+            stream: part(stream_at, stream),
+            samples: part(samples_at, samples),
+            patience: options.snapshot_patience,
+            child: AtomicBool::new(false),
+            answering: AtomicBool::new(false),
+            next_check: AtomicU64::new(0),
+            sampler: Control::default(),
+        });
+        shared.fill_header(options);
+        if !fork::remember(&shared) {
+            return Err(PublishError::TooMany);
+        }
+        let owner = Arc::new(Owner(Arc::clone(&shared)));
+        Ok(Self {
+            shared,
+            _owner: owner,
+        })
+    }
+
+    /// Whether a profiler listens. Ask before you gather what an event needs.
+    #[must_use]
+    #[inline]
+    pub fn listening(&self) -> bool {
+        self.shared.listening()
+    }
+
+    /// Publishes an event with the current time.
+    #[inline]
+    pub fn publish<B: Body>(&self, body: &B) {
+        if self.listening() {
+            self.shared.emit(B::KIND, memory::now(), body);
+        }
+    }
+
+    /// Publishes an event with the time at which it happened, in nanoseconds of
+    /// `CLOCK_MONOTONIC`.
+    #[inline]
+    pub fn publish_at<B: Body>(&self, time: u64, body: &B) {
+        if self.listening() {
+            self.shared.emit(B::KIND, time, body);
+        }
+    }
+
+    /// Publishes any number of allocations of one thread.
+    pub fn births(&self, tid: u32, births: &[Birth]) {
+        for births in births.chunks(BATCH) {
+            let births = births.into();
+            self.publish(&Births { tid, births });
+        }
+    }
+
+    /// Publishes any number of objects that survived a collection.
+    pub fn survivals(&self, collection: u64, survivals: &[Survival]) {
+        for survivals in survivals.chunks(BATCH) {
+            let survivals = survivals.into();
+            self.publish(&Survivals {
+                collection,
+                survivals,
+            });
+        }
+    }
+
+    /// Publishes any number of dead objects. `collection` is 0 if no collection observed them.
+    pub fn deaths(&self, collection: u64, deaths: &[Death]) {
+        for deaths in deaths.chunks(BATCH) {
+            let deaths = deaths.into();
+            self.publish(&Deaths { collection, deaths });
+        }
+    }
+
+    /// Answers profilers' requests. Call it at safe points: the callbacks run in it, on this
+    /// thread, one at a time. While there is no request, it is one load and a branch.
+    #[inline]
+    pub fn poll(&self, callbacks: &mut dyn Callbacks) {
+        if self.has_requests() {
+            self.shared.answer(callbacks);
+        }
+    }
+
+    /// Whether [`poll`](Self::poll) has something to do.
+    #[must_use]
+    #[inline]
+    pub fn has_requests(&self) -> bool {
+        let attention = self.shared.memory.word(word::ATTENTION);
+        attention.load(Ordering::Relaxed) != 0
+    }
+
+    /// Looks whether the profilers are still there, for VMs that publish rarely. Returns whether
+    /// one is. Publishing does it by itself, ten times a second.
+    pub fn check_listeners(&self) -> bool {
+        self.shared.check_leases(memory::now());
+        self.listening()
+    }
+
+    /// Whether this process is a child of the one that made the publisher.
+    #[must_use]
+    pub fn is_in_child(&self) -> bool {
+        self.shared.child.load(Ordering::Relaxed)
+    }
+
+    /// Number of events that were too long for the ring and were left out.
+    #[must_use]
+    pub fn too_long(&self) -> u64 {
+        let count = self.shared.memory.word(word::TOO_LONG);
+        count.load(Ordering::Relaxed)
+    }
+
+    /// The memory's file, to hand it to a profiler in the same process.
+    #[must_use]
+    pub fn file(&self) -> &std::fs::File {
+        self.shared.memory.file()
+    }
+}
+
+impl Shared {
+    fn fill_header(&self, options: &Options<'_>) {
+        let memory = &self.memory;
+        let set = |index: usize, value: u64| memory.word(index).store(value, Ordering::Relaxed);
+        set(
+            word::VERSION,
+            u64::from(layout::MAJOR) << 32 | u64::from(layout::MINOR),
+        );
+        set(word::HEADER_BYTES, layout::HEADER_BYTES as u64);
+        set(word::TOTAL_BYTES, memory.bytes() as u64);
+        set(word::PID, u64::from(std::process::id()));
+        set(word::CREATED, memory::now());
+        set(word::START_TICKS, start_ticks().unwrap_or(0));
+        for (index, text) in [
+            (word::VM_NAME, options.name),
+            (word::VM_VERSION, options.version),
+        ] {
+            let bytes = text.as_bytes();
+            for (at, chunk) in bytes.chunks(8).take(layout::NAME_WORDS).enumerate() {
+                let bytes = chunk.iter().rev();
+                let value = bytes.fold(0, |word, &byte| word << 8 | u64::from(byte));
+                set(index + at, value);
+            }
+        }
+        set(word::STREAM_OFFSET, self.stream.offset as u64);
+        set(word::STREAM_WORDS, self.stream.words as u64);
+        set(word::SAMPLES_OFFSET, self.samples.offset as u64);
+        set(word::SAMPLES_WORDS, self.samples.words as u64);
+        set(word::THREADS_OFFSET, layout::HEADER_BYTES as u64);
+        set(word::THREADS, layout::THREADS as u64);
+        let magic = memory.word(word::MAGIC);
+        magic.store(layout::MAGIC, Ordering::Release);
+    }
+
+    #[inline]
+    pub(crate) fn listening(&self) -> bool {
+        self.memory.word(word::LISTENING).load(Ordering::Relaxed) != 0
+    }
+
+    #[inline]
+    fn stream(&self) -> Ring<'_> {
+        let Part { offset, words } = self.stream;
+        let (head, floor) = (word::STREAM_HEAD, word::STREAM_FLOOR);
+        let words = self.memory.part(offset, words).unwrap_or_default();
+        Ring::new(self.memory.word(head), self.memory.word(floor), words)
+    }
+
+    fn emit<B: Wire>(&self, kind: u8, time: u64, body: &B) {
+        let mut length = Length::default();
+        body.encode(&mut length);
+        if let Some(record) = self.stream().reserve(kind, time, length.0) {
+            let mut writer = Writer(record);
+            body.encode(&mut writer);
+            writer.0.commit();
+        } else {
+            let count = self.memory.word(word::TOO_LONG);
+            count.fetch_add(1, Ordering::Relaxed);
+        }
+        if time > self.next_check.load(Ordering::Relaxed) {
+            self.check_leases(memory::now());
+        }
+    }
+
+    /// Ends leases that ran out, and goes quiet if none is left.
+    pub(crate) fn check_leases(&self, now: u64) {
+        let next = now.saturating_add(LEASE_CHECK_NS);
+        self.next_check.store(next, Ordering::Relaxed);
+        let (expired, went_quiet) = self.memory.leases().check(now);
+        self.add(word::LEASES_EXPIRED, expired);
+        let rate = self.memory.word(word::RATE_DISTANCE);
+        if went_quiet && rate.swap(0, Ordering::Relaxed) != 0 {
+            // Nobody is left who wants lifetimes: the VM hears it at its next poll.
+            let requests = self.memory.word(word::RATES_REQUESTED);
+            requests.fetch_add(1, Ordering::Release);
+            let attention = self.memory.word(word::ATTENTION);
+            attention.store(1, Ordering::Release);
+        }
+    }
+
+    #[cold]
+    fn answer(self: &Arc<Self>, callbacks: &mut dyn Callbacks) {
+        let attention = self.memory.word(word::ATTENTION);
+        // A profiler counts its request up and asks for attention then. So a request whose call is
+        // taken back here shows in its count, and all others call again.
+        attention.swap(0, Ordering::AcqRel);
+        if self.answering.swap(true, Ordering::SeqCst) {
+            // Another thread answers, and may have looked already. The next poll looks again.
+            attention.store(1, Ordering::SeqCst);
+            return;
+        }
+        let _done = Answering(&self.answering);
+        self.check_leases(memory::now());
+        self.sampler_command(|_| true);
+        if let Some(number) = self.request(word::RATES_REQUESTED, word::RATES_DONE) {
+            let rate = LifetimeRate {
+                unit: LifetimeUnit::from_number(
+                    self.memory.word(word::RATE_UNIT).load(Ordering::Relaxed),
+                ),
+                distance: self
+                    .memory
+                    .word(word::RATE_DISTANCE)
+                    .load(Ordering::Relaxed),
+            };
+            callbacks.lifetime_rate(rate);
+            self.finish(word::RATES_DONE, number);
+        }
+        if let Some(number) = self.request(word::COLLECTIONS_REQUESTED, word::COLLECTIONS_DONE) {
+            callbacks.collect();
+            self.finish(word::COLLECTIONS_DONE, number);
+        }
+        if let Some(number) = self.request(word::SNAPSHOTS_REQUESTED, word::SNAPSHOTS_DONE) {
+            self.finish(word::SNAPSHOTS_BEGUN, number);
+            let snapshot = event::Snapshot { number };
+            self.emit(event::SNAPSHOT_BEGIN, memory::now(), &snapshot);
+            callbacks.describe(&Describer::new(self, self.patience));
+            self.emit(event::SNAPSHOT_END, memory::now(), &snapshot);
+            self.finish(word::SNAPSHOTS_DONE, number);
+        }
+    }
+
+    /// The newest request, if it is newer than the newest answer.
+    fn request(&self, requested: usize, done: usize) -> Option<u64> {
+        let requested = self.memory.word(requested).load(Ordering::Acquire);
+        let done = self.memory.word(done).load(Ordering::Relaxed);
+        (requested != done).then_some(requested)
+    }
+
+    fn finish(&self, done: usize, number: u64) {
+        self.memory.word(done).store(number, Ordering::Release);
+    }
+
+    /// Number of words in the stream that the slowest profiler has not read.
+    fn unread(&self) -> u64 {
+        let head = self.stream().head();
+        let leases = self.memory.leases();
+        let unread = leases.alive(memory::now()).map(|slot| {
+            let read = self.memory.word(word::LEASE_READ + slot);
+            head.saturating_sub(read.load(Ordering::Relaxed))
+        });
+        unread.max().unwrap_or(0)
+    }
+
+    /// Ends everything, in the child of a fork.
+    pub(crate) fn disconnect(&self) {
+        self.child.store(true, Ordering::Relaxed);
+        self.sampler.stop();
+        self.memory.disconnect();
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        fork::forget(self);
+    }
+}
+
+/// Lets other threads answer, also if a callback unwinds.
+struct Answering<'p>(&'p AtomicBool);
+
+impl Drop for Answering<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::SeqCst);
+    }
+}
+
+/// Start time of this process in clock ticks, from the 22nd field of `/proc/self/stat`.
+fn start_ticks() -> Option<u64> {
+    let stat = std::fs::read("/proc/self/stat").ok()?;
+    // The name of the program may hold anything, also spaces and brackets.
+    let end = stat.iter().rposition(|&byte| byte == b')')?;
+    let rest = std::str::from_utf8(stat.get(end + 1..)?).ok()?;
+    rest.split_ascii_whitespace().nth(19)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,56 @@
+//! Snapshots: a VM describes what exists.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use super::Shared;
+use crate::event::Body;
+use crate::memory;
+use crate::sync::AtomicU64;
+
+/// Sleep of a snapshot that waits for a profiler to read.
+const NAP: Duration = Duration::from_micros(200);
+
+/// Describes what exists, inside [`Callbacks::describe`](crate::Callbacks).
+#[derive(Debug)]
+pub struct Describer<'p> {
+    shared: &'p Shared,
+    /// Position of the stream at which it looks whether the profilers keep up.
+    next_look: AtomicU64,
+    /// Time left for waiting, in nanoseconds.
+    patience: AtomicU64,
+}
+
+impl<'p> Describer<'p> {
+    pub(super) fn new(shared: &'p Shared, patience: Duration) -> Self {
+        let patience = u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX);
+        Self {
+            shared,
+            next_look: AtomicU64::new(0),
+            patience: AtomicU64::new(patience),
+        }
+    }
+
+    /// Publishes something that exists. Waits for the profilers if they have not read half of the
+    /// ring, for at most [`Options::snapshot_patience`](crate::Options) in the whole snapshot.
+    pub fn publish<B: Body>(&self, body: &B) {
+        let shared = self.shared;
+        let (head, capacity) = (shared.stream().head(), shared.stream().capacity());
+        if head >= self.next_look.load(Ordering::Relaxed) {
+            self.let_profilers_read(capacity);
+            let next = head.saturating_add(capacity / 16);
+            self.next_look.store(next, Ordering::Relaxed);
+        }
+        shared.emit(B::KIND_IN_SNAPSHOT, memory::now(), body);
+    }
+
+    fn let_profilers_read(&self, capacity: u64) {
+        let mut left = self.patience.load(Ordering::Relaxed);
+        while left > 0 && self.shared.unread() > capacity / 2 {
+            let before = memory::now();
+            std::thread::sleep(NAP);
+            left = left.saturating_sub(memory::now().saturating_sub(before).max(1));
+        }
+        self.patience.store(left, Ordering::Relaxed);
+    }
+}
