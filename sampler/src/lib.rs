@@ -12,6 +12,7 @@
     )
 )]
 
+pub mod code;
 pub mod engine;
 pub mod kernel;
 pub mod launch;
@@ -22,6 +23,7 @@ pub mod session;
 pub mod snapshot;
 mod sys;
 
+pub use code::{CodeError, CodeNow, CodeTable, read_code};
 pub use engine::{
     Engine, EngineDescription, EngineError, EngineEvent, EngineState, RawMapping, RawSample,
     RawThreadEnd,

@@ -46,6 +46,7 @@ pub mod trace;
 pub mod zone;
 
 pub use bounds::{Bounds, Omitted};
+pub use build::code::{full_name, separator_between};
 pub use build::{Making, profile_of, profile_of_telling};
 pub use ids::{ChainId, CodeId, EntryId, Id, IndexVec, PlaceId, SiteId, StackId, ThreadId};
 pub use live::Live;

@@ -11,20 +11,21 @@ use crate::present::names::region_key;
 use crate::present::numbers::{session_time, some};
 use crate::present::text::harmless;
 use crate::print::{Printer, say};
-use crate::record::{Interrupted, Named, families};
+use crate::record::{Interrupted, families};
 use crate::report::{open_recording, resolve_missing};
 use crate::signals::Signals;
-use anyhow::{Context, Result, bail};
+use crate::target::TargetOptions;
+use anyhow::{Context, Result};
 use clap::Args;
 use nix::sys::signal::Signal;
 use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use vmscope_process::{CoreFile, ProcessView, Root, examine};
+use vmscope_process::{ProcessView, examine};
 use vmscope_records::recording::Item;
 use vmscope_records::{
-    Arch, ChainEnd, Content, EndReason, Exactness, LimitKind, Pid, Sample, ThreadKey, Tid,
+    ChainEnd, Content, EndReason, Exactness, LimitKind, Pid, Sample, ThreadKey, Tid,
 };
 use vmscope_sampler::session::{Readers, Session, SessionOptions};
 use vmscope_sampler::{CoreEngine, Engine, Shutter, SnapshotEngine, ThreadState, thread_states};
@@ -42,19 +43,8 @@ const TICK: Duration = Duration::from_millis(5);
 
 #[derive(Args, Clone, Debug)]
 pub struct DumpArgs {
-    /// PID of the process, or its name if only one of your processes has the name
-    #[arg(
-        value_name = "PID|NAME",
-        required_unless_present = "core",
-        conflicts_with = "core"
-    )]
-    process: Option<Named>,
-    /// Print the threads of this core file instead
-    #[arg(long, value_name = "FILE")]
-    core: Option<PathBuf>,
-    /// Directory with the files that the core file's process had mapped, such as a container's root
-    #[arg(long, value_name = "FOLDER", default_value = "/", requires = "core")]
-    root: PathBuf,
+    #[command(flatten)]
+    target: TargetOptions,
     /// Print JSON (a documented schema: docs/dump-json.md) instead of text
     #[arg(long)]
     json: bool,
@@ -97,8 +87,7 @@ struct CoreHead {
 
 impl Target {
     /// A running process.
-    fn process(process: &Named) -> Result<Self> {
-        let pid = Named::pids(std::slice::from_ref(process))?[0];
+    fn process(pid: Pid) -> Result<Self> {
         let facts = examine(pid)?;
         let (engine, shutter) = SnapshotEngine::new(pid);
         Ok(Target {
@@ -111,20 +100,8 @@ impl Target {
         })
     }
 
-    fn core(path: &Path, root: &Path) -> Result<Self> {
-        let open =
-            || CoreFile::open(path).with_context(|| format!("cannot read {}", path.display()));
-        let root = || Root::at(root).with_context(|| format!("cannot open {}", root.display()));
-        let file = open()?;
-        let info = file.info().clone();
-        if info.arch != Arch::of_this_machine() {
-            bail!(
-                "{} is of another processor architecture (ELF machine {})",
-                path.display(),
-                info.arch.elf_machine(),
-            );
-        }
-        let view = ProcessView::from_core(file, Some(root()?));
+    fn core(path: &Path, options: &TargetOptions) -> Result<Self> {
+        let (view, info) = options.open_core(path)?;
         let head = CoreHead {
             path: path.to_owned(),
             signal: signal_name(info.signal),
@@ -136,7 +113,7 @@ impl Target {
             command: view.command().to_vec(),
             engine: Box::new(engine),
             shutter,
-            core: Some((head, ProcessView::from_core(open()?, Some(root()?)))),
+            core: Some((head, options.open_core(path)?.0)),
             view,
         })
     }
@@ -173,10 +150,9 @@ struct Dump {
 /// No such process, no permission, no core file, an interrupt.
 pub fn run(args: &DumpArgs, out: &mut Printer<'_>) -> Result<()> {
     let signals = Signals::catch()?;
-    let target = match (&args.core, &args.process) {
-        (Some(core), _) => Target::core(core, &args.root)?,
-        (None, Some(process)) => Target::process(process)?,
-        (None, None) => bail!("expected a process or a core file"),
+    let target = match &args.target.core {
+        Some(core) => Target::core(core, &args.target)?,
+        None => Target::process(args.target.pid()?)?,
     };
     let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
     let file = folder.path().join("dump.vmscope");

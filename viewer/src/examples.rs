@@ -57,6 +57,12 @@ Examples:
   vmscope dump 4711
   vmscope dump java --json";
 
+pub const CONSTITUENTS: &str = "\
+Examples:
+  vmscope constituents 4711
+  vmscope constituents java --detailed
+  vmscope constituents --core core.1234 --json";
+
 pub const DOCTOR: &str = "\
 Examples:
   vmscope doctor

@@ -12,6 +12,7 @@
 
 mod annotate;
 mod binaries;
+mod constituents;
 mod doctor;
 mod dump;
 mod embed;
@@ -29,6 +30,7 @@ mod record;
 mod recordings;
 mod report;
 mod signals;
+mod target;
 mod tui;
 
 use std::io::Write;
@@ -97,6 +99,12 @@ enum Command {
     /// nothing of the VM: a VM that hangs has stacks, too.
     #[command(after_help = examples::DUMP)]
     Dump(dump::DumpArgs),
+    /// List the JIT code of a running VM: addresses, kinds, tiers, names
+    ///
+    /// Nothing is sampled, and the VM is not stopped. Of a JVM, --detailed infers the bytecode of each
+    /// piece of machine code: some seconds of CPU time for thousands of methods.
+    #[command(after_help = examples::CONSTITUENTS)]
+    Constituents(constituents::ConstituentsArgs),
     /// Check whether this machine allows sampling, with remedies
     #[command(after_help = examples::DOCTOR)]
     Doctor(doctor::DoctorArgs),
@@ -163,6 +171,10 @@ fn run(command: Command, favoured: &Favoured, out: &mut Printer<'_>) -> anyhow::
         }
         Command::Dump(args) => {
             dump::run(&args, out)?;
+            0
+        }
+        Command::Constituents(args) => {
+            constituents::run(&args, out)?;
             0
         }
         Command::Generate(args) => {

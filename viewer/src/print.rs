@@ -111,6 +111,15 @@ impl<'a> Printer<'a> {
         Ok(self.0.write_all(json::pretty(value)?.as_bytes())?)
     }
 
+    /// Writes JSON of any size, in one line.
+    ///
+    /// # Errors
+    /// A failed write.
+    pub fn json_line(&mut self, value: &impl Serialize) -> anyhow::Result<()> {
+        json::write(self.0, value)?;
+        Ok(self.0.write_all(b"\n")?)
+    }
+
     /// For data in a format with rules of its own, and for text that another printer wrote.
     pub fn data(&mut self) -> &mut dyn Write {
         self.0

@@ -74,7 +74,9 @@ fn pages_and_completions_are_printed() {
     for (words, holds) in [
         ("man", "annotate"),
         ("man record", "\\-\\-call\\-graph"),
+        ("man constituents", "\\-\\-detailed"),
         ("completions bash", "--call-graph"),
+        ("completions zsh", "constituents"),
         ("completions fish", "call-graph"),
     ] {
         let words = words.split(' ');
@@ -86,7 +88,16 @@ fn pages_and_completions_are_printed() {
         .code(2)
         .says("`nothing`");
     for command in [
-        "record", "attach", "report", "top", "view", "annotate", "export", "doctor",
+        "record",
+        "attach",
+        "report",
+        "top",
+        "view",
+        "annotate",
+        "export",
+        "dump",
+        "constituents",
+        "doctor",
     ] {
         vmscope([command, "-h"]).code(0).prints("Examples:");
     }

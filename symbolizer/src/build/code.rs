@@ -258,7 +258,8 @@ pub(crate) fn piece_of(map: &PcMap, offset: u32) -> u32 {
 }
 
 /// A method's name with its class, in the VM's own style.
-pub(crate) fn full_name(method: &Method, separator: &str) -> String {
+#[must_use]
+pub fn full_name(method: &Method, separator: &str) -> String {
     if method.class.is_empty() {
         method.name.clone()
     } else {
@@ -276,18 +277,20 @@ pub(crate) fn separator_of(trace: &Trace) -> &str {
 
 /// The separator of class and method in a constituent's name, if visible.
 pub(crate) fn separator_in<'c>(trace: &Trace, constituent: &'c Constituent) -> Option<&'c str> {
-    let of_one = |constituent: &'_ Constituent| {
-        let method = trace.methods.get(&constituent.method?)?;
-        let from = constituent
-            .name
-            .strip_prefix(&method.class)
-            .filter(|_| !method.class.is_empty())?;
-        let between = from.strip_suffix(&method.name)?;
-        (1..=MAX_SEPARATOR).contains(&between.len()).then(|| {
-            constituent.name.len() - from.len()..constituent.name.len() - method.name.len()
-        })
-    };
-    constituent.name.get(of_one(constituent)?)
+    separator_between(constituent, trace.methods.get(&constituent.method?)?)
+}
+
+/// The separator of class and method in the name of a method's constituent, if visible.
+#[must_use]
+pub fn separator_between<'c>(constituent: &'c Constituent, method: &Method) -> Option<&'c str> {
+    let from = constituent
+        .name
+        .strip_prefix(&method.class)
+        .filter(|_| !method.class.is_empty())?;
+    let between = from.strip_suffix(&method.name)?;
+    (1..=MAX_SEPARATOR)
+        .contains(&between.len())
+        .then_some(between)
 }
 
 /// Whether a constituent has distinct ranges. Trampolines and PICs have none: their name is the

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 use vmscope_records::{
-    ConstituentKind, Pid, Process, ProcessKey, SymbolSource, Thread, ThreadRole,
+    ConstituentKind, Exactness, Pid, Process, ProcessKey, SymbolSource, Thread, ThreadRole,
 };
 use vmscope_symbolizer::Region;
 use vmscope_symbolizer::profile::EntryKind;
@@ -96,27 +96,41 @@ pub const fn region_phrase(region: Region, is_native: bool) -> &'static str {
 /// Kind of an entry in the JSON schema.
 pub fn kind_name(kind: &EntryKind) -> &str {
     match kind {
-        EntryKind::Code(kind) => match kind {
-            ConstituentKind::Method => "method",
-            ConstituentKind::Block => "block",
-            ConstituentKind::ClosedPic => "closed pic",
-            ConstituentKind::OpenPic => "open pic",
-            ConstituentKind::Trampoline => "trampoline",
-            ConstituentKind::Enilopmart => "enilopmart",
-            ConstituentKind::Stub => "stub",
-            ConstituentKind::Interpreter => "interpreter",
-            ConstituentKind::Adapter => "adapter",
-            ConstituentKind::RegExp => "regexp",
-            ConstituentKind::Free => "free",
-            ConstituentKind::Bytecodes => "bytecodes",
-            ConstituentKind::MethodObject => "method object",
-            ConstituentKind::Other(name) => name,
-            _ => "other",
-        },
+        EntryKind::Code(kind) => code_kind_name(kind),
         EntryKind::Function(SymbolSource::Plt) => "plt",
         EntryKind::Function(_) => "function",
         EntryKind::Unnamed => "unnamed",
         EntryKind::Doubtful => "doubtful",
+    }
+}
+
+/// Kind of a constituent.
+pub fn code_kind_name(kind: &ConstituentKind) -> &str {
+    match kind {
+        ConstituentKind::Method => "method",
+        ConstituentKind::Block => "block",
+        ConstituentKind::ClosedPic => "closed pic",
+        ConstituentKind::OpenPic => "open pic",
+        ConstituentKind::Trampoline => "trampoline",
+        ConstituentKind::Enilopmart => "enilopmart",
+        ConstituentKind::Stub => "stub",
+        ConstituentKind::Interpreter => "interpreter",
+        ConstituentKind::Adapter => "adapter",
+        ConstituentKind::RegExp => "regexp",
+        ConstituentKind::Free => "free",
+        ConstituentKind::Bytecodes => "bytecodes",
+        ConstituentKind::MethodObject => "method object",
+        ConstituentKind::Other(name) => name,
+        _ => "other",
+    }
+}
+
+/// Reliability of a range in the JSON schemas.
+pub const fn exactness_name(exactness: Exactness) -> &'static str {
+    match exactness {
+        Exactness::Exact => "exact",
+        Exactness::Approximate => "approximate",
+        Exactness::MethodOnly => "method only",
     }
 }
 

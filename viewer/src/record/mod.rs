@@ -22,7 +22,7 @@ use std::sync::Arc;
 use vmscope_process::AttachError;
 use vmscope_records::{EndReason, LimitKind};
 use vmscope_sampler::session::{Readers, Session};
-use vmscope_sampler::{Engine as _, EngineError, Favoured, HeldCommand, KernelEngine};
+use vmscope_sampler::{CodeError, Engine as _, EngineError, Favoured, HeldCommand, KernelEngine};
 
 use command::{end_command, exit_code, find_program};
 use environment::Prepared;
@@ -189,6 +189,7 @@ fn explain(error: EngineError) -> anyhow::Error {
 pub fn is_about_target(error: &anyhow::Error) -> bool {
     error.downcast_ref::<AttachError>().is_some()
         || error.downcast_ref::<named::NoneNamed>().is_some()
+        || error.downcast_ref::<CodeError>().is_some()
         || matches!(
             error.downcast_ref::<EngineError>(),
             Some(

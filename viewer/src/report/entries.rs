@@ -3,13 +3,13 @@
 use super::options::{RangeDetail, SortBy};
 use super::page::Page;
 use crate::present::entries::{INLINED, inlined_name, labels_of, name_of, range_label, range_name};
-use crate::present::names::{kind_name, region_key};
+use crate::present::names::{exactness_name, kind_name, region_key};
 use crate::present::numbers::points;
 use crate::present::shorten::labels;
 use crate::queries::entries::{InRange, inlined};
 use serde_json::{Value, json};
 use std::cmp::Reverse;
-use vmscope_records::{BytecodePc, Exactness};
+use vmscope_records::BytecodePc;
 use vmscope_symbolizer::profile::{EntryKind, Frame, Site};
 use vmscope_symbolizer::{EntryId, IndexVec, Profile, Region, Summary};
 
@@ -245,11 +245,7 @@ fn range_json(profile: &Profile, site: &Site, samples: u64) -> Value {
         "via": via.collect::<Vec<_>>(),
         "file": Some(&*frame.file).filter(|file| !file.is_empty()),
         "line": frame.line,
-        "exactness": match site.exactness {
-            Exactness::Exact => "exact",
-            Exactness::Approximate => "approximate",
-            Exactness::MethodOnly => "method only",
-        },
+        "exactness": exactness_name(site.exactness),
         "samples": samples,
     });
     let callers: Vec<Value> = profile.callers_of(site).map(outer).collect();

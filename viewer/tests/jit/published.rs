@@ -21,9 +21,10 @@ const OVERHEAD: f64 = 0.006;
 
 /// The program, linked with the library that the tests' build has made.
 fn toy(folder: &Folder) -> Option<PathBuf> {
-    let test = std::env::current_exe().unwrap();
-    let deps = test.parent().unwrap();
-    let places = [deps, deps.parent().unwrap()].map(|at| at.join("libvmscope_publish.a"));
+    let test = std::env::current_exe().expect("this test");
+    let deps = test.parent().expect("its folder");
+    let places =
+        [deps, deps.parent().expect("its folder")].map(|at| at.join("libvmscope_publish.a"));
     let library = places.iter().find(|path| path.exists()).expect("built");
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../vm-hooks/publish");
     let program = folder.file("toy_jit");
@@ -50,7 +51,7 @@ fn toy(folder: &Folder) -> Option<PathBuf> {
 fn are_true(what: &str, file: &Path, from: u64) -> (usize, usize) {
     let (profile, _) = profile(file);
     let samples = &profile.trace.samples;
-    let first = samples.times.iter().next().expect("samples").0;
+    let first = samples.times.first().expect("samples").0;
     let (mut hits, mut unnamed) = (Vec::new(), 0);
     for (time, &place) in samples.times.iter().zip(&samples.places) {
         let site = &profile.sites[profile.site_of_place[place]];

@@ -32,6 +32,7 @@ mod callers;
 mod causality;
 mod churn;
 mod collections;
+mod constituents;
 mod dispatch;
 mod dump;
 mod interpreted;

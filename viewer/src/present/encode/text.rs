@@ -84,6 +84,15 @@ fn put_table(table: &Table, text: &mut String, stop: &Stop) -> Option<()> {
         text.push_str(&harmless(&table.title));
         text.push('\n');
     }
+    for line in table_lines(table, stop)? {
+        text.push_str(&line);
+        text.push('\n');
+    }
+    Some(())
+}
+
+/// The line of the headings, and those of the rows; `None` after a stop.
+pub fn table_lines(table: &Table, stop: &Stop) -> Option<Vec<String>> {
     let heads = table.columns.iter().map(|column| harmless(&column.name));
     let mut rows: Vec<Vec<String>> = vec![heads.collect()];
     each(table.rows.iter(), stop, |row| {
@@ -94,6 +103,7 @@ fn put_table(table: &Table, text: &mut String, stop: &Stop) -> Option<()> {
         widths.map(|cell| width(cell)).max().unwrap_or(0)
     };
     let widths: Vec<usize> = (0..table.columns.len()).map(widest).collect();
+    let mut lines = Vec::with_capacity(rows.len());
     each(rows.iter(), stop, |row| {
         let mut line = String::new();
         for ((cell, column), &columns) in row.iter().zip(&table.columns).zip(&widths) {
@@ -107,9 +117,10 @@ fn put_table(table: &Table, text: &mut String, stop: &Stop) -> Option<()> {
             }
             line.push_str("  ");
         }
-        text.push_str(line.trim_end());
-        text.push('\n');
-    })
+        line.truncate(line.trim_end().len());
+        lines.push(line);
+    })?;
+    Some(lines)
 }
 
 fn cell(cell: &Value) -> String {

@@ -454,3 +454,6 @@ impl Books {
         true
     }
 }
+
+#[cfg(test)]
+mod tests;
