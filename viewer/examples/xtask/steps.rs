@@ -81,6 +81,21 @@ pub const TEST: &[Step] = &[
             hint: "rustup target add aarch64-unknown-linux-gnu",
         }),
     },
+    Step {
+        name: "all orders of the published ring's memory accesses (loom)",
+        command: &[
+            "cargo",
+            "test",
+            "--package=vmscope-publish",
+            "--locked",
+            "--test=loom",
+        ],
+        env: &[
+            ("RUSTFLAGS", "--cfg loom"),
+            ("CARGO_TARGET_DIR", "target/loom"),
+        ],
+        needs: None,
+    },
     plain("fuzzing, short", &[".ci/fuzz", "20000", "15"]),
 ];
 
