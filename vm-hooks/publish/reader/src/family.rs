@@ -4,7 +4,7 @@ use vmscope_process::{
     Adapter, AdapterError, AdapterFamily, EnvironmentChange, Launch, ProcessView,
 };
 use vmscope_publish::layout::EXPECT;
-use vmscope_publish::reader::{AttachError, Attached, find};
+use vmscope_publish::reader::{AttachError, Attached, Identity, find};
 
 use crate::adapter::PublishAdapter;
 
@@ -55,9 +55,9 @@ pub fn open(process: &ProcessView) -> Result<Option<Attached>, AdapterError> {
     let mut trouble = None;
     for file in find(process.pid().get()).map_err(failed)? {
         match Attached::new(file, Some(pid)) {
-            Ok(attached) => return Ok(Some(attached)),
+            Ok(attached) if is_of(process, attached.identity()) => return Ok(Some(attached)),
             // Of the parent, before a fork.
-            Err(AttachError::Inherited { .. }) => {}
+            Ok(_) | Err(AttachError::Inherited { .. }) => {}
             Err(AttachError::Magic(0)) => {
                 return Err(AdapterError::NotReady {
                     what: "shared memory",
@@ -67,4 +67,10 @@ pub fn open(process: &ProcessView) -> Result<Option<Attached>, AdapterError> {
         }
     }
     trouble.map_or(Ok(None), Err)
+}
+
+/// Whether the memory's maker is this process, not an earlier one with the same id.
+fn is_of(process: &ProcessView, identity: &Identity) -> bool {
+    let start = process.start_ticks();
+    identity.start_ticks == 0 || start.is_none_or(|start| start == identity.start_ticks)
 }
