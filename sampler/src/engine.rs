@@ -341,6 +341,40 @@ pub enum EngineError {
         #[source]
         source: io::Error,
     },
+    /// The process has no sampler of its own.
+    #[error(
+        "process {pid} does not link vmscope-publish, so no sampler is in it: use --engine kernel"
+    )]
+    DoesNotPublish {
+        /// The requested pid.
+        pid: Pid,
+    },
+    /// The launched process had no sampler of its own until its end.
+    #[error(
+        "process {pid} ended without publishing anything: it does not link vmscope-publish (its \
+         children are not looked at); use --engine kernel"
+    )]
+    NeverPublished {
+        /// The launched process.
+        pid: Pid,
+    },
+    /// What the process publishes is unreadable.
+    #[error("cannot read what process {pid} publishes")]
+    Publication {
+        /// The process.
+        pid: Pid,
+        /// The adapter's error.
+        source: vmscope_process::AdapterError,
+    },
+    /// The VM did not start its sampler.
+    #[error(
+        "process {pid} refuses to start its sampler: another sampler is in it, or its signal \
+         (SIGPROF, unless the VM chose another) can't be handled; use --engine kernel"
+    )]
+    SamplerRefused {
+        /// The process.
+        pid: Pid,
+    },
     /// The sampling rate is unavailable.
     #[error(transparent)]
     Rate(#[from] RateError),

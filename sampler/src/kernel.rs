@@ -22,6 +22,7 @@ mod ring;
 mod sources;
 mod threads;
 
+pub(crate) use open::{check_target, stopped};
 pub use probe::{Probe, probe};
 
 use std::os::fd::{AsFd as _, OwnedFd};

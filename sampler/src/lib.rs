@@ -1,7 +1,7 @@
 //! Sampling engines and recording sessions.
 //!
 //! An [`Engine`] turns a live process into [`EngineEvent`]s in time order; [`kernel::KernelEngine`]
-//! uses `perf_event_open`.
+//! uses `perf_event_open`, [`in_vm::InVmEngine`] the sampler of a VM that links `vmscope-publish`.
 
 #![cfg_attr(
     test,
@@ -14,6 +14,7 @@
 
 pub mod code;
 pub mod engine;
+pub mod in_vm;
 pub mod kernel;
 pub mod launch;
 pub mod priority;
@@ -28,6 +29,7 @@ pub use engine::{
     Engine, EngineDescription, EngineError, EngineEvent, EngineState, RawMapping, RawSample,
     RawThreadEnd,
 };
+pub use in_vm::{InVmEngine, InVmOptions};
 pub use kernel::{CallGraph, KernelEngine, KernelOptions, Opening, UserCallers};
 pub use launch::{HeldCommand, LaunchError, RunningCommand};
 pub use priority::{Favoured, Scheduling, promptly, raise_this_thread};

@@ -36,6 +36,19 @@ pub enum RateError {
         /// Requested rate, in samples per second.
         hz: f64,
     },
+    /// The VM's own sampler has other limits.
+    #[error(
+        "{hz:.1} Hz is not for the VM's own sampler, which takes {min} to {max} Hz (default: 1400.7 \
+         Hz)"
+    )]
+    NotInVm {
+        /// Requested rate, in samples per second.
+        hz: f64,
+        /// Lowest rate.
+        min: f64,
+        /// Highest rate.
+        max: f64,
+    },
     /// The kernel throttles above its limit.
     #[error(
         "{hz:.1} Hz is more than this kernel allows ({limit} Hz): use a lower rate, or raise the \

@@ -69,7 +69,7 @@ fn is(error: &io::Error, errno: i32) -> bool {
 }
 
 /// Refuses invalid targets, by /proc.
-fn check_target(pid: u32) -> Result<Stat, EngineError> {
+pub(crate) fn check_target(pid: u32) -> Result<Stat, EngineError> {
     let missing = |_| EngineError::NoSuchProcess { pid: Pid(pid) };
     // The kernel would take 0 as vmscope itself.
     if pid == 0 {
@@ -99,7 +99,7 @@ pub(super) fn living_threads(pid: u32) -> impl Iterator<Item = u32> {
 }
 
 /// The limit of a process that a signal or a debugger has stopped.
-fn stopped(pid: u32, stat: &Stat, now: u64) -> Option<Limit> {
+pub(crate) fn stopped(pid: u32, stat: &Stat, now: u64) -> Option<Limit> {
     let (who, remedy) = match stat.state {
         b'T' => ("a signal", format!("kill -CONT {pid}")),
         b't' => ("a debugger", "let the debugger continue it".to_owned()),

@@ -83,11 +83,17 @@ pub fn decide(facts: &Facts) -> Verdict {
         works &= process::can_attach(process, facts);
         what = format!("`vmscope attach {}`", process.pid);
     }
-    let summary = match (works, perf::can_sample_kernel(facts)) {
+    let mut summary = match (works, perf::can_sample_kernel(facts)) {
         (true, true) => format!("{what} would work, in user space and in the kernel."),
         (true, false) => format!("{what} would work, in user space only."),
         (false, _) => format!("{what} would not work: see the rows marked `no`."),
     };
+    if let Some(process) = facts.process.as_ref().filter(|one| process::publishes(one)) {
+        let (pid, also) = (process.pid, if works { ", too" } else { "" });
+        summary += &format!(
+            " Its VM's own sampler would work{also}: `vmscope attach --engine in-vm {pid}`."
+        );
+    }
     Verdict {
         works,
         summary,

@@ -1,6 +1,7 @@
 //! `vmscope record` and `vmscope attach`: from a live process to recording and report.
 
 mod command;
+mod engines;
 mod environment;
 pub(crate) mod families;
 mod follow;
@@ -11,6 +12,7 @@ mod options;
 mod starts_programs;
 
 pub use command::launch_code;
+pub use engines::ChosenEngine;
 pub use named::Named;
 pub use opening::{Interrupted, Target};
 pub use options::{DEFAULT_OUTPUT, RecordOptions, SamplingOptions};
@@ -18,11 +20,10 @@ pub use options::{DEFAULT_OUTPUT, RecordOptions, SamplingOptions};
 use anyhow::{Result, bail};
 use clap::Args;
 use std::process::Command;
-use std::sync::Arc;
 use vmscope_process::AttachError;
 use vmscope_records::{EndReason, LimitKind};
 use vmscope_sampler::session::{Readers, Session};
-use vmscope_sampler::{CodeError, Engine as _, EngineError, Favoured, HeldCommand, KernelEngine};
+use vmscope_sampler::{CodeError, EngineError, Favoured, HeldCommand};
 
 use command::{end_command, exit_code, find_program};
 use environment::Prepared;
@@ -115,12 +116,11 @@ pub fn record(args: &RecordArgs, out: &mut Printer<'_>) -> Result<Ended> {
     if asks_vms {
         readers.launched(held.pid());
     }
-    let kernel = options.sampling.kernel_options(&readers, Arc::default())?;
-    let engine = KernelEngine::follow(&held, &kernel).map_err(explain)?;
-    let mut session_options = options.session_options(vec![held.pid()], true, words);
+    let chosen = ChosenEngine::follow(&held, &options.sampling, &readers)?;
+    let mut session_options = options.session_options(&chosen, vec![held.pid()], true, words);
     session_options.environment = environment.told;
     let earlier = EarlierRecording::of(options);
-    let session = Session::start(Box::new(engine), readers, session_options)?;
+    let session = Session::start(chosen.engine, readers, session_options)?;
     match held.release() {
         Ok(mut child) => {
             earlier.tell_name();
@@ -154,16 +154,17 @@ pub fn attach(args: &AttachArgs, favoured: &Favoured, out: &mut Printer<'_>) -> 
     let signals = Signals::catch()?;
     let pids = Named::pids(&args.processes)?;
     let target = Target::open(&pids, &options.sampling, &signals, options.quiet)?;
-    let limits = target.engine.description().limits.iter();
+    let chosen = target.chosen;
+    let limits = chosen.engine.description().limits.iter();
     for limit in limits.filter(|limit| !options.quiet && limit.kind == LimitKind::NotSampled) {
-        say(&format!("{} ({})", limit.text, limit.remedy));
+        say(&match limit.remedy.is_empty() {
+            true => limit.text.clone(),
+            false => format!("{} ({})", limit.text, limit.remedy),
+        });
     }
     let earlier = EarlierRecording::of(options);
-    let session = Session::start(
-        Box::new(target.engine),
-        target.readers,
-        options.session_options(pids, false, target.command),
-    )?;
+    let session_options = options.session_options(&chosen, pids, false, target.command);
+    let session = Session::start(chosen.engine, target.readers, session_options)?;
     earlier.tell_name();
     let ended = follow(session, options, &signals, favoured, out)?;
     Ok(if ended.complete {
@@ -199,6 +200,10 @@ pub fn is_about_target(error: &anyhow::Error) -> bool {
                     | EngineError::KernelThread { .. }
                     | EngineError::NotAProcess { .. }
                     | EngineError::SomeoneElses { .. }
+                    | EngineError::DoesNotPublish { .. }
+                    | EngineError::NeverPublished { .. }
+                    | EngineError::Publication { .. }
+                    | EngineError::SamplerRefused { .. }
             )
         )
 }

@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 use vmscope_process::{ProcessFacts, ProcessView, examine};
 use vmscope_records::Pid;
 use vmscope_sampler::session::Readers;
-use vmscope_sampler::{KernelEngine, Opening, raise_this_thread};
+use vmscope_sampler::{Opening, raise_this_thread};
 
 use super::follow::TICK;
 use super::live_line::LiveLine;
-use super::{SamplingOptions, explain, families};
+use super::{ChosenEngine, SamplingOptions, families};
 use crate::present::numbers::count;
 use crate::print::say;
 use crate::signals::Signals;
@@ -33,7 +33,7 @@ pub struct Target {
     /// Command line of the first, or name.
     pub command: Vec<String>,
     pub readers: Readers,
-    pub engine: KernelEngine,
+    pub chosen: ChosenEngine,
 }
 
 impl Target {
@@ -63,8 +63,7 @@ impl Target {
         let first = facts?.into_iter().next();
         let views: Result<_, _> = pids.iter().map(|pid| ProcessView::open(*pid)).collect();
         let readers = Readers::of(views?, families::attaching());
-        let kernel = options.kernel_options(&readers, opening)?;
-        let engine = KernelEngine::attach(pids, &kernel);
+        let chosen = ChosenEngine::attach(pids, options, &readers, opening)?;
         let command = first.map(|first| match first.command.is_empty() {
             true => vec![first.name],
             false => first.command,
@@ -72,7 +71,7 @@ impl Target {
         Ok(Target {
             command: command.unwrap_or_default(),
             readers,
-            engine: engine.map_err(explain)?,
+            chosen,
         })
     }
 }

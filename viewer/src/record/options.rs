@@ -8,6 +8,7 @@ use vmscope_records::{DurationNs, Pid};
 use vmscope_sampler::session::{Readers, SessionOptions};
 use vmscope_sampler::{KernelOptions, Opening, RateError, SamplingRate, UserCallers};
 
+use super::engines::ChosenEngine;
 use crate::report::ReportOptions;
 
 /// Default name of a recording.
@@ -84,7 +85,7 @@ impl SamplingOptions {
         Ok(())
     }
 
-    fn rate(&self) -> Result<SamplingRate, RateError> {
+    pub(super) fn rate(&self) -> Result<SamplingRate, RateError> {
         self.rate
             .map_or(Ok(SamplingRate::DEFAULT), SamplingRate::from_hz)
     }
@@ -109,9 +110,14 @@ impl SamplingOptions {
         })
     }
 
+    pub(super) fn asks_callers(&self) -> bool {
+        self.call_graph != CallGraph::Off
+    }
+
     /// Options of a session in memory.
     pub fn session_options(
         &self,
+        engine: &ChosenEngine,
         pids: Vec<Pid>,
         launched: bool,
         command: Vec<String>,
@@ -120,11 +126,9 @@ impl SamplingOptions {
             pids,
             launched,
             command,
-            engine_reason: match self.engine {
-                EngineChoice::Auto => "the first that works".to_owned(),
-                EngineChoice::Kernel => String::new(),
-            },
-            unwind_depth: (self.call_graph == CallGraph::Auto).then_some(self.max_depth),
+            engine_reason: engine.reason.clone(),
+            unwind_depth: (engine.copies_stacks && self.call_graph == CallGraph::Auto)
+                .then_some(self.max_depth),
             duration: self.duration,
             ..SessionOptions::default()
         }
@@ -134,6 +138,7 @@ impl SamplingOptions {
 impl RecordOptions {
     pub(super) fn session_options(
         &self,
+        engine: &ChosenEngine,
         pids: Vec<Pid>,
         launched: bool,
         command: Vec<String>,
@@ -142,7 +147,9 @@ impl RecordOptions {
             output: Some(self.output.clone()),
             keep_last: self.keep_last.map(DurationNs::from),
             keep_secrets: self.keep_secrets,
-            ..self.sampling.session_options(pids, launched, command)
+            ..self
+                .sampling
+                .session_options(engine, pids, launched, command)
         }
     }
 }
@@ -153,6 +160,9 @@ pub(super) enum EngineChoice {
     Auto,
     /// perf events of the kernel
     Kernel,
+    /// The VM's own sampler, in VMs that link vmscope-publish: for where perf events are forbidden.
+    /// Samples its registered threads, without kernel addresses; callers by frame pointers
+    InVm,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]

@@ -94,9 +94,9 @@ pub fn top(args: &TopArgs, favoured: &Favoured) -> Result<Ended> {
         output: args.output.clone(),
         tap: Some(source),
         adapters_share: Some(ADAPTERS_SHARE),
-        ..args.sampling.session_options(pids, false, target.command)
+        ..(args.sampling).session_options(&target.chosen, pids, false, target.command)
     };
-    let session = Session::start(Box::new(target.engine), target.readers, options)?;
+    let session = Session::start(target.chosen.engine, target.readers, options)?;
     favoured.end();
     let theme = Theme::of(|name| std::env::var(name).ok());
     let state = LiveState {

@@ -156,6 +156,19 @@ pub fn build(program: Program) -> Option<PathBuf> {
 
 /// Builds with additional flags, such as `-fno-pie` or `-Wl,--build-id=none`.
 pub fn build_with(program: Program, more_flags: &[&str]) -> Option<PathBuf> {
+    build_linked(program, more_flags, None)
+}
+
+/// Builds `-DPUBLISHED`, as a VM that links `vmscope-publish`.
+pub fn build_published(program: Program) -> Option<PathBuf> {
+    let include = concat!(env!("CARGO_MANIFEST_DIR"), "/../vm-hooks/publish/include");
+    let deps = std::env::current_exe().expect("this test");
+    let library = deps.with_file_name("libvmscope_publish.a");
+    assert!(library.exists(), "{} is built", library.display());
+    build_linked(program, &["-DPUBLISHED", "-I", include], Some(&library))
+}
+
+fn build_linked(program: Program, more_flags: &[&str], library: Option<&Path>) -> Option<PathBuf> {
     let Program {
         source,
         compiler,
@@ -183,6 +196,11 @@ pub fn build_with(program: Program, more_flags: &[&str]) -> Option<PathBuf> {
         libraries,
         more_flags,
         &version.stdout,
+        library.map(|path| {
+            path.metadata()
+                .and_then(|facts| facts.modified())
+                .expect("a file")
+        }),
     )
         .hash(&mut hasher);
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"))
@@ -205,7 +223,9 @@ pub fn build_with(program: Program, more_flags: &[&str]) -> Option<PathBuf> {
         .arg("-o")
         .arg(draft.path().join(name))
         .arg(&path)
+        .args(library)
         .args(libraries)
+        .args(library.map(|_| ["-ldl", "-lm"]).iter().flatten())
         .output()
         .expect("the compiler ran a moment ago");
     let errors = String::from_utf8_lossy(&output.stderr);

@@ -38,6 +38,10 @@
  *
  * `line` is the source line of the range's operation. Build with -O2 -g -pthread.
  *
+ * With -DPUBLISHED it links vmscope-publish, and its threads are registered for the sampler in it; so
+ * is one more, `sleeper`, which sleeps all the time and counts how often a signal ends that:
+ * `"interrupted":` in the JSON. The main thread, and one that reaches safe points, are not registered.
+ *
  * With -DCALLED=SEPARATE all ranges call one function, `repeated`, for their operation: its callers
  * have the ranges' shares (TRUTH.md §9). With -DCALLED=INLINED the function is inlined into them.
  */
@@ -51,6 +55,46 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+
+#ifdef PUBLISHED
+#include <errno.h>
+#include <poll.h>
+#include "vmscope_publish.h"
+
+static vmscope_publisher *publisher;
+static volatile sig_atomic_t workers_done;
+static unsigned long interrupted;
+static int wake[2];
+#define REGISTER(name) vmscope_register_thread(publisher, 0, vmscope_str(name), NULL, 0)
+#define UNREGISTER() vmscope_unregister_thread(publisher)
+
+static void *sleep_all_the_time(void *unused)
+{
+	struct pollfd end = {.fd = wake[0], .events = POLLIN};
+	(void)unused;
+	pthread_setname_np(pthread_self(), "sleeper");
+	REGISTER("sleeper");
+	while (poll(&end, 1, -1) < 0 && errno == EINTR)
+		interrupted++;
+	UNREGISTER();
+	return NULL;
+}
+
+static void *reach_safe_points(void *unused)
+{
+	const vmscope_callbacks nothing = VMSCOPE_INIT(vmscope_callbacks);
+	(void)unused;
+	pthread_setname_np(pthread_self(), "safe-points");
+	while (!workers_done) {
+		vmscope_poll(publisher, &nothing);
+		usleep(2000);
+	}
+	return NULL;
+}
+#else
+#define REGISTER(name) (void)0
+#define UNREGISTER() (void)0
+#endif
 
 #if defined(__x86_64__)
 #define CHAIN(x) __asm__ volatile(".rept 200\n\timul %0, %0\n\t.endr" : "+r"(x))
@@ -162,6 +206,7 @@ static void *work(void *argument)
 
 	w->tid = (pid_t)syscall(SYS_gettid);
 	pthread_setname_np(pthread_self(), w->name);
+	REGISTER(w->name);
 	w->random = (uint64_t)w->tid * 2 + 1;
 	while (!stop) {
 		/* xorshift64 */
@@ -185,6 +230,7 @@ static void *work(void *argument)
 	if (x == 42)
 		w->cycles = 0;
 	w->cpu_ns = now_ns(CLOCK_THREAD_CPUTIME_ID);
+	UNREGISTER();
 	return NULL;
 }
 
@@ -261,6 +307,20 @@ int main(int argc, char **argv)
 
 	sigaction(SIGTERM, &action, NULL);
 	sigaction(SIGINT, &action, NULL);
+#ifdef PUBLISHED
+	const vmscope_options options = {.size = sizeof options, .name = vmscope_str("known")};
+	pthread_t sleeper, poller;
+	sigset_t all, before;
+	publisher = vmscope_open(&options);
+	/* Other signals than the sampler's end no sleep. */
+	sigfillset(&all);
+	sigdelset(&all, SIGPROF);
+	pthread_sigmask(SIG_BLOCK, &all, &before);
+	if (!publisher || pipe(wake) || pthread_create(&sleeper, NULL, sleep_all_the_time, NULL)
+	    || pthread_create(&poller, NULL, reach_safe_points, NULL))
+		usage("there is no publisher");
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+#endif
 	for (int i = 0; i < threads; i++) {
 		snprintf(workers[i].name, sizeof workers[i].name, "share-%d", i);
 		if (pthread_create(&workers[i].thread, NULL, work, &workers[i]))
@@ -272,8 +332,17 @@ int main(int argc, char **argv)
 	}
 	for (int i = 0; i < threads; i++)
 		pthread_join(workers[i].thread, NULL);
+#ifdef PUBLISHED
+	workers_done = 1;
+	close(wake[1]);
+	pthread_join(sleeper, NULL);
+	pthread_join(poller, NULL);
+	printf("{\"interrupted\":%lu,", interrupted);
+#else
+	putchar('{');
+#endif
 
-	printf("{\"pid\":%d,\"process_cpu_seconds\":%.9f,\"threads\":[", (int)getpid(),
+	printf("\"pid\":%d,\"process_cpu_seconds\":%.9f,\"threads\":[", (int)getpid(),
 	       now_ns(CLOCK_PROCESS_CPUTIME_ID) / 1e9);
 	for (int i = 0; i < threads; i++) {
 		if (i)

@@ -123,6 +123,8 @@ pub struct Attached {
     lease: u64,
     cursor: Cursor,
     sample_cursor: Cursor,
+    /// The stream is not read, so that nobody waits for it.
+    samples_only: bool,
 }
 
 impl Attached {
@@ -157,6 +159,7 @@ impl Attached {
             lease: 0,
             cursor: Cursor::default(),
             sample_cursor: Cursor::default(),
+            samples_only: false,
         };
         attached.cursor = match attached.is_expected(memory::now()) {
             true => Cursor::at_oldest(&attached.stream()),
@@ -214,8 +217,7 @@ impl Attached {
             ring::Next::Torn { words } => Next::Torn { words },
         };
         if self.memory.leases().holds(self.slot, self.lease) {
-            let read = self.memory.word(word::LEASE_READ + self.slot);
-            read.store(self.cursor.position(), Ordering::Relaxed);
+            self.tell_position();
         }
         next
     }
@@ -223,9 +225,18 @@ impl Attached {
     /// Reads the next sample of the in-VM sampler, also those that it took before a profiler was
     /// there, if they were not overwritten. Never waits.
     pub fn read_sample(&mut self) -> NextSample {
+        self.read_sample_at(memory::now(), PATIENCE_NS)
+    }
+
+    /// Reads the next sample of a VM that is gone: what is not complete now will never be.
+    pub fn read_sample_of_dead(&mut self) -> NextSample {
+        self.read_sample_at(memory::now(), 0)
+    }
+
+    fn read_sample_at(&mut self, now: u64, patience: u64) -> NextSample {
         let words = (word::SAMPLES_HEAD, word::SAMPLES_FLOOR);
         let ring = ring_of(&self.memory, self.samples, words);
-        match (self.sample_cursor).next(&ring, memory::now(), PATIENCE_NS) {
+        match (self.sample_cursor).next(&ring, now, patience) {
             ring::Next::Record(record) => match Sample::decode(record.time, record.payload) {
                 Ok(sample) => NextSample::Sample(sample),
                 Err(error) => NextSample::Undecodable(error),
@@ -240,6 +251,12 @@ impl Attached {
     /// Says that the samples that were read so far may be overwritten, where the oldest stay.
     pub fn free_samples(&self) {
         self.samples().free_before(self.sample_cursor.position());
+    }
+
+    /// Says that this profiler reads no events, only samples: the VM's snapshots don't wait for it.
+    pub fn read_samples_only(&mut self) {
+        self.samples_only = true;
+        self.tell_position();
     }
 
     /// Number of words that were published and not read yet.
@@ -295,8 +312,18 @@ impl Attached {
                 .store(value, Ordering::Relaxed);
         };
         set(word::LEASE_PIDS, u64::from(std::process::id()));
-        set(word::LEASE_READ, self.cursor.position());
+        self.tell_position();
         Ok(())
+    }
+
+    /// Tells the VM how far the stream was read.
+    fn tell_position(&self) {
+        let position = match self.samples_only {
+            true => u64::MAX,
+            false => self.cursor.position(),
+        };
+        let read = self.memory.word(word::LEASE_READ + self.slot);
+        read.store(position, Ordering::Relaxed);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use nix::errno::Errno;
 
-use super::super::facts::{Existence, Facts, MachineFacts, ProcessFacts, Reading};
+use super::super::facts::{Existence, Facts, MachineFacts, ProcessFacts, Reading, Vms};
 use super::rights::followable;
 use super::row::{Finding, as_admin, limited, no, ok};
 
@@ -14,6 +14,15 @@ pub(super) fn can_attach(process: &ProcessFacts, facts: &Facts) -> bool {
         && process.maps == Reading::Done
         && facts.process_perf.is_none_or(|probe| probe.user.is_ok())
         && process.threads.saturating_add(64) <= facts.machine.descriptors.hard
+}
+
+/// Whether a VM in it publishes itself readably, and so has a sampler in it.
+pub(super) fn publishes(process: &ProcessFacts) -> bool {
+    let Vms::Asked(vms) = &process.vms else {
+        return false;
+    };
+    let mut vms = vms.iter();
+    vms.any(|vm| vm.family == "publish" && vm.trouble.is_none())
 }
 
 pub(super) fn existence(process: &ProcessFacts) -> Finding {

@@ -2,9 +2,10 @@
 //!
 //! At each tick it decides for each thread whether it runs. It reads the thread's CPU clock twice:
 //! if the second reading is later, the thread is on a CPU now. Otherwise it may be one that this
-//! thread itself displaced. If its clock has advanced since the last tick and the kernel calls it
-//! runnable, it is taken with the probability of the part of that time in which it ran. All others
-//! are idle, and are left alone.
+//! thread itself displaced: a runnable one, on this CPU. If its clock has advanced since the last tick,
+//! it is taken with the probability of the part of that time in which it ran. All others are idle, and
+//! are left alone. On another CPU, a thread that does not run now was displaced by others: taking it too
+//! would count it twice on a busy machine.
 #![allow(
     unsafe_code,
     reason = "scheduling, clocks and signals of threads are system calls"
@@ -128,7 +129,7 @@ fn look_at(
     let runs = second > first
         || (ran > 0
             && tools.random.next() % passed < ran
-            && watched.stat.as_ref().is_some_and(is_runnable));
+            && watched.stat.as_ref().is_some_and(is_displaced));
     if !runs {
         shared.count(index, thread::IDLE);
         return;
@@ -154,16 +155,27 @@ fn cpu_clock(tid: u32) -> Option<u64> {
     memory::clock((!tid.cast_signed() << 3) | 6)
 }
 
-/// Whether the kernel calls a thread runnable, by its open `stat`.
-fn is_runnable(stat: &File) -> bool {
-    let mut bytes = [0; 128];
+/// Whether the kernel calls a thread runnable, and last ran it on this CPU, by its open `stat`
+/// (`proc_pid_stat(5)`).
+fn is_displaced(stat: &File) -> bool {
+    let mut bytes = [0; 1024];
     let Ok(length) = stat.read_at(&mut bytes, 0) else {
         return false;
     };
+    // SAFETY: plain system call.
+    let here = unsafe { libc::sched_getcpu() };
+    let stat = bytes.get(..length).unwrap_or_default();
+    state_and_cpu(stat) == Some((b'R', here))
+}
+
+/// State and last CPU in a `stat`: fields 3 and 39.
+fn state_and_cpu(stat: &[u8]) -> Option<(u8, i32)> {
     // The name may hold brackets, but nothing after it does.
-    let bytes = bytes.get(..length).unwrap_or_default();
-    let name_end = bytes.iter().rposition(|&byte| byte == b')');
-    name_end.is_some_and(|at| bytes.get(at + 2) == Some(&b'R'))
+    let name_end = stat.iter().rposition(|&byte| byte == b')')?;
+    let rest = std::str::from_utf8(stat.get(name_end + 1..)?).ok()?;
+    let mut fields = rest.split_ascii_whitespace();
+    let state = *fields.next()?.as_bytes().first()?;
+    Some((state, fields.nth(35)?.parse().ok()?))
 }
 
 /// Signals threads of this process, with their slots as the signals' values.
@@ -290,6 +302,16 @@ impl Random {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn state_and_cpu_stand_behind_any_name() {
+        let fields = (4..=38).map(|field| format!("{field} "));
+        let fields = fields.collect::<String>();
+        let stat = format!("7 (a) b (c)) R {fields}3 40 41");
+        assert_eq!(state_and_cpu(stat.as_bytes()), Some((b'R', 3)));
+        assert_eq!(state_and_cpu(b"7 (a) R 1"), None);
+        assert_eq!(state_and_cpu(b"7"), None);
+    }
 
     #[test]
     fn gaps_are_a_period_on_average() {
