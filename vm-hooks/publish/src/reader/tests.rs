@@ -71,6 +71,24 @@ fn all_profilers_read_everything() {
 }
 
 #[test]
+fn nobody_waits_for_a_reader_of_samples_only() {
+    let publisher = small();
+    let mut attached = Attached::new(file(&publisher), None).unwrap();
+    attached.read_samples_only();
+    let read = |attached: &Attached| {
+        let read = attached.memory.word(word::LEASE_READ + attached.slot);
+        read.load(Ordering::Relaxed)
+    };
+    assert_eq!(read(&attached), u64::MAX);
+    // Also with a new lease.
+    let lease = attached.memory.word(word::LEASES + attached.slot);
+    lease.store(0, Ordering::Relaxed);
+    assert!(!attached.renew().unwrap());
+    assert_eq!(read(&attached), u64::MAX);
+    assert_eq!(attached.read_sample_of_dead(), NextSample::Empty);
+}
+
+#[test]
 fn a_lease_is_renewed_or_taken_anew() {
     let publisher = small();
     let mut attached = Attached::new(file(&publisher), None).unwrap();
