@@ -89,7 +89,8 @@ typedef struct vmscope_callbacks {
 
 enum { VMSCOPE_RATE_OBJECTS = 0, VMSCOPE_RATE_BYTES = 1, VMSCOPE_RATE_EVERY_NTH = 2 };
 
-/* Call it at safe points. One load and a branch while nobody asks for anything. */
+/* Call it at safe points. One load and a branch while nobody asks for anything. Without callbacks, or
+ * without `describe`, a profiler that attaches late knows only what is published from then on. */
 void vmscope_poll(const vmscope_publisher *publisher, const vmscope_callbacks *callbacks);
 
 /* ---- Code ---- */

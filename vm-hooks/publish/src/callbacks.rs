@@ -14,6 +14,12 @@ pub trait Callbacks {
     /// first and published then.
     fn describe(&mut self, describer: &Describer<'_>);
 
+    /// Whether the VM can describe what exists. Without descriptions, a profiler knows only what is
+    /// published while it listens: an empty description would say that nothing exists.
+    fn can_describe(&self) -> bool {
+        true
+    }
+
     /// Collects garbage now, in full. Left out by VMs that cannot.
     fn collect(&mut self) {}
 

@@ -337,7 +337,9 @@ impl Shared {
             callbacks.collect();
             self.finish(word::COLLECTIONS_DONE, number);
         }
-        if let Some(number) = self.request(word::SNAPSHOTS_REQUESTED, word::SNAPSHOTS_DONE) {
+        if callbacks.can_describe()
+            && let Some(number) = self.request(word::SNAPSHOTS_REQUESTED, word::SNAPSHOTS_DONE)
+        {
             self.finish(word::SNAPSHOTS_BEGUN, number);
             let snapshot = event::Snapshot { number };
             self.emit(event::SNAPSHOT_BEGIN, memory::now(), &snapshot);

@@ -145,7 +145,7 @@ impl Books {
                 Item::Undecodable => self.complaints.undecodable += 1,
                 Item::NoAnswer => poll.limit(
                     "the VM has not described what existed before vmscope attached: it has not \
-                     called its poll function"
+                     called vmscope_poll, or has no description callback"
                         .to_owned(),
                     "call vmscope_poll at the VM's safe points",
                 ),

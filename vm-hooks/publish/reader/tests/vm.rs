@@ -506,6 +506,33 @@ fn what_a_vm_says_becomes_records() {
     );
 }
 
+/// A VM that can't describe what it has.
+struct Mute;
+
+impl Callbacks for Mute {
+    fn describe(&mut self, _: &Describer<'_>) {}
+
+    fn can_describe(&self) -> bool {
+        false
+    }
+}
+
+#[test]
+fn what_a_vm_without_descriptions_publishes_stays_known() {
+    let _alone = alone();
+    let vm = Vm::new(1 << 20);
+    let mut session = Session::attach();
+    // The first poll starts the reading, the next ones have the event.
+    while session.known.list().is_empty() {
+        session.poll();
+        vm.publisher.publish(&constituent(1, 0x1000));
+        vm.publisher.poll(&mut Mute);
+        std::thread::yield_now();
+    }
+    assert!(!session.adapter.tells_all_code());
+    assert_eq!(session.finish().list().len(), 1);
+}
+
 #[test]
 fn a_process_that_publishes_nothing_is_not_recognised() {
     let _alone = alone();

@@ -132,7 +132,20 @@ struct CCallbacks {
 // SAFETY: it begins with its size, and holds pointers and functions that may be null.
 unsafe impl Sized_ for CCallbacks {}
 
+/// A VM that gives no callbacks.
+const NO_CALLBACKS: CCallbacks = CCallbacks {
+    size: size_of::<CCallbacks>(),
+    context: std::ptr::null_mut(),
+    describe: None,
+    collect: None,
+    lifetime_rate: None,
+};
+
 impl Callbacks for CCallbacks {
+    fn can_describe(&self) -> bool {
+        self.describe.is_some()
+    }
+
     fn describe(&mut self, describer: &Describer<'_>) {
         if let Some(describe) = self.describe {
             let snapshot = Handle::Snapshot(describer);
@@ -166,9 +179,8 @@ unsafe extern "C" fn vmscope_poll(handle: *const Handle<'_>, callbacks: *const C
         return;
     }
     // SAFETY: the header demands it.
-    if let Some(callbacks) = unsafe { sized(callbacks) } {
-        publisher.poll(&mut { *callbacks });
-    }
+    let callbacks = unsafe { sized(callbacks) };
+    publisher.poll(&mut { *callbacks.unwrap_or(&NO_CALLBACKS) });
 }
 
 #[unsafe(no_mangle)]
