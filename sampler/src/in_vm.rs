@@ -81,7 +81,12 @@ impl InVmEngine {
         for pid in pids {
             engine.vms.push(Vm::running(pid.0, options, may_keep)?);
         }
-        let until = began.saturating_add(ns(START_WITHIN));
+        // Samples of a sampler that ran before are older.
+        let started = engine.vms.iter().filter_map(Vm::since);
+        let began = started.fold(began, u64::min);
+        engine.description.began = TimeNs(began);
+        engine.order = Order::new(began);
+        let until = sys::monotonic_ns().saturating_add(ns(START_WITHIN));
         while engine.is_waiting() && sys::monotonic_ns() < until {
             std::thread::sleep(LOOK_EVERY);
             engine.look()?;

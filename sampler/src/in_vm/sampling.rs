@@ -39,6 +39,9 @@ const FEW_LATE: u64 = 200;
 /// CPU time without samples is worth a limit if it is one part in so many.
 const FEW_UNSAMPLED: u64 = 100;
 
+/// Maximum number of samples from before the attach: more than any ring of usual size holds.
+const MAX_EARLY: usize = 1 << 20;
+
 /// How a VM is sampled.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Setting {
@@ -61,6 +64,9 @@ pub(super) struct Sampling {
     threads: Threads,
     /// Threads that were not told of yet.
     first: Vec<Started>,
+    /// Samples of a sampler that ran before, not told of yet.
+    early: Vec<Sample>,
+    early_count: usize,
     maps: KnownMaps,
     /// The session knows the process.
     is_told: bool,
@@ -79,11 +85,34 @@ pub(super) struct Sampling {
     restarts: u64,
 }
 
+/// Samples in the ring of a sampler that runs already.
+fn early_samples(attached: &mut Attached) -> Vec<Sample> {
+    let mut early = Vec::new();
+    while early.len() < MAX_EARLY {
+        match attached.read_sample() {
+            NextSample::Sample(sample) => early.push(sample),
+            NextSample::Empty => break,
+            // Of the time before the recording.
+            _ => {}
+        }
+    }
+    early
+}
+
 impl Sampling {
-    /// From `now` on.
-    pub fn begin(attached: Attached, setting: Setting, now: u64) -> Self {
+    /// From `now` on, or from the oldest sample in the ring of a sampler that ran before.
+    pub fn begin(mut attached: Attached, setting: Setting, now: u64) -> Self {
         let period_ns = ns(setting.options.period);
         let mut threads = Threads::new(setting.pid, setting.inner_pid, period_ns);
+        let early = match setting.ours {
+            true => Vec::new(),
+            false => early_samples(&mut attached),
+        };
+        for sample in &early {
+            threads.had_sample(sample.tid);
+        }
+        let oldest = early.iter().map(|sample| sample.time).min();
+        let started = oldest.unwrap_or(now).min(now);
         let mut maps = KnownMaps::default();
         if !setting.launched {
             // The session itself tells of what is mapped now.
@@ -95,9 +124,11 @@ impl Sampling {
             before: attached.sampler_status(),
             attached,
             setting,
-            started: now,
+            started,
             threads,
             first,
+            early_count: early.len(),
+            early,
             maps,
             is_told: !setting.launched,
             size: (0, 0),
@@ -111,6 +142,11 @@ impl Sampling {
             process_cpu: process_before,
             restarts: 0,
         }
+    }
+
+    /// Time of the first possible sample.
+    pub fn started(&self) -> u64 {
+        self.started
     }
 
     pub fn period_ns(&self) -> u64 {
@@ -153,8 +189,10 @@ impl Sampling {
                 LimitKind::Other,
                 format!(
                     "the sampler of process {pid} ran before: it keeps its period of {} ns{callers}, and \
-                     goes on afterwards",
-                    ns(options.period)
+                     goes on afterwards; {} samples from before vmscope attached are included, and \
+                     older ones may be missing",
+                    ns(options.period),
+                    self.early_count,
                 ),
                 "stop it in the VM first, for another rate",
             ));
@@ -246,6 +284,10 @@ impl Sampling {
 
     /// Whether all samples were read.
     fn read_samples(&mut self, has_exited: bool, order: &mut Order) -> bool {
+        for sample in std::mem::take(&mut self.early) {
+            // Without a thread, it is of the time before the recording.
+            let _ = self.take(sample, order);
+        }
         for _ in 0..MAX_PER_ROUND {
             let next = match has_exited {
                 true => self.attached.read_sample_of_dead(),

@@ -32,6 +32,8 @@ pub(super) struct Threads {
     /// Outer thread ids, in another pid namespace.
     outer: FxHashMap<u32, u32>,
     unseen: usize,
+    /// Numbers of samples from before the first look, by the VM's own thread id.
+    early: FxHashMap<u32, u64>,
     last_scan: u64,
     last_ask: u64,
     /// CPU time of threads that ended.
@@ -73,9 +75,17 @@ impl Threads {
             known: FxHashMap::default(),
             outer: FxHashMap::default(),
             unseen: 0,
+            early: FxHashMap::default(),
             last_scan: 0,
             last_ask: 0,
             ended_ns: 0,
+        }
+    }
+
+    /// Counts a sample from before the first look at the table. Its thread's CPU time includes it.
+    pub fn had_sample(&mut self, inner: u32) {
+        if self.early.len() < MAX_UNSEEN || self.early.contains_key(&inner) {
+            *self.early.entry(inner).or_default() += 1;
         }
     }
 
@@ -100,11 +110,12 @@ impl Threads {
             };
             // It ran, and had samples, before it was seen here.
             let ran = row.ticks.saturating_sub(row.idle);
-            let missed = match self.last_scan {
-                0 => 0,
-                last => now.saturating_sub(last).min(cpu),
+            let early = self.early.get(&row.tid).copied().unwrap_or(0);
+            let (ran, most) = match self.last_scan {
+                0 => (early, cpu),
+                last => (ran, now.saturating_sub(last).min(cpu)),
             };
-            let ran = ran.saturating_mul(self.period_ns).min(missed);
+            let ran = ran.saturating_mul(self.period_ns).min(most);
             started.push(self.start(row.tid, tid, cpu, ran, now));
         }
         self.last_scan = now;

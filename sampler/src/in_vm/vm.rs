@@ -146,6 +146,11 @@ impl Vm {
         }
     }
 
+    /// Time of the first possible sample, if it samples.
+    pub fn since(&self) -> Option<u64> {
+        self.sampling().map(Sampling::started)
+    }
+
     /// The sampler's period, if it samples.
     pub fn period(&self) -> Option<DurationNs> {
         let sampling = self.sampling()?;

@@ -129,3 +129,32 @@ fn a_running_vm_describes_what_it_has() {
         assert_eq!(unnamed, 0, "{round}");
     }
 }
+
+#[test]
+fn samples_that_a_vm_took_with_no_profiler_near_are_in_a_later_recording() {
+    let folder = Folder::new();
+    let Some(program) = toy(&folder) else {
+        return;
+    };
+    let mut toy = Command::new(&program);
+    toy.args(["3600", "sample"]);
+    let target = Target::ready(toy);
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    let file = folder.file("out.vmscope");
+    let mut attach = command(["attach", "--quiet", "--engine", "in-vm", "--duration", "2"]);
+    attach
+        .arg("--output")
+        .arg(&file)
+        .arg(target.pid().to_string());
+    run(attach).code(0);
+    are_true("sampled before", &file, 0);
+    let times = &profile(&file).0.trace.samples.times;
+    let (first, last) = (
+        times.first().expect("samples"),
+        times.last().expect("samples"),
+    );
+    // Two seconds of attaching, and more before.
+    assert!(last.since(*first).as_secs_f64() > 3.0);
+    let told = report(&file, &[]).code(0);
+    told.prints("samples from before vmscope attached are included");
+}

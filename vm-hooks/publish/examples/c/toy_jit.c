@@ -3,6 +3,7 @@
  *
  *     cc -Iinclude toy_jit.c libvmscope_publish.a -lpthread -ldl -lm -o toy_jit
  *     vmscope record -- ./toy_jit 5
+ *     ./toy_jit 60 sample & sleep 2; vmscope attach --engine in-vm $!
  */
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -104,6 +105,10 @@ int main(int argc, char **argv) {
     zone = mmap(NULL, ZONE, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (!publisher || zone == MAP_FAILED)
         return 1;
+    if (argc > 2) { /* its own sampler, for profilers to come */
+        vmscope_sampler_options sampler = VMSCOPE_INIT(vmscope_sampler_options);
+        vmscope_sampler_start(publisher, &sampler);
+    }
     vmscope_register_thread(publisher, VMSCOPE_THREAD_MUTATOR, vmscope_str("toy"), NULL, 0);
     for (int i = 0; i < METHODS; i++) {
         publish_method(publisher, &methods[i]);
