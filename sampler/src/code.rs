@@ -1,4 +1,4 @@
-//! The code of a VM now, read by its adapters: no samples, no recording, no stop of the target.
+//! Reads a VM's current code through adapters, without sampling, recording or stopping the VM.
 
 mod table;
 
@@ -22,13 +22,13 @@ const READ_WITHIN: Duration = Duration::from_secs(10);
 /// Longest wait for pc maps.
 const MAPS_WITHIN: Duration = Duration::from_secs(120);
 
-/// Time without another pc map that ends the wait: adapters put maps off by up to a second.
+/// Longest wait for the next pc map. Adapters delay maps by up to a second.
 const SETTLES: Duration = Duration::from_millis(1500);
 
 /// Pause between two polls.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(50));
 
-/// Age at which the mappings are read again.
+/// Maximum age of mappings before vmscope rereads the mappings.
 const MAPPINGS_LAST: Duration = Duration::from_secs(2);
 
 /// Distance of touched addresses. Adapters may map large code around touched addresses only.
@@ -68,7 +68,7 @@ pub enum CodeError {
         /// Reason and remedy.
         why: String,
     },
-    /// The VM lists none of its code.
+    /// The VM lists no code.
     #[error("{vm} in process {pid} lists no code{why}")]
     NoCode {
         /// Process id.
@@ -90,7 +90,7 @@ pub enum CodeError {
 struct Running {
     family: &'static str,
     adapter: Box<dyn Adapter>,
-    /// The last poll told all code.
+    /// A poll has reported all code.
     is_whole: bool,
     /// No poll follows.
     is_over: bool,
@@ -106,8 +106,9 @@ struct Reading<'v> {
     refreshed: Instant,
 }
 
-/// Reads the code that `families` know in a process, in bounded time. `with_maps`: also pc maps of all
-/// methods, of which some adapters otherwise make none. Ends early when `is_stopped`.
+/// Reads a process's code through the adapters of `families`, in bounded time. `with_maps` also
+/// requests pc maps of all methods, since some adapters make no maps otherwise. Ends early when
+/// `is_stopped`.
 ///
 /// # Errors
 /// [`CodeError`].
@@ -157,7 +158,7 @@ fn read(
     reading.finish()
 }
 
-/// Whether a VM is still starting, and no adapter reads it.
+/// Whether no adapter works yet because a VM is still starting.
 fn is_awaited(recognised: &Recognised) -> bool {
     let is_starting =
         |(_, error): &(_, AdapterError)| matches!(error, AdapterError::NotReady { .. });
@@ -195,8 +196,8 @@ impl<'v> Reading<'v> {
         })
     }
 
-    /// Polls each adapter up to the first that tells all code, with the addresses `touched`
-    /// (ascending). Returns [`Reading::is_whole`].
+    /// Polls adapters with the addresses `touched` (ascending), and stops after an adapter that
+    /// reports all code. Returns [`Reading::is_whole`].
     fn poll(&mut self, touched: Vec<Avma>) -> Result<bool, CodeError> {
         self.each(touched, Running::poll)?;
         Ok(self.is_whole())
@@ -229,7 +230,7 @@ impl<'v> Reading<'v> {
         Ok(())
     }
 
-    /// Whether the polled adapters have told all code.
+    /// Whether the polled adapters have reported all code.
     fn is_whole(&self) -> bool {
         for one in &self.adapters {
             if !one.is_whole && !one.is_over {
@@ -248,7 +249,8 @@ impl<'v> Reading<'v> {
         std::thread::sleep(pause.clamp(PAUSES.0, PAUSES.1));
     }
 
-    /// Touches all methods without a pc map, and waits for the maps of those known now.
+    /// Touches all methods without a pc map, and waits for the maps. Methods discovered during the
+    /// wait do not prolong the wait.
     fn read_maps(&mut self, goes_on: &dyn Fn(Instant, Duration) -> bool) -> Result<(), CodeError> {
         let began = Instant::now();
         let mut asked = FxHashSet::default();
@@ -273,7 +275,8 @@ impl<'v> Reading<'v> {
         Ok(())
     }
 
-    /// Addresses in code without a pc map that was not `asked` about before, as many as a poll takes.
+    /// Addresses in code without a pc map and not in `asked`, up to a poll's maximum. Adds the code
+    /// to `asked`.
     fn unasked(&self, asked: &mut FxHashSet<ConstituentKey>) -> Vec<Avma> {
         let mut touched = Vec::new();
         for one in lacking_maps(&self.table) {
@@ -295,7 +298,7 @@ impl<'v> Reading<'v> {
         touched
     }
 
-    /// The last polls. A table without code is an error.
+    /// Polls each adapter a last time. An empty table is an error.
     fn finish(mut self) -> Result<CodeNow, CodeError> {
         self.each(Vec::new(), Running::finish)?;
         let pid = self.view.pid();
@@ -334,7 +337,7 @@ impl Running {
         }
         self.error = self.adapter.poll(view, poll).err();
         self.is_over = self.error.as_ref().is_some_and(AdapterError::is_final);
-        // Without a pause, the adapter has more to tell.
+        // A zero pause means: the adapter has more data.
         let has_more = self.adapter.next_poll() == Duration::ZERO;
         self.is_whole |= self.error.is_none() && poll.told_until() > TimeNs(0) && !has_more;
     }

@@ -1,20 +1,19 @@
 //! The in-VM engine: samples that VMs which link `vmscope-publish` take of themselves.
 //!
-//! A thread of the VM ticks in wall time, at the period on average. At each tick it signals those of
-//! the VM's registered threads that run, and each one's handler puts its pc into memory shared with
-//! vmscope. Ticks at which a thread does not run are idle: its samples follow its CPU time, like the
-//! kernel engine's. So delivery is checked against CPU time, of registered threads alone (docs/truth.md
-//! §2). What differs:
+//! The VM's sampler thread ticks in wall time, once per period on average. Each tick signals the
+//! registered threads that are running; their signal handlers write the pc into memory shared with
+//! vmscope. Ticks skip threads that are not running, and count as idle for such threads: the number
+//! of samples follows CPU time, as in the kernel engine. Therefore vmscope checks delivery against
+//! the CPU time of registered threads only (docs/truth.md §2). Differences from the kernel engine:
 //!
-//! - There are no kernel addresses. A signal is handled on the way back from the kernel: time in the
-//!   kernel counts at the instruction that called it. A call that is longer than a period has one
-//!   sample.
-//! - Other threads of the process have no samples.
-//! - No record tells of new mappings. `/proc/PID/maps` is read again every second, and when a sample is
-//!   outside of the known ones.
+//! - Samples have no kernel addresses. Signal handlers run on return from the kernel: kernel time
+//!   counts at the calling instruction. A system call longer than a period has one sample.
+//! - Unregistered threads have no samples.
+//! - No record reports new mappings. The engine rereads `/proc/PID/maps` every second, and after a
+//!   sample outside the known mappings.
 //!
-//! Nothing in the shared memory is believed: `vmscope-publish` bounds each record, and this module how
-//! many records, threads and names of threads it takes.
+//! vmscope trusts nothing in the shared memory: `vmscope-publish` bounds each record, and this
+//! module bounds the number of records, threads and thread names.
 
 mod maps;
 mod order;
@@ -37,13 +36,13 @@ use crate::launch::HeldCommand;
 use crate::rate::{RateError, SamplingRate};
 use crate::sys;
 
-/// Opens a process's shared memory; `None` if it has none.
+/// Opens a process's shared memory; `None` if the process has none.
 pub type OpenPublished = fn(&ProcessView) -> Result<Option<Attached>, AdapterError>;
 
 /// Time for a VM to reach a safe point and start its sampler, while attaching.
 const START_WITHIN: Duration = Duration::from_secs(2);
 
-/// Interval of looks at a sampler that is to start: the error of the first CPU time.
+/// Interval of checks for a sampler's start: the maximum error of the first CPU time.
 const LOOK_EVERY: Duration = Duration::from_millis(1);
 
 /// Options of the in-VM engine.
@@ -68,8 +67,8 @@ pub struct InVmEngine {
 }
 
 impl InVmEngine {
-    /// Attaches to running VMs, and starts their samplers. A sampler that runs already keeps its
-    /// options if it is the only one.
+    /// Attaches to running VMs, and starts their samplers. With a single VM, an already running
+    /// sampler keeps its options.
     ///
     /// # Errors
     /// [`EngineError`], of the first process that cannot be sampled.
@@ -81,7 +80,7 @@ impl InVmEngine {
         for pid in pids {
             engine.vms.push(Vm::running(pid.0, options, may_keep)?);
         }
-        // Samples of a sampler that ran before are older.
+        // An already running sampler has older samples.
         let started = engine.vms.iter().filter_map(Vm::since);
         let began = started.fold(began, u64::min);
         engine.description.began = TimeNs(began);
@@ -92,7 +91,7 @@ impl InVmEngine {
             engine.look()?;
         }
         for vm in &engine.vms {
-            // A sampler that ran before has its own.
+            // An already running sampler keeps its own period.
             let period = vm.period();
             engine.description.period = period.unwrap_or(engine.description.period);
             engine.description.limits.extend(vm.limits(began));
@@ -101,8 +100,8 @@ impl InVmEngine {
         Ok(engine)
     }
 
-    /// Waits for a launched command to publish, and starts its sampler then. The command's children
-    /// are not sampled.
+    /// Follows a launched command, and starts its sampler once the command publishes shared memory.
+    /// Child processes are not sampled.
     ///
     /// # Errors
     /// [`EngineError`]; drop the held command.
@@ -128,7 +127,7 @@ impl InVmEngine {
                 name: "in-vm",
                 clock: SampleClock::Cpu,
                 period: options.rate.period(),
-                // CPU time in the kernel has samples, though at the addresses of its callers.
+                // Samples include kernel CPU time, at the calling instruction's address.
                 kernel_included: true,
                 began: TimeNs(began),
                 limits,
@@ -140,7 +139,7 @@ impl InVmEngine {
         }
     }
 
-    /// Says in the limits why this engine was chosen by default.
+    /// Adds a limit with the reason for choosing this engine by default.
     #[must_use]
     pub fn instead_of_kernel(mut self, why: &str) -> Self {
         self.description.limits.push(limit(
@@ -168,7 +167,7 @@ impl InVmEngine {
         self.vms.iter().any(Vm::is_waiting)
     }
 
-    /// Looks whether memory has appeared, or a sampler has started.
+    /// Checks waiting VMs for new shared memory or a started sampler.
     fn look(&mut self) -> Result<(), EngineError> {
         let waiting = self.vms.iter_mut().filter(|vm| vm.is_waiting());
         for vm in waiting {
@@ -177,7 +176,7 @@ impl InVmEngine {
         Ok(())
     }
 
-    /// Waits for the targets' ends.
+    /// Waits up to `timeout` for a process's exit.
     fn wait(&mut self, timeout: Duration) -> Result<(), EngineError> {
         self.poll_set.clear();
         let alive = self.vms.iter().filter(|vm| !vm.has_exited);
@@ -195,7 +194,7 @@ impl InVmEngine {
         Ok(())
     }
 
-    /// Waits at most `timeout`: in short steps while a sampler is to start, until it has.
+    /// Waits up to `timeout`. While a sampler is starting, checks for its start in short steps.
     fn wait_or_look(&mut self, timeout: Duration) -> Result<(), EngineError> {
         let until = sys::monotonic_ns().saturating_add(ns(timeout));
         while self.is_waiting() {
@@ -273,7 +272,7 @@ impl Engine for InVmEngine {
 
 impl Drop for InVmEngine {
     fn drop(&mut self) {
-        // Without a finish: opening failed for a later process, or the session did not start.
+        // Dropped unfinished: attaching to a later process failed, or the session did not start.
         if !self.finished {
             self.vms.iter_mut().for_each(Vm::stop);
         }

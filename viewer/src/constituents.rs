@@ -1,4 +1,4 @@
-//! `vmscope constituents`: the code zone now, as VMProfiler's primitive answers it, plain or detailed.
+//! `vmscope constituents`: the current code zone, plain or detailed, as in VMProfiler's primitive.
 
 mod shown;
 #[cfg(test)]
@@ -97,7 +97,7 @@ fn text(shown: &Shown<'_>) -> String {
             Value::Bytes(total.bytes),
         ]
     }));
-    // Nothing stops them.
+    // Nothing stops this formatting.
     let never = Stop::new();
     let lines = table_lines(&zone, &never).unwrap_or_default();
     let mut lines = lines.into_iter();
@@ -120,7 +120,7 @@ fn text(shown: &Shown<'_>) -> String {
     text_of(&document, &never).unwrap_or_default()
 }
 
-/// A line for the method, each case, and each piece of the pc map.
+/// Adds lines for the method, inline cache cases and pc map pieces.
 fn put_details(one: &One<'_>, lines: &mut Vec<String>) {
     let method = one.method.iter().filter(|method| *method != one.name);
     lines.extend(method.map(|method| format!("    method {method}")));
@@ -160,7 +160,7 @@ fn put_details(one: &One<'_>, lines: &mut Vec<String>) {
     }
 }
 
-/// As in `annotate`.
+/// Exactness mark, as in `annotate`.
 fn mark(exactness: Exactness) -> &'static str {
     match exactness {
         Exactness::Exact => "",

@@ -1,4 +1,4 @@
-//! What is read once: a running process, or a core file.
+//! The target of a single reading: a running process, or a core file.
 
 use crate::record::Named;
 use anyhow::{Context, Result, bail};
@@ -28,7 +28,7 @@ impl TargetOptions {
     /// The running process.
     ///
     /// # Errors
-    /// A name that no process has, or several.
+    /// The name matches no process, or several processes.
     pub fn pid(&self) -> Result<Pid> {
         match &self.process {
             Some(process) => Ok(Named::pids(std::slice::from_ref(process))?[0]),

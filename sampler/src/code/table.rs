@@ -1,4 +1,4 @@
-//! What records tell of a code zone, as of the last one.
+//! The state of a code zone after the last record.
 
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -28,7 +28,7 @@ pub struct CodeTable {
 }
 
 impl CodeTable {
-    /// Takes a record; those that do not concern code are ignored.
+    /// Takes a record; ignores records unrelated to code.
     pub fn take(&mut self, record: Record) {
         match record {
             Record::Constituent(one) => self.put(*one),
@@ -54,12 +54,12 @@ impl CodeTable {
         self.constituents.is_empty()
     }
 
-    /// The constituents, in the order of their keys.
+    /// The constituents, sorted by key.
     pub fn constituents(&self) -> impl Iterator<Item = &Constituent> {
         self.constituents.values()
     }
 
-    /// The constituents of the code zone by address: without data such as method objects.
+    /// The code zone's constituents sorted by address, without data such as method objects.
     #[must_use]
     pub fn by_address(&self) -> Vec<&Constituent> {
         let is_code = |one: &&Constituent| {
@@ -85,7 +85,7 @@ impl CodeTable {
         self.methods.get(&key)
     }
 
-    /// What limits the table, each with its remedy.
+    /// Limits of the table, with remedies.
     #[must_use]
     pub fn limits(&self) -> Vec<String> {
         let mut limits = self.limits.clone();
@@ -113,7 +113,7 @@ impl CodeTable {
             self.bytes += bytes;
             self.constituents.insert(one.key, one);
         } else if let Some(before) = before {
-            // It was there before.
+            // Without room for the new version, keep the old version.
             self.bytes += bytes_of(&before);
             self.constituents.insert(before.key, before);
         }
@@ -148,7 +148,7 @@ impl CodeTable {
         }
     }
 
-    /// Those of callers concern samples.
+    /// Adds a record's limit. Limits about callers concern samples only.
     fn put_limit(&mut self, limit: Limit) {
         if limit.kind == LimitKind::Callers {
             return;

@@ -2,7 +2,7 @@ use super::*;
 use std::sync::atomic::{AtomicBool, Ordering};
 use vmscope_records::{BoundaryRule, BytecodePc, CodeChange, Exactness, ProcessKey};
 
-/// A VM with methods, whose maps it makes where they are touched.
+/// A VM with methods; the adapter makes pc maps of touched methods only.
 struct Fake {
     name: &'static str,
     is_alone: bool,

@@ -1,4 +1,4 @@
-//! A process's executable mappings, read again and again.
+//! A process's executable mappings, read repeatedly.
 
 use std::time::Duration;
 
@@ -13,17 +13,18 @@ use crate::sys;
 /// Smallest pause between two readings.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// A reading takes one part in this of a CPU's time.
+/// Minimum ratio of pause to reading time: limits readings to about 1/20 of a CPU.
 const SHARE: u64 = 20;
 
 /// Executable mappings, ascending.
 #[derive(Debug, Default)]
 pub(super) struct KnownMaps {
     entries: Vec<MapEntry>,
-    /// A sample lay outside of them.
+    /// A sample lay outside all known mappings.
     missed: bool,
-    /// Times of the last reading, and of the next one.
+    /// Time of the last reading.
     last: u64,
+    /// Earliest time of the next reading.
     next: u64,
 }
 
@@ -37,7 +38,7 @@ impl KnownMaps {
         }
     }
 
-    /// Reads the mappings if that is due; the new ones, for a time.
+    /// Reads the mappings if a reading is due. Returns new mappings, with the timestamp `time`.
     pub fn changes(&mut self, pid: u32, now: u64, time: u64) -> Vec<EngineEvent> {
         let is_old = now.saturating_sub(self.last) >= ns(POLL_EVERY);
         if now < self.next || !(is_old || self.missed) {

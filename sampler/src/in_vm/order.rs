@@ -1,8 +1,9 @@
-//! Puts events into the order of their times.
+//! Sorts events by time.
 //!
-//! A thread takes a sample's time before it reserves the place in the ring, and may be interrupted
-//! in between: samples lie in nearly the order of their times. They are held back for a round; one
-//! that is still older than what was released gets the time of the latter, and is counted.
+//! A thread reads the clock, then reserves space in the ring for its sample. Interrupts between the
+//! two steps leave the ring only nearly sorted by time. Therefore vmscope holds samples back for a
+//! round. A sample older than already released events gets the horizon as its time, and counts as
+//! late.
 
 use vmscope_records::TimeNs;
 
@@ -16,7 +17,7 @@ pub(super) struct Order {
 }
 
 impl Order {
-    /// Nothing is older than `began`.
+    /// An empty queue, with the horizon at `began`.
     pub fn new(began: u64) -> Self {
         Self {
             pending: Vec::new(),
@@ -25,7 +26,7 @@ impl Order {
         }
     }
 
-    /// All released events are older, all others are not.
+    /// No released event is later than the horizon, and no pending event earlier.
     pub fn horizon(&self) -> u64 {
         self.horizon
     }
@@ -49,7 +50,8 @@ impl Order {
         self.pending.push((time, event));
     }
 
-    /// Appends the events up to a time to `out`; those of one time in the order of their coming.
+    /// Appends the events up to `horizon` to `out`, sorted by time. Events with equal times keep
+    /// their arrival order.
     pub fn release(&mut self, horizon: u64, out: &mut Vec<EngineEvent>) {
         self.pending.sort_by_key(|(time, _)| *time);
         let ready = self.pending.partition_point(|(time, _)| *time <= horizon);

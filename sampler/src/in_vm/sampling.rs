@@ -1,4 +1,4 @@
-//! A VM's sampler at work.
+//! Reads the samples of a VM's running sampler.
 
 use std::time::Duration;
 
@@ -18,31 +18,31 @@ use super::{limit, ns};
 use crate::engine::{EngineEvent, RawSample};
 use crate::{proc, sys};
 
-/// Samples of one round, at most: a VM that writes without end is not read without end.
+/// Maximum number of samples read in a round: a VM may write endlessly.
 const MAX_PER_ROUND: usize = 1 << 15;
 
-/// A sample is held back no longer than this for others that may be older.
+/// Longest time of holding samples back while older samples may still arrive.
 const HELD_BACK_NS: u64 = 600_000_000;
 
 /// Interval between two renewals of the lease, which lasts for ten seconds.
 const RENEW_EVERY_NS: u64 = 2_000_000_000;
 
-/// Milliseconds that a sampler may take to stop: a tick, with the default period.
+/// Longest wait for a sampler to stop, in milliseconds: a tick at the default period.
 const STOP_WITHIN_MS: u32 = 20;
 
-/// Words of a record in the ring with a sample without callers.
+/// Size in words of a ring record for a sample without callers.
 const SAMPLE_WORDS: u64 = 3 + 4;
 
-/// Late ticks are worth a limit if they are one in so many.
+/// A limit reports late ticks if their share exceeds 1 in `FEW_LATE`.
 const FEW_LATE: u64 = 200;
 
-/// CPU time without samples is worth a limit if it is one part in so many.
+/// A limit reports unsampled CPU time if its share exceeds 1 in `FEW_UNSAMPLED`.
 const FEW_UNSAMPLED: u64 = 100;
 
-/// Maximum number of samples from before the attach: more than any ring of usual size holds.
+/// Maximum number of samples from before attaching: exceeds the capacity of usual rings.
 const MAX_EARLY: usize = 1 << 20;
 
-/// How a VM is sampled.
+/// Sampling settings of a VM.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Setting {
     pub pid: u32,
@@ -58,41 +58,43 @@ pub(super) struct Setting {
 pub(super) struct Sampling {
     attached: Attached,
     setting: Setting,
-    /// What the sampler had done before.
+    /// The sampler's status when vmscope began sampling.
     before: SamplerStatus,
     started: u64,
     threads: Threads,
-    /// Threads that were not told of yet.
+    /// Threads not yet reported to the session.
     first: Vec<Started>,
-    /// Samples of a sampler that ran before, not told of yet.
+    /// Earlier samples of an already running sampler, not yet reported.
     early: Vec<Sample>,
     early_count: usize,
     maps: KnownMaps,
     /// The session knows the process.
     is_told: bool,
-    /// Numbers of samples, and of words in them.
+    /// Number of samples read, and number of words in these samples.
     size: (u64, u64),
-    /// Time of the newest sample, and that of the round before.
+    /// Time of the newest sample.
     newest: u64,
+    /// Events up to this time count as complete.
     horizon: u64,
     is_behind: bool,
     renewed: u64,
     is_priority_told: bool,
     is_stopped: bool,
-    /// CPU time of the process before sampling, and at the last look.
+    /// CPU time of the process before sampling.
     process_before: u64,
+    /// CPU time of the process at the last reading.
     process_cpu: u64,
     restarts: u64,
 }
 
-/// Samples in the ring of a sampler that runs already.
+/// Reads existing samples in the ring of an already running sampler.
 fn early_samples(attached: &mut Attached) -> Vec<Sample> {
     let mut early = Vec::new();
     while early.len() < MAX_EARLY {
         match attached.read_sample() {
             NextSample::Sample(sample) => early.push(sample),
             NextSample::Empty => break,
-            // Of the time before the recording.
+            // Losses before the recording do not count.
             _ => {}
         }
     }
@@ -100,7 +102,7 @@ fn early_samples(attached: &mut Attached) -> Vec<Sample> {
 }
 
 impl Sampling {
-    /// From `now` on, or from the oldest sample in the ring of a sampler that ran before.
+    /// Starts at `now`, or at the oldest sample in the ring of an already running sampler.
     pub fn begin(mut attached: Attached, setting: Setting, now: u64) -> Self {
         let period_ns = ns(setting.options.period);
         let mut threads = Threads::new(setting.pid, setting.inner_pid, period_ns);
@@ -115,7 +117,7 @@ impl Sampling {
         let started = oldest.unwrap_or(now).min(now);
         let mut maps = KnownMaps::default();
         if !setting.launched {
-            // The session itself tells of what is mapped now.
+            // The session itself reports the current mappings.
             let _ = maps.changes(setting.pid, now.max(ns(proc::POLL_EVERY)), now);
         }
         let process_before = sys::process_cpu_ns(setting.pid).unwrap_or(0);
@@ -157,7 +159,7 @@ impl Sampling {
         self.setting.options.chains && self.setting.max_callers.is_some()
     }
 
-    /// More samples are there than one round takes.
+    /// Whether the last round left samples unread.
     pub fn is_behind(&self) -> bool {
         self.is_behind
     }
@@ -167,7 +169,7 @@ impl Sampling {
         self.horizon
     }
 
-    /// Limits at the begin.
+    /// Limits at the start.
     pub fn limits(&self, asked: SamplerOptions, now: u64) -> Vec<Limit> {
         let Setting { pid, options, .. } = self.setting;
         let mut limits = Vec::new();
@@ -200,7 +202,7 @@ impl Sampling {
         limits
     }
 
-    /// Takes what the VM has written.
+    /// Reads the VM's new samples and thread table.
     pub fn read(&mut self, has_exited: bool, order: &mut Order) {
         let now = sys::monotonic_ns();
         let mut started = std::mem::take(&mut self.first);
@@ -212,7 +214,7 @@ impl Sampling {
         let before = self.newest;
         let complete = self.read_samples(has_exited, order);
         self.is_behind = !complete;
-        // Where the samples lay that were read now.
+        // New samples may lie outside the known mappings.
         self.read_maps(now, order);
         if complete {
             for end in self.threads.ends(None, now) {
@@ -236,7 +238,7 @@ impl Sampling {
         }
     }
 
-    /// Tells of a thread, and before the first one of a launched process.
+    /// Reports a thread; with the first thread of a launched process, also the program.
     fn tell(&mut self, one: Started, order: &mut Order) {
         let time = order.horizon();
         let (at, pid, tid) = (TimeNs(time), Pid(self.setting.pid), Tid(one.tid));
@@ -253,7 +255,7 @@ impl Sampling {
         if std::mem::replace(&mut self.is_told, true) {
             return;
         }
-        // The program, as if it began with this thread, which keeps its own name.
+        // Report this thread as the program's first, then restore the thread's own name.
         let program = proc::process_stat(self.setting.pid).map(|stat| stat.name);
         let exec = EngineEvent::Exec {
             time: at,
@@ -285,7 +287,7 @@ impl Sampling {
     /// Whether all samples were read.
     fn read_samples(&mut self, has_exited: bool, order: &mut Order) -> bool {
         for sample in std::mem::take(&mut self.early) {
-            // Without a thread, it is of the time before the recording.
+            // A sample without a thread predates the recording: not a loss.
             let _ = self.take(sample, order);
         }
         for _ in 0..MAX_PER_ROUND {
@@ -300,7 +302,7 @@ impl Sampling {
                 },
                 NextSample::Undecodable(_) => (LossReason::Undecodable, 1),
                 NextSample::Lost { words } => (LossReason::RingOverrun, self.samples_in(words)),
-                // NextSample::Empty, and what later versions may find.
+                // NextSample::Empty, or a variant of a later version.
                 _ => return true,
             };
             let now = sys::monotonic_ns();
@@ -317,7 +319,7 @@ impl Sampling {
         false
     }
 
-    /// Number of samples in so many words of the ring, by those that were read.
+    /// Estimated number of samples in `words` ring words, from the mean size of samples read.
     fn samples_in(&self, words: u64) -> u64 {
         let (samples, all) = self.size;
         let each = all.checked_div(samples).unwrap_or(SAMPLE_WORDS);
@@ -329,12 +331,12 @@ impl Sampling {
             pid, max_callers, ..
         } = self.setting;
         let now = sys::monotonic_ns();
-        // The VM's clock is ours.
+        // VM and vmscope share a clock: no sample comes from the future.
         let time = sample.time.min(now);
         self.size.0 += 1;
         self.size.1 += SAMPLE_WORDS + sample.chain.len() as u64;
         if time < self.started {
-            // Of a sampler that ran before.
+            // A sample from an earlier run of the sampler.
             return Ok(());
         }
         self.newest = self.newest.max(time);
@@ -365,12 +367,13 @@ impl Sampling {
     fn look_after(&mut self, now: u64, order: &mut Order) {
         if now.saturating_sub(self.renewed) >= RENEW_EVERY_NS {
             self.renewed = now;
-            // If other profilers have taken all places meanwhile: it is tried again.
+            // Fails if other profilers have taken all places; the next renewal tries again.
             let _ = self.attached.renew();
         }
         let status = self.attached.sampler_status();
         if status.state == SamplerState::Stopped {
-            // Another profiler's end, or the VM. Once in a while, as starting takes a tick.
+            // Another profiler or the VM stopped the sampler. A start takes a tick: after the first
+            // restart, restart once per lease renewal at most.
             if self.restarts == 0 || self.renewed == now {
                 self.attached.start_sampler(&self.setting.options);
                 self.setting.ours = true;
@@ -384,7 +387,7 @@ impl Sampling {
         }
     }
 
-    /// Stops the sampler if it is ours.
+    /// Stops the sampler if vmscope started the sampler.
     pub fn stop(&mut self, has_exited: bool) {
         let is_stopped = std::mem::replace(&mut self.is_stopped, true);
         if is_stopped || has_exited || !self.setting.ours {
@@ -399,7 +402,7 @@ impl Sampling {
         }
     }
 
-    /// The ends of threads and process, and the last limits.
+    /// Adds end events of threads and process, and the final limits.
     pub fn end(&mut self, has_exited: bool, now: u64, order: &mut Order) {
         let pid = self.setting.pid;
         let why = match has_exited {
@@ -417,7 +420,7 @@ impl Sampling {
                 time: TimeNs(now),
                 pid: Pid(pid),
                 alive: !has_exited,
-                // All threads' CPU time would promise samples of threads that are not sampled.
+                // The process's CPU time includes unregistered threads, which have no samples.
                 cpu: None,
                 cpu_user: None,
             };
@@ -468,7 +471,7 @@ impl Sampling {
     }
 }
 
-/// A sample of no thread.
+/// The sample belongs to no thread.
 #[derive(Debug)]
 struct NoThread;
 

@@ -1,8 +1,9 @@
 //! The registered threads of a VM, and their CPU time.
 //!
-//! The VM's table says which threads are registered, with the CPU time that its last tick found. What
-//! promises samples is the kernel's own account of each thread. Only where that is gone with its thread
-//! does the table tell of the last moments, within what is possible.
+//! The VM's table lists registered threads, with the CPU time at the sampler's last tick. The
+//! number of expected samples follows the kernel's CPU time of each thread. After a thread's end,
+//! the kernel no longer reports its CPU time: vmscope then uses the table's last value, clamped to
+//! possible values.
 
 use rustc_hash::FxHashMap;
 use vmscope_process::list_threads;
@@ -13,7 +14,7 @@ use crate::engine::{EngineEvent, RawThreadEnd};
 use crate::proc;
 use crate::sys;
 
-/// Threads that had samples without ever being seen in the VM's table, at most.
+/// Maximum number of threads with samples but without a row in the VM's table.
 const MAX_UNSEEN: usize = 4096;
 
 /// Interval between two readings of a thread's CPU time.
@@ -27,12 +28,12 @@ pub(super) struct Threads {
     pid: u32,
     inner_pid: u32,
     period_ns: u64,
-    /// By the VM's own thread id.
+    /// Threads by thread id inside the VM's pid namespace.
     known: FxHashMap<u32, Thread>,
-    /// Outer thread ids, in another pid namespace.
+    /// Thread ids outside the VM's pid namespace, by thread id inside.
     outer: FxHashMap<u32, u32>,
     unseen: usize,
-    /// Numbers of samples from before the first look, by the VM's own thread id.
+    /// Number of samples before the first scan of the table, by thread id inside the namespace.
     early: FxHashMap<u32, u64>,
     last_scan: u64,
     last_ask: u64,
@@ -45,20 +46,21 @@ struct Thread {
     tid: u32,
     /// CPU time before sampling.
     before: u64,
-    /// The last reading of CPU time, and its time.
+    /// CPU time at the last reading.
     cpu: u64,
+    /// Time of the last reading.
     read_at: u64,
-    /// Sum of the periods of samples that came after the last look at the table.
+    /// Number of samples after `seen_at`, times the period.
     since_ns: u64,
     seen_at: u64,
     samples: u64,
-    /// Samples came since the last reading.
+    /// The thread had samples since `cpu_times` last read its CPU time.
     ran: bool,
     /// In the VM's table.
     listed: bool,
 }
 
-/// A thread to be told of.
+/// A new thread, to be reported to the session.
 #[derive(Debug)]
 pub(super) struct Started {
     pub tid: u32,
@@ -82,14 +84,15 @@ impl Threads {
         }
     }
 
-    /// Counts a sample from before the first look at the table. Its thread's CPU time includes it.
+    /// Counts a sample before the first scan of the table. The thread's first CPU time includes the
+    /// sample.
     pub fn had_sample(&mut self, inner: u32) {
         if self.early.len() < MAX_UNSEEN || self.early.contains_key(&inner) {
             *self.early.entry(inner).or_default() += 1;
         }
     }
 
-    /// Takes the VM's table: the new threads.
+    /// Takes the VM's table, and returns new threads.
     pub fn scan(&mut self, rows: &[ThreadTicks], now: u64) -> Vec<Started> {
         self.known.values_mut().for_each(|one| one.listed = false);
         let mut started = Vec::new();
@@ -104,11 +107,11 @@ impl Threads {
             let Some(tid) = self.outer(row.tid) else {
                 continue;
             };
-            // A row whose thread is gone will go, too.
+            // The thread has ended; the VM will remove the row.
             let Ok(cpu) = proc::thread_cpu_ns(self.pid, tid) else {
                 continue;
             };
-            // It ran, and had samples, before it was seen here.
+            // The thread ran, and had samples, before vmscope first saw its row.
             let ran = row.ticks.saturating_sub(row.idle);
             let early = self.early.get(&row.tid).copied().unwrap_or(0);
             let (ran, most) = match self.last_scan {
@@ -122,8 +125,8 @@ impl Threads {
         started
     }
 
-    /// Counts a sample of a time. A thread that is not known is started; `None` if the sample is no
-    /// thread's.
+    /// Counts a sample at `time`. An unknown thread counts as started. `None` if the sample belongs
+    /// to no thread, or after `MAX_UNSEEN` threads without a row in the table.
     pub fn sampled(&mut self, inner: u32, time: u64, now: u64) -> Option<(u32, Option<Started>)> {
         let mut started = None;
         if !self.known.contains_key(&inner) {
@@ -138,7 +141,7 @@ impl Threads {
         let thread = self.known.get_mut(&inner)?;
         thread.samples += 1;
         thread.ran = true;
-        // What was there before the last look is in its CPU time.
+        // The last reading of CPU time already includes earlier samples.
         if time > thread.seen_at {
             thread.since_ns = thread.since_ns.saturating_add(self.period_ns);
         }
@@ -167,7 +170,7 @@ impl Threads {
         }
     }
 
-    /// The ends of the threads that have left the VM's table, or of all.
+    /// Removes threads that left the VM's table (with `all`, every thread), and returns end events.
     pub fn ends(&mut self, all: Option<End>, now: u64) -> Vec<EngineEvent> {
         let gone = self.known.iter();
         let gone = gone.filter(|(_, thread)| all.is_some() || !thread.listed);
@@ -197,7 +200,7 @@ impl Threads {
         ends
     }
 
-    /// Reads the CPU time of threads that ran, if that is due.
+    /// Reads the CPU time of recently sampled threads, if a reading is due.
     pub fn cpu_times(&mut self, now: u64) -> Vec<EngineEvent> {
         if now.saturating_sub(self.last_ask) < ASK_EVERY_NS {
             return Vec::new();
@@ -227,7 +230,8 @@ impl Threads {
         alive.fold(self.ended_ns, u64::saturating_add)
     }
 
-    /// Number of the process's threads that are not registered, and of all but the sampler's.
+    /// Number of unregistered threads, and number of all threads. Neither counts the sampler's
+    /// thread.
     pub fn unregistered(&self) -> Option<(usize, usize)> {
         let threads = list_threads(Pid(self.pid), Pid(self.inner_pid)).ok()?;
         let others = threads.iter().filter(|one| one.name != SAMPLER_NAME);
@@ -261,7 +265,7 @@ pub(super) enum End {
 }
 
 impl Thread {
-    /// Takes what the VM's last tick found, as far as it is possible.
+    /// Takes the CPU time in the VM's table, clamped to possible values.
     fn note_row(&mut self, cpu: u64, now: u64) {
         let most = self.cpu.saturating_add(now.saturating_sub(self.read_at));
         self.take(cpu.clamp(self.cpu, most), now);
@@ -272,7 +276,8 @@ impl Thread {
         (self.read_at, self.seen_at, self.since_ns) = (now, now, 0);
     }
 
-    /// Reads the CPU time for the last time: whether it is known to the last second.
+    /// Determines the final CPU time. If the kernel's value is gone, adds the periods of later
+    /// samples to the last reading. Returns `false` if the last reading is a second old or older.
     fn last_reading(&mut self, pid: u32, now: u64) -> bool {
         if let Ok(cpu) = proc::thread_cpu_ns(pid, self.tid) {
             self.take(cpu, now);
@@ -311,7 +316,7 @@ mod tests {
     fn a_table_of_nonsense_is_bounded() {
         let me = std::process::id();
         let mut threads = Threads::new(me, me, 1_000_000);
-        // A thread that does not exist is not started; impossible CPU times count as possible.
+        // Nonexistent threads are not started; impossible CPU times are clamped.
         let started = threads.scan(&[row(me, u64::MAX), row(u32::MAX, 7)], 1000);
         assert_eq!(started.len(), 1);
         assert!(threads.scan(&[row(me, u64::MAX)], 3000).is_empty());

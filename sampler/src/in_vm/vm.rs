@@ -1,4 +1,4 @@
-//! One VM, from before it has shared memory to the end of its sampler.
+//! One VM: waits for shared memory, starts the sampler, reads samples, stops the sampler.
 
 use std::os::fd::OwnedFd;
 use std::time::Duration;
@@ -17,16 +17,16 @@ use crate::engine::{EngineError, EngineEvent};
 use crate::kernel::{check_target, stopped};
 use crate::sys;
 
-/// Interval between two renewals of the lease while the sampler is to start.
+/// Interval between lease renewals while waiting for the sampler's start.
 const RENEW_EVERY_NS: u64 = 2_000_000_000;
 
-/// Longest pause between two looks whether memory has appeared.
+/// Longest pause between checks for shared memory.
 const LONGEST_PAUSE_NS: u64 = 100_000_000;
 
-/// A command that was taken and had no effect for so long was refused.
+/// Time after which a start command counts as refused, if taken without effect.
 const REFUSED_AFTER_NS: u64 = 200_000_000;
 
-/// Shorter waits for the sampler belong to any start.
+/// Shorter waits for the sampler are normal, and not reported.
 const SHORT_WAIT_NS: u64 = 20_000_000;
 
 #[derive(Debug)]
@@ -37,37 +37,38 @@ pub(super) struct Vm {
     launched: bool,
     options: InVmOptions,
     phase: Phase,
-    /// Start of the wait for the sampler, and time of the next look.
+    /// Start of the wait for the sampler.
     since: u64,
+    /// Time of the next check for shared memory, or of the next lease renewal.
     next_look: u64,
     inner_pid: u32,
     trouble: Option<AdapterError>,
     stopped: Option<Limit>,
 }
 
-/// What there is of a VM's sampler.
+/// State of a VM's sampler.
 #[derive(Debug)]
 enum Phase {
-    /// No memory yet.
+    /// No shared memory yet.
     Absent,
-    /// Memory, with a sampler that is to start.
+    /// Shared memory exists, and vmscope has sent a start command to the sampler.
     Asked(Box<Asked>),
-    /// It samples, or did.
+    /// The sampler runs, or ran.
     Sampling(Box<Sampling>),
 }
 
 #[derive(Debug)]
 struct Asked {
     attached: Attached,
-    /// Number of the command to start.
+    /// Number of the start command.
     request: u64,
-    /// When the command was seen to be taken.
+    /// Time of first seeing the command done without a running sampler.
     taken: Option<u64>,
 }
 
 impl Vm {
-    /// A running VM, with its sampler asked to start. With `may_keep`, a sampler that runs already keeps
-    /// its options.
+    /// Opens a running VM, and sends a start command to its sampler. With `may_keep`, an already
+    /// running sampler keeps its options.
     pub fn running(pid: u32, options: &InVmOptions, may_keep: bool) -> Result<Self, EngineError> {
         let mut vm = Self::new(pid, options, false)?;
         let published = vm.open().map_err(|source| EngineError::Publication {
@@ -79,7 +80,7 @@ impl Vm {
         Ok(vm)
     }
 
-    /// A process that may become a VM.
+    /// A launched process that may later publish shared memory.
     pub fn launched(pid: u32, options: &InVmOptions) -> Result<Self, EngineError> {
         Self::new(pid, options, true)
     }
@@ -107,10 +108,10 @@ impl Vm {
         })
     }
 
-    /// Opens the memory; `None` while there is none.
+    /// Opens the shared memory; `None` while the process has none.
     fn open(&mut self) -> Result<Option<Attached>, AdapterError> {
         let Ok(view) = ProcessView::open(Pid(self.pid)) else {
-            // It is about to begin, or has ended.
+            // The process is just starting, or has ended.
             return Ok(None);
         };
         self.inner_pid = view.inner_pid().0;
@@ -146,12 +147,12 @@ impl Vm {
         }
     }
 
-    /// Time of the first possible sample, if it samples.
+    /// Time of the first possible sample; `None` before sampling.
     pub fn since(&self) -> Option<u64> {
         self.sampling().map(Sampling::started)
     }
 
-    /// The sampler's period, if it samples.
+    /// The sampler's period; `None` before sampling.
     pub fn period(&self) -> Option<DurationNs> {
         let sampling = self.sampling()?;
         Some(DurationNs(sampling.period_ns()))
@@ -165,7 +166,7 @@ impl Vm {
         self.sampling().is_some_and(Sampling::is_behind)
     }
 
-    /// Whether samples have callers, as far as it is known.
+    /// Whether samples have callers; before sampling, whether the options request callers.
     pub fn has_callers(&self) -> bool {
         let sampling = self.sampling();
         sampling.map_or(self.options.callers.is_some(), Sampling::has_callers)
@@ -185,7 +186,7 @@ impl Vm {
         }
     }
 
-    /// Looks whether memory has appeared, or the sampler has started.
+    /// Checks for new shared memory, or for the sampler's start.
     pub fn look(&mut self, now: u64, order: &mut Order) -> Result<(), EngineError> {
         match std::mem::replace(&mut self.phase, Phase::Absent) {
             Phase::Absent => {
@@ -202,7 +203,7 @@ impl Vm {
             }
             Phase::Asked(mut asked) => {
                 let status = asked.attached.sampler_status();
-                // Its thread runs, under its own name, once it has a priority.
+                // A known priority means: the sampler thread runs, and has set its own name.
                 if status.state == SamplerState::Running && status.priority != Priority::None {
                     self.started(asked.attached, now, order);
                     return Ok(());
@@ -219,7 +220,7 @@ impl Vm {
                 }
                 if now >= self.next_look {
                     self.next_look = now + RENEW_EVERY_NS;
-                    // If other profilers have taken all places meanwhile: it is tried again.
+                    // Fails if other profilers have taken all places; the next renewal tries again.
                     let _ = asked.attached.renew();
                 }
                 self.phase = Phase::Asked(asked);
@@ -257,7 +258,7 @@ impl Vm {
         self.phase = Phase::Sampling(Box::new(Sampling::begin(attached, setting, now)));
     }
 
-    /// Limits of an attached VM, at the begin.
+    /// Limits of an attached VM at the start of the recording.
     pub fn limits(&self, now: u64) -> Vec<Limit> {
         let mut limits: Vec<Limit> = self.stopped.iter().cloned().collect();
         match self.sampling() {
@@ -279,7 +280,7 @@ impl Vm {
         limits
     }
 
-    /// The error of a process that ended without memory.
+    /// The error if the process exited without publishing shared memory.
     pub fn never_published(&mut self) -> Option<EngineError> {
         if !self.has_exited || !matches!(self.phase, Phase::Absent) {
             return None;
@@ -291,7 +292,7 @@ impl Vm {
         })
     }
 
-    /// Takes what the VM has written.
+    /// Reads the VM's new samples and thread table.
     pub fn read(&mut self, order: &mut Order) {
         let has_exited = self.has_exited;
         if let Some(sampling) = self.sampling_mut() {
@@ -299,12 +300,12 @@ impl Vm {
         }
     }
 
-    /// Events up to this time are complete; `None` if none come.
+    /// Events up to this time count as complete; `None` before sampling.
     pub fn horizon(&self) -> Option<u64> {
         self.sampling().map(Sampling::horizon)
     }
 
-    /// Stops the sampler if vmscope started it, or has asked it to start.
+    /// Stops the sampler if vmscope started the sampler or sent a start command.
     pub fn stop(&mut self) {
         let has_exited = self.has_exited;
         match &mut self.phase {
@@ -316,7 +317,7 @@ impl Vm {
         }
     }
 
-    /// The ends of threads and process, and the last limits.
+    /// Adds end events of threads and process, and the final limits.
     pub fn end(&mut self, now: u64, order: &mut Order) {
         let (pid, has_exited) = (self.pid, self.has_exited);
         if let Some(sampling) = self.sampling_mut() {

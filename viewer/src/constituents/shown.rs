@@ -1,4 +1,4 @@
-//! The code zone as the JSON schema has it (docs/constituents-json.md).
+//! The code zone, in the form of the JSON schema (docs/constituents-json.md).
 
 use crate::present::names::{code_kind_name, exactness_name};
 use serde::ser::SerializeMap;
@@ -65,7 +65,7 @@ pub struct Case<'c> {
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Map<'c> {
     Boundary {
-        /// What the offsets are of a bytecode's code.
+        /// Whether offsets mark the start or the end of a bytecode's code.
         at: &'static str,
         exactness: Exact,
         #[serde(serialize_with = "pairs")]
@@ -93,11 +93,11 @@ pub struct Frame {
     pub position: At,
 }
 
-/// By its name.
+/// Serialised by name.
 #[derive(Debug)]
 pub struct Exact(pub Exactness);
 
-/// As `bytecode` or `line`.
+/// Serialised as `bytecode` or `line`.
 #[derive(Debug)]
 pub struct At(pub Position);
 
@@ -176,7 +176,7 @@ impl<'c> Shown<'c> {
 }
 
 impl<'c> One<'c> {
-    /// A constituent, with details if there are `names` for them.
+    /// A constituent, with details if `names` is given.
     fn of(one: &'c Constituent, names: Option<&Names<'_>>) -> Self {
         let case = |names: &Names<'_>, case: &'c PicCase| Case {
             class: &case.class,

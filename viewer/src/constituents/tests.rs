@@ -1,5 +1,5 @@
-//! Hand-made records against the files of `tests/golden`: `BLESS=1 cargo test -p vmscope constituents`
-//! writes them anew.
+//! Compares hand-made records with the files of `tests/golden`.
+//! `BLESS=1 cargo test -p vmscope constituents` rewrites the files.
 
 use super::{Shown, text};
 use crate::present::json;
@@ -64,7 +64,7 @@ fn at(bytecode: u32) -> Position {
     Position::Bytecode(BytecodePc(bytecode))
 }
 
-/// Each kind of map, a PIC, code that moved, went, was seen again.
+/// A zone with each kind of map, a PIC, and code that moved, disappeared or was seen again.
 fn zone() -> CodeNow {
     let boundary = PcMap::Boundary {
         rule: BoundaryRule::AfterInstruction,
@@ -76,7 +76,7 @@ fn zone() -> CodeNow {
             cover(0, 0x10, 0, Exactness::Exact),
             cover(0x10, 0x18, 1, Exactness::Approximate),
             cover(0x20, 0x28, 2, Exactness::MethodOnly),
-            // Chains that are not there.
+            // A missing chain.
             cover(0x28, 0x30, 7, Exactness::Exact),
         ],
         chains: vec![

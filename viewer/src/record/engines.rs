@@ -1,4 +1,4 @@
-//! The engine that samples: the one that was asked for, or the first that works.
+//! Chooses the sampling engine: the requested engine, or else the first working engine.
 
 use anyhow::Result;
 use std::sync::Arc;
@@ -16,14 +16,14 @@ use crate::print::say;
 /// An engine, ready for sampling.
 pub struct ChosenEngine {
     pub engine: Box<dyn Engine>,
-    /// Reason for one chosen by default.
+    /// Reason for a default choice; empty for a requested engine.
     pub(super) reason: String,
-    /// Its samples have stacks, whose callers the session finds.
+    /// Samples include stack copies, in which the session finds callers.
     pub(super) copies_stacks: bool,
 }
 
 impl ChosenEngine {
-    /// On running processes.
+    /// Attaches an engine to running processes.
     pub(super) fn attach(
         pids: &[Pid],
         options: &SamplingOptions,
@@ -52,7 +52,7 @@ impl ChosenEngine {
         }
     }
 
-    /// On a command that is held.
+    /// Attaches an engine to a held command.
     pub(super) fn follow(
         held: &HeldCommand,
         options: &SamplingOptions,

@@ -1,19 +1,20 @@
-/* What a VM calls to describe itself to vmscope.
+/* The functions by which a VM describes itself to vmscope.
  *
- * Link libvmscope_publish.a (or .so), open one publisher early, call one function for each thing
- * that happens, and vmscope_poll at safe points. All functions may be called from any thread. While
- * no profiler listens, each is one load and a branch. None blocks, allocates or fails, but for
- * vmscope_open, vmscope_regions and those of the sampler. In the child of a fork they do nothing.
+ * Link libvmscope_publish.a (or .so), open one publisher early, call one function for each event,
+ * and call vmscope_poll at safe points. All functions may be called from any thread. While no
+ * profiler listens, a function costs one load and a branch. No function blocks, allocates or fails,
+ * except vmscope_open, vmscope_regions and the sampler's functions. In a forked child, the
+ * functions do nothing.
  *
- * - Ids are your own numbers. Give none to two things of a sort, ever. 0 means "none".
- * - Change your own tables first and publish then: so a profiler that attaches late is told exactly
- *   what exists.
- * - Times are nanoseconds of CLOCK_MONOTONIC; vmscope_now() is the current one.
- * - A struct begins with its size: VMSCOPE_INIT(struct) sets it, and all else to zero. A library
- *   takes the structs of older headers. Events with a smaller size than the first version's are
- *   left out.
- * - Texts are UTF-8 and need no end mark; vmscope_str() makes one of a C string. Pointers need to
- *   be valid during the call only. Null pointers are empty texts and lists.
+ * - Ids are your own numbers. Never give the same id to two things of a sort. 0 means "none".
+ * - Change your own tables first, then publish. Only this order gives late profilers an exact
+ *   description of all existing things.
+ * - Times are nanoseconds of CLOCK_MONOTONIC; vmscope_now() returns the current time.
+ * - A struct begins with its size: VMSCOPE_INIT(struct) sets the size, and zeroes the other fields.
+ *   A library accepts the structs of older headers. Events smaller than the first version's struct
+ *   are left out.
+ * - Texts are UTF-8 and need no end mark; vmscope_str() converts a C string. Pointers need to be
+ *   valid during the call only. Null pointers are empty texts and lists.
  */
 #ifndef VMSCOPE_PUBLISH_H
 #define VMSCOPE_PUBLISH_H
@@ -30,9 +31,9 @@ extern "C" {
 #define VMSCOPE_MAJOR 1
 #define VMSCOPE_MINOR 0
 
-/* A number that is not known. */
+/* An unknown number. */
 #define VMSCOPE_UNKNOWN UINT64_MAX
-/* No bytecode: not an on-stack replacement, and no enclosing phase. */
+/* No number: no on-stack replacement, no enclosing phase, any thread role. */
 #define VMSCOPE_NONE UINT32_MAX
 
 #define VMSCOPE_INIT(type) {sizeof(type)}
@@ -65,32 +66,35 @@ typedef struct vmscope_options {
 
 /* A new publisher, or NULL if its memory cannot be made or a size is out of range. */
 vmscope_publisher *vmscope_open(const vmscope_options *options);
-/* Ends it. No thread may use it any more. */
+/* Closes the publisher. No thread may use the publisher during or after the call. */
 void vmscope_close(vmscope_publisher *publisher);
-/* 1 while a profiler listens. Ask before you gather what an event needs. */
+/* 1 while a profiler listens. Ask before you gather the data of an event. */
 int vmscope_listening(const vmscope_publisher *publisher);
-/* Looks whether the profilers are still there, for VMs that publish rarely. */
+/* Checks the profilers' leases; 1 if a profiler still listens. Only VMs that publish rarely need
+ * this call. */
 int vmscope_check_listeners(const vmscope_publisher *publisher);
 uint64_t vmscope_now(void);
 
-/* What the library asks of the VM, inside vmscope_poll, on the polling thread, never twice at a
- * time. Each may be NULL. They must return, and not by exceptions or longjmp. */
+/* Callbacks from the library to the VM, inside vmscope_poll, on the polling thread, never two at a
+ * time. Each callback may be NULL. Callbacks must return normally, not by exceptions or longjmp. */
 typedef struct vmscope_callbacks {
     size_t size;
     void *context;
-    /* Publish everything that exists now, to `snapshot` in place of the publisher. Other threads
-     * may go on publishing meanwhile. */
+    /* Publish all existing things, to `snapshot` in place of the publisher. Other threads may go on
+     * publishing meanwhile. */
     void (*describe)(void *context, const vmscope_publisher *snapshot);
     /* Collect garbage now, in full. */
     void (*collect)(void *context);
-    /* Publish the lifetimes of one object (or byte) of `distance` on average; 0: of none. */
+    /* Publish lifetimes of sampled objects, with a mean distance of `distance` objects (or bytes)
+     * between samples; 0: no lifetimes. */
     void (*lifetime_rate)(void *context, uint32_t unit, uint64_t distance);
 } vmscope_callbacks;
 
 enum { VMSCOPE_RATE_OBJECTS = 0, VMSCOPE_RATE_BYTES = 1, VMSCOPE_RATE_EVERY_NTH = 2 };
 
-/* Call it at safe points. One load and a branch while nobody asks for anything. Without callbacks, or
- * without `describe`, a profiler that attaches late knows only what is published from then on. */
+/* Answers profilers' requests. Call vmscope_poll at safe points. Without requests, the call costs
+ * one load and a branch. Without callbacks, or without `describe`, a late profiler knows only
+ * things published after it attached. */
 void vmscope_poll(const vmscope_publisher *publisher, const vmscope_callbacks *callbacks);
 
 /* ---- Code ---- */
@@ -151,17 +155,17 @@ typedef struct vmscope_case {
     vmscope_text target;
 } vmscope_case;
 
-/* At most so many cases of a PIC are kept. */
+/* Maximum number of cases kept of a PIC. */
 #define VMSCOPE_MOST_CASES 64
 
 typedef struct vmscope_constituent {
     size_t size;
     uint64_t id;
     uint64_t start; /* first address */
-    uint64_t end;   /* first address after it */
-    uint64_t since; /* time since which it exists; 0: now */
+    uint64_t end;   /* first address after the code */
+    uint64_t since; /* creation time; 0: now */
     uint32_t kind;
-    uint32_t map; /* VMSCOPE_MAP_…: which of the lists below count */
+    uint32_t map; /* VMSCOPE_MAP_…: selects the lists below */
     vmscope_text kind_word;
     vmscope_text tier;
     vmscope_text name;
@@ -204,7 +208,7 @@ typedef struct vmscope_line {
 
 typedef struct vmscope_listing {
     uint32_t bytecode;
-    uint32_t end; /* end of its text in listing_text; it starts where the previous one ends */
+    uint32_t end; /* end of the entry's text in listing_text; the start is the previous end */
 } vmscope_listing;
 
 typedef struct vmscope_method {
@@ -250,7 +254,7 @@ typedef struct vmscope_compilation {
     vmscope_text name;
     vmscope_text tier;
     uint32_t tid;
-    uint32_t osr_bytecode; /* VMSCOPE_NONE unless it is an on-stack replacement */
+    uint32_t osr_bytecode; /* VMSCOPE_NONE without on-stack replacement */
 } vmscope_compilation;
 
 void vmscope_compilation_begin(const vmscope_publisher *publisher,
@@ -268,7 +272,7 @@ typedef struct vmscope_space {
     uint64_t capacity; /* bytes, or VMSCOPE_UNKNOWN */
 } vmscope_space;
 
-/* At most so many spaces are kept. */
+/* Maximum number of spaces kept of a collection. */
 #define VMSCOPE_MOST_SPACES 32
 
 typedef struct vmscope_collection {
@@ -295,8 +299,8 @@ typedef struct vmscope_phase {
     vmscope_text name;
     uint32_t phase;          /* number in the collection, from 0 */
     uint32_t within;         /* enclosing phase, or VMSCOPE_NONE */
-    uint32_t stop_the_world; /* 1 if it stops all mutators */
-    uint32_t tid;            /* its thread, if a single one; else 0 */
+    uint32_t stop_the_world; /* 1 if the phase stops all mutators */
+    uint32_t tid;            /* the phase's thread; 0 unless it has a single thread */
 } vmscope_phase;
 
 void vmscope_phase_begin(const vmscope_publisher *publisher, const vmscope_phase *phase);
@@ -308,7 +312,7 @@ typedef struct vmscope_site_frame {
     uint32_t reserved;
 } vmscope_site_frame;
 
-/* An allocation site: the method and, if you like, its callers. */
+/* An allocation site: the method and, optionally, its callers. */
 void vmscope_site_known(const vmscope_publisher *publisher, uint64_t id,
                         const vmscope_site_frame *frames, size_t count);
 
@@ -318,14 +322,14 @@ typedef struct vmscope_birth {
     uint64_t class_id;
     uint64_t site;
     uint64_t bytes;
-    uint64_t allocated_bytes; /* in the process before it, or VMSCOPE_UNKNOWN */
-    double weight;            /* objects that it stands for */
+    uint64_t allocated_bytes; /* by the process before this object, or VMSCOPE_UNKNOWN */
+    double weight;            /* number of objects represented by this object */
 } vmscope_birth;
 
 typedef struct vmscope_survival {
     uint64_t time;
     uint64_t object;
-    uint64_t tenured; /* 1 if the collection tenured it */
+    uint64_t tenured; /* 1 if the collection tenured the object */
 } vmscope_survival;
 
 typedef struct vmscope_death {
@@ -345,7 +349,7 @@ void vmscope_survivals(const vmscope_publisher *publisher, uint64_t collection,
                        const vmscope_survival *survivals, size_t count);
 void vmscope_deaths(const vmscope_publisher *publisher, uint64_t collection,
                     const vmscope_death *deaths, size_t count);
-/* Counts of all objects of a class and a site so far; replaces earlier ones. */
+/* Counts of all objects of a class and a site so far; replaces earlier counts. */
 void vmscope_lifetimes(const vmscope_publisher *publisher, uint64_t class_id, uint64_t site,
                        uint64_t objects, uint64_t bytes, const vmscope_survival_bucket *buckets,
                        size_t count);
@@ -398,7 +402,8 @@ enum {
     VMSCOPE_REGION_LIBRARY = 6
 };
 
-/* Functions of one module belong to a region. All conditions must hold; empty ones do. */
+/* Functions of one module belong to a region. All conditions must hold; empty conditions
+ * always hold. */
 typedef struct vmscope_region_rule {
     vmscope_text module;
     vmscope_text identifiers;
@@ -417,19 +422,19 @@ void vmscope_regions(const vmscope_publisher *publisher, const vmscope_region_ru
 
 /* ---- The sampler inside the VM ----
  *
- * A thread of high priority signals registered threads that run (SIGPROF, unless another signal was
- * set first; earlier handlers are called for signals of others). Samples stay in the shared memory
- * for a profiler that attaches later. */
+ * A thread of high priority signals the running registered threads, with SIGPROF unless the VM sets
+ * another signal first. Signals of other senders go to the previous handler. Samples stay in the
+ * shared memory for a profiler that attaches later. */
 
 typedef struct vmscope_stack {
-    uint64_t start, end; /* first address, first address after it */
+    uint64_t start, end; /* first address, first address after the stack */
 } vmscope_stack;
 
 typedef struct vmscope_sampler_options {
     size_t size;
     uint64_t period_ns;   /* mean time between ticks; 0: 713,927 */
     uint32_t chains;      /* 1: return addresses, found by following frame pointers */
-    uint32_t keep_oldest; /* 1: the oldest samples stay when the ring is full, else the newest */
+    uint32_t keep_oldest; /* 1: a full ring keeps the oldest samples; 0: the newest */
 } vmscope_sampler_options;
 
 enum { VMSCOPE_STOPPED = 0, VMSCOPE_RUNNING = 1 };
@@ -445,7 +450,7 @@ typedef struct vmscope_sampler_status {
     uint64_t period_ns;
     uint64_t ticks;
     uint64_t late;    /* ticks left out because they came too late */
-    uint64_t refused; /* samples that found no room, where the oldest stay */
+    uint64_t refused; /* samples refused by a full ring that keeps the oldest */
     uint64_t cpu_ns;  /* CPU time of the sampler's thread */
     uint32_t state;
     uint32_t priority; /* of the sampler's thread */
@@ -453,20 +458,22 @@ typedef struct vmscope_sampler_status {
     uint32_t reserved;
 } vmscope_sampler_status;
 
-/* Registers the calling thread, and publishes it. It may run on its own stack and on three more,
- * which must stay readable. 0, or -1 if there are too many threads. */
+/* Registers the calling thread, and publishes the thread. The thread may run on its own stack and
+ * three further stacks, which must stay readable. Returns 0, or -1 on failure, for example
+ * with too many threads. */
 int vmscope_register_thread(const vmscope_publisher *publisher, uint32_t role, vmscope_text name,
                             const vmscope_stack *stacks, size_t count);
-/* Call it before the thread ends. */
+/* Call vmscope_unregister_thread before the thread ends. */
 void vmscope_unregister_thread(const vmscope_publisher *publisher);
-/* Before the first start in the process. */
+/* Sets the sampler's signal. Call it before the first start in the process. */
 void vmscope_sampler_signal(const vmscope_publisher *publisher, int signal);
-/* 0, or -1 if another publisher samples, or the signal or the thread cannot be had. */
+/* Returns 0, or -1 if another publisher samples, the signal's handler cannot be installed, or the
+ * thread cannot be started. */
 int vmscope_sampler_start(const vmscope_publisher *publisher,
                           const vmscope_sampler_options *options);
 void vmscope_sampler_stop(const vmscope_publisher *publisher);
 void vmscope_sampler_clear(const vmscope_publisher *publisher);
-/* 0, or -1 if the struct is too small. */
+/* Returns 0, or -1 if the struct is too small. */
 int vmscope_sampler_status_now(const vmscope_publisher *publisher, vmscope_sampler_status *status);
 
 #ifdef __cplusplus

@@ -1,5 +1,5 @@
-//! What the library asks of a VM. All calls come from [`Publisher::poll`](crate::Publisher::poll),
-//! on the thread that polls, and never two at a time.
+//! The callbacks that a VM implements. All calls come from
+//! [`Publisher::poll`](crate::Publisher::poll), on the polling thread, and never overlap.
 
 use crate::event::wire::wire_enum;
 use crate::publisher::Describer;
@@ -9,21 +9,22 @@ pub trait Callbacks {
     /// Describes everything that exists: threads, classes and sites of living objects, methods,
     /// constituents, facts, counters, rules.
     ///
-    /// Other threads may publish meanwhile. What they remove meanwhile stays removed, although it
-    /// may be described afterwards. It is exact if each change is made in the VM's own tables
-    /// first and published then.
+    /// Other threads may publish during the description. A removal during the description counts,
+    /// even if `describe` publishes the removed thing afterwards. The snapshot is exact if the VM
+    /// makes each change in its own tables first, and publishes the change afterwards.
     fn describe(&mut self, describer: &Describer<'_>);
 
-    /// Whether the VM can describe what exists. Without descriptions, a profiler knows only what is
-    /// published while it listens: an empty description would say that nothing exists.
+    /// Whether the VM implements [`describe`](Self::describe). Without descriptions, a profiler
+    /// knows only things published while it listens. An empty description would claim that nothing
+    /// exists.
     fn can_describe(&self) -> bool {
         true
     }
 
-    /// Collects garbage now, in full. Left out by VMs that cannot.
+    /// Collects garbage now, in full. The default does nothing.
     fn collect(&mut self) {}
 
-    /// Sets which objects' lifetimes are published. Left out by VMs that publish none.
+    /// Sets which objects' lifetimes are published. The default does nothing.
     fn lifetime_rate(&mut self, rate: LifetimeRate) {
         let _ = rate;
     }

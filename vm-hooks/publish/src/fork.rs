@@ -1,8 +1,8 @@
 //! Forks of the VM: the child must not publish into its parent's memory.
 //!
-//! `pthread_atfork` calls [`in_child`] in the child, which disconnects every publisher. A child that
-//! was made without these handlers (`vfork`, `clone`) still shares the memory: it must not publish,
-//! and readers know it by its process id.
+//! `pthread_atfork` calls [`in_child`] in the child, which disconnects every publisher. A child
+//! that was made without these handlers (`vfork`, `clone`) still shares the memory. Such a child
+//! must not publish, and readers recognise it by its process id.
 #![allow(
     unsafe_code,
     reason = "a handler that runs in a forked child reaches the publishers through pointers"
@@ -14,14 +14,14 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::publisher::Shared;
 
-/// Most publishers in a process that are disconnected in its children.
+/// Maximum number of publishers in a process.
 pub(crate) const MOST: usize = 16;
 
 static PUBLISHERS: [AtomicPtr<Shared>; MOST] = [const { AtomicPtr::new(ptr::null_mut()) }; MOST];
 static INSTALL: Once = Once::new();
 
-/// Remembers a publisher until [`forget`]. `false` if there are too many, or no handler can be
-/// installed.
+/// Remembers a publisher until [`forget`]. `false` if the table is full, or the fork handler cannot
+/// be installed.
 pub(crate) fn remember(shared: &Shared) -> bool {
     static INSTALLED: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
     INSTALL.call_once(|| {
@@ -40,12 +40,12 @@ pub(crate) fn remember(shared: &Shared) -> bool {
         })
 }
 
-/// Forgets a publisher that is about to go.
+/// Removes a publisher from the table before its drop.
 pub(crate) fn forget(shared: &Shared) {
     let shared = ptr::from_ref(shared).cast_mut();
     for place in &PUBLISHERS {
         let order = (Ordering::AcqRel, Ordering::Relaxed);
-        // Elsewhere than in its own place it is not found.
+        // The exchange succeeds only in the publisher's own place.
         let _ = place.compare_exchange(shared, ptr::null_mut(), order.0, order.1);
     }
 }
@@ -53,8 +53,8 @@ pub(crate) fn forget(shared: &Shared) {
 unsafe extern "C" fn in_child() {
     for place in &PUBLISHERS {
         let shared = place.load(Ordering::Acquire);
-        // SAFETY: a publisher leaves the table before it is dropped, and the child has one thread,
-        // so that nobody drops it meanwhile.
+        // SAFETY: a publisher leaves the table before its drop. The child has a single thread, so
+        // no publisher is dropped during this loop.
         if let Some(shared) = unsafe { shared.as_ref() } {
             shared.disconnect();
         }

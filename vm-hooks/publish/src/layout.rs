@@ -32,10 +32,10 @@ pub const HEADER_BYTES: usize = 4096;
 
 /// Number of profilers that are served at a time.
 pub const LEASES: usize = 8;
-/// Environment variable by which a profiler that starts a VM asks it to publish from its start, before
-/// the profiler can attach: any value.
+/// Environment variable that asks a VM to publish from its start, before a profiler can attach: any
+/// value. Profilers set the variable for VMs that they start.
 pub const EXPECT: &str = "VMSCOPE_PUBLISH";
-/// Length of the lease with which a VM waits for such a profiler, in nanoseconds.
+/// Length of the VM's own lease for an expected profiler, in nanoseconds.
 pub const EXPECTED_NS: u64 = 10_000_000_000;
 
 /// The longest lease in nanoseconds. A lease that would end later does not count.
@@ -67,13 +67,13 @@ pub mod word {
     pub const HEADER_BYTES: usize = 2;
     /// Size of the memory in bytes.
     pub const TOTAL_BYTES: usize = 3;
-    /// The VM's process id in its own namespace. A process that merely inherited the memory by
-    /// fork has another one.
+    /// The VM's process id in its own namespace. A process that merely inherited the memory by fork
+    /// has a different id.
     pub const PID: usize = 4;
     /// Time of creation in nanoseconds of `CLOCK_MONOTONIC`.
     pub const CREATED: usize = 5;
-    /// The process's start time as in `/proc/PID/stat`, in clock ticks; 0 if unknown. With the pid
-    /// it identifies the process.
+    /// The process's start time as in `/proc/PID/stat`, in clock ticks; 0 if unknown. Pid and start
+    /// time together identify the process.
     pub const START_TICKS: usize = 6;
     /// The VM's name.
     pub const VM_NAME: usize = 8;
@@ -92,9 +92,9 @@ pub mod word {
     /// Number of rows of threads.
     pub const THREADS: usize = 29;
 
-    /// Not 0 while a profiler listens.
+    /// Nonzero while a profiler listens.
     pub const LISTENING: usize = 32;
-    /// Not 0 if `poll` has something to do.
+    /// Nonzero while requests wait for `poll`.
     pub const ATTENTION: usize = 33;
 
     /// The stream's head.
@@ -103,12 +103,12 @@ pub mod word {
     pub const STREAM_FLOOR: usize = 49;
     /// The samples' head.
     pub const SAMPLES_HEAD: usize = 64;
-    /// The samples' floor: what lies before it was read or cleared.
+    /// The samples' floor: earlier samples were read or cleared.
     pub const SAMPLES_FLOOR: usize = 65;
 
-    /// Number of events that were too long for the stream.
+    /// Number of events too long for the stream.
     pub const TOO_LONG: usize = 80;
-    /// Number of samples that found no room (where the oldest stay).
+    /// Number of samples refused by a full ring that keeps the oldest samples.
     pub const SAMPLES_REFUSED: usize = 81;
     /// Number of leases that ran out.
     pub const LEASES_EXPIRED: usize = 82;
@@ -125,16 +125,16 @@ pub mod word {
     pub const COLLECTIONS_DONE: usize = 100;
     /// Number of settings of the lifetime rate.
     pub const RATES_REQUESTED: usize = 101;
-    /// The newest setting that was passed on.
+    /// Newest setting passed on to the VM.
     pub const RATES_DONE: usize = 102;
-    /// What the rate counts: a number of `LifetimeUnit`.
+    /// Unit of the lifetime rate: a number of `LifetimeUnit`.
     pub const RATE_UNIT: usize = 103;
-    /// One of so many objects or bytes; 0 turns lifetimes off.
+    /// Mean distance between sampled objects, in units of [`RATE_UNIT`]; 0 turns lifetimes off.
     pub const RATE_DISTANCE: usize = 104;
 
     /// Number of commands to the sampler.
     pub const SAMPLER_REQUESTED: usize = 112;
-    /// The newest command that was carried out.
+    /// Newest command carried out.
     pub const SAMPLER_DONE: usize = 113;
     /// Command: a number of `SamplerCommand`.
     pub const SAMPLER_COMMAND: usize = 114;
@@ -163,12 +163,12 @@ pub mod word {
     /// Time at which sampling started last, in nanoseconds of `CLOCK_MONOTONIC`.
     pub const SAMPLER_STARTED: usize = 126;
 
-    /// First lease. A lease is one word: the time in nanoseconds of `CLOCK_MONOTONIC` at which it
-    /// ends, or 0.
+    /// First lease. A lease is one word: its end time in nanoseconds of `CLOCK_MONOTONIC`, or 0.
     pub const LEASES: usize = 128;
-    /// First process id of a lease's holder, for messages; 0 in a lease for a profiler that is expected.
+    /// First process id of a lease's holder, for messages; 0 while a lease waits for an expected
+    /// profiler.
     pub const LEASE_PIDS: usize = 136;
-    /// First position up to which a lease's holder has read the stream.
+    /// First read position: a lease's holder has read the stream up to this position.
     pub const LEASE_READ: usize = 144;
 }
 
@@ -178,15 +178,15 @@ pub mod thread {
     pub const TID: usize = 0;
     /// Role: a number of `ThreadRole`.
     pub const ROLE: usize = 1;
-    /// Number of ticks at which the thread was looked at.
+    /// Number of ticks that examined the thread.
     pub const TICKS: usize = 2;
-    /// Number of ticks at which it did not run.
+    /// Number of ticks that counted the thread as idle.
     pub const IDLE: usize = 3;
     /// Number of signals sent.
     pub const SIGNALLED: usize = 4;
     /// Number of samples written by its handler.
     pub const SAMPLES: usize = 5;
-    /// Number of ticks that were left out because the previous signal was not handled yet.
+    /// Number of ticks left out because the previous signal was still unhandled.
     pub const PENDING: usize = 6;
     /// CPU time in nanoseconds at the last tick.
     pub const CPU: usize = 7;

@@ -1,11 +1,11 @@
-//! Leases: how a VM knows that a profiler listens, and that it went away without a word.
+//! Leases: how a VM detects listening profilers, and profilers that left without notice.
 //!
-//! A lease is one word: the time in nanoseconds of `CLOCK_MONOTONIC` at which it ends, or 0. The
-//! profiler renews it; a lease that nobody renews runs out.
+//! A lease is one word: its end time in nanoseconds of `CLOCK_MONOTONIC`, or 0. The profiler renews
+//! its lease; a lease without renewal runs out.
 
 use crate::sync::{AtomicU64, Ordering, fence};
 
-/// The leases of a memory, and the word that says whether anybody listens.
+/// The leases of a memory, and the word that makes the VM publish.
 #[derive(Clone, Copy, Debug)]
 pub struct Leases<'m> {
     listening: &'m AtomicU64,
@@ -14,8 +14,8 @@ pub struct Leases<'m> {
 }
 
 impl<'m> Leases<'m> {
-    /// Leases that end at the times in `ends`. One that would last longer than `longest`
-    /// nanoseconds does not count.
+    /// Leases that end at the times in `ends`. A lease with more than `longest` nanoseconds left
+    /// does not count.
     #[must_use]
     pub fn new(listening: &'m AtomicU64, ends: &'m [AtomicU64], longest: u64) -> Self {
         Self {
@@ -29,8 +29,8 @@ impl<'m> Leases<'m> {
         now < end && end <= now.saturating_add(self.longest)
     }
 
-    /// VM: goes quiet if no lease is alive. Returns the number of leases that ran out, and whether
-    /// the last one did.
+    /// VM: goes quiet if no lease is alive. Returns the number of expired leases, and whether the
+    /// VM went quiet.
     pub fn check(&self, now: u64) -> (u64, bool) {
         if self.listening.load(Ordering::Relaxed) == 0 {
             return (0, false);
@@ -50,8 +50,9 @@ impl<'m> Leases<'m> {
             return (expired, false);
         }
         self.listening.store(0, Ordering::Relaxed);
-        // A profiler writes its lease, fences, and then says that it listens. Either this fence
-        // comes first, and the profiler's word is the later one, or its lease shows here.
+        // A profiler writes its lease, fences, and then sets `listening`. If the VM's fence comes
+        // first, the profiler's store to `listening` comes last. Otherwise the profiler's lease is
+        // visible below.
         fence(Ordering::SeqCst);
         let mut ends = self.ends.iter().map(|lease| lease.load(Ordering::Relaxed));
         let came = ends.any(|end| self.is_alive(end, now));
@@ -61,8 +62,8 @@ impl<'m> Leases<'m> {
         (expired, !came)
     }
 
-    /// Profiler: takes the place of a lease that is not alive, until `end`. Returns the place;
-    /// `None` if all are taken.
+    /// Profiler: takes a slot without a living lease, until `end`. Returns the slot; `None` if
+    /// every slot has a living lease.
     pub fn take(&self, now: u64, end: u64) -> Option<usize> {
         (0..self.ends.len()).find(|&slot| {
             let lease = self.ends.get(slot);
@@ -71,8 +72,8 @@ impl<'m> Leases<'m> {
         })
     }
 
-    /// Profiler: replaces its lease by another one. `false` if it ran out, and may be another
-    /// profiler's by now.
+    /// Profiler: replaces its lease `before` by `end`. `false` if the slot no longer holds
+    /// `before`: the lease ran out, and another profiler may have taken the slot.
     pub fn replace(&self, slot: usize, before: u64, end: u64) -> bool {
         let Some(lease) = self.ends.get(slot) else {
             return false;
@@ -82,21 +83,21 @@ impl<'m> Leases<'m> {
             return false;
         }
         if end != 0 {
-            // Pairs with the fence of the VM, which may be about to go quiet.
+            // Pairs with the fence in `check`, where the VM may be going quiet.
             fence(Ordering::SeqCst);
             self.listening.store(1, Ordering::Relaxed);
         }
         true
     }
 
-    /// Whether a lease is still this one.
+    /// Whether the slot still holds this lease.
     #[must_use]
     pub fn holds(&self, slot: usize, end: u64) -> bool {
         let lease = self.ends.get(slot);
         lease.is_some_and(|lease| lease.load(Ordering::Relaxed) == end)
     }
 
-    /// Numbers of the leases that are alive.
+    /// Slots of the living leases.
     pub fn alive(&self, now: u64) -> impl Iterator<Item = usize> {
         let ends = self.ends.iter().map(|lease| lease.load(Ordering::Relaxed));
         let alive = move |(slot, end)| self.is_alive(end, now).then_some(slot);

@@ -13,10 +13,10 @@ use crate::layout::{self, word};
 use crate::lease::Leases;
 use crate::sync::AtomicU64;
 
-/// Seals of the memory: nobody can change its size, so that no access to a mapping can fail.
+/// Seals of the memory: the size is fixed, so accesses to a mapping never fail.
 const SEALS: libc::c_int = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
 
-/// A mapping that this process and others read and write. Unmapped on drop.
+/// A mapping of memory shared by several processes. Unmapped on drop.
 #[derive(Debug)]
 pub struct Memory {
     start: NonNull<AtomicU64>,
@@ -24,7 +24,7 @@ pub struct Memory {
     file: File,
 }
 
-// SAFETY: the mapping belongs to no thread, and is lent out as atomics only.
+// SAFETY: a mapping belongs to no particular thread, and `Memory` lends out atomics only.
 unsafe impl Send for Memory {}
 // SAFETY: as above.
 unsafe impl Sync for Memory {}
@@ -41,18 +41,19 @@ impl Memory {
     ///
     /// # Errors
     ///
-    /// `InvalidData` if it is too small for a header; those of `memfd_create`, `ftruncate`, `fcntl` and `mmap`.
+    /// `InvalidData` if `bytes` is smaller than a header; errors of `memfd_create`, `ftruncate`,
+    /// `fcntl` and `mmap`.
     pub fn create(bytes: usize) -> io::Result<Self> {
         if bytes < layout::HEADER_BYTES {
             return Err(invalid("it is too small"));
         }
         let flags = libc::MFD_ALLOW_SEALING | libc::MFD_CLOEXEC;
-        // SAFETY: the name is a string that ends with 0.
+        // SAFETY: the name is a NUL-terminated string.
         let fd = check(unsafe { libc::memfd_create(layout::NAME.as_ptr(), flags) })?;
-        // SAFETY: the descriptor is new, and nobody else has it.
+        // SAFETY: the call above made the descriptor, so no other owner exists.
         let file = unsafe { File::from_raw_fd(fd) };
         file.set_len(bytes as u64)?;
-        // SAFETY: plain system call. Others than the owner have no business with the memory.
+        // SAFETY: plain system call. Other users get no access.
         check(unsafe { libc::fchmod(fd, 0o600) })?;
         // SAFETY: plain system call.
         check(unsafe { libc::fcntl(fd, libc::F_ADD_SEALS, SEALS) })?;
@@ -63,8 +64,8 @@ impl Memory {
     ///
     /// # Errors
     ///
-    /// `InvalidData` if its size is not sealed, is too small for a header or larger than the
-    /// largest possible one; those of `fcntl`, `fstat` and `mmap`.
+    /// `InvalidData` if the size is unsealed, smaller than a header, larger than the largest memory
+    /// or no multiple of 8; errors of `fcntl`, `fstat` and `mmap`.
     pub fn open(file: File) -> io::Result<Self> {
         // SAFETY: plain system call.
         let seals = check(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GET_SEALS) })?;
@@ -119,22 +120,21 @@ impl Memory {
     pub fn all(&self) -> &[AtomicU64] {
         // SAFETY: `start` is the page-aligned start of a mapping of `words` words, which lives as
         // long as `self`, is readable and writable, and cannot shrink, because its size is sealed.
-        // Atomics allow others to change it meanwhile, also in other processes.
+        // Atomics allow concurrent changes, also by other processes.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.words) }
     }
 
-    /// A word of the header, by its index in [`layout::word`].
+    /// Header word at an index of [`layout::word`].
     #[must_use]
     #[inline]
     pub fn word(&self, index: usize) -> &AtomicU64 {
         const WORDS: usize = layout::HEADER_BYTES / 8;
-        // SAFETY: as in `all`; the mapping holds at least a header, which `create` and `open` see
-        // to.
+        // SAFETY: as in `all`. `create` and `open` check that the mapping holds at least a header.
         let header = unsafe { self.start.cast::<[AtomicU64; WORDS]>().as_ref() };
         &header[index % WORDS]
     }
 
-    /// `words` words from the byte `offset` on, if there are so many.
+    /// `words` words from byte `offset` on, if the memory is large enough.
     #[must_use]
     #[inline]
     pub fn part(&self, offset: usize, words: usize) -> Option<&[AtomicU64]> {
@@ -152,8 +152,8 @@ impl Memory {
         )
     }
 
-    /// Replaces the memory by private memory of zeros in this process, for the child of a fork:
-    /// nobody listens to it, and nothing that it writes reaches the parent's readers.
+    /// Replaces the memory by private memory of zeros in this process, for the child of a fork: no
+    /// profiler listens to the private memory, and no write reaches the parent's readers.
     ///
     /// Async-signal-safe.
     pub fn disconnect(&self) {
@@ -163,8 +163,8 @@ impl Memory {
         // SAFETY: replaces exactly this mapping, whose users hold atomics only, which stay valid.
         let result = unsafe { libc::mmap(start, self.bytes(), protection, flags, -1, 0) };
         if result == libc::MAP_FAILED {
-            // There is no memory for a mapping. The child keeps the parent's, and a reader tells
-            // them apart by the process id.
+            // The kernel lacks memory for a mapping. The child keeps the parent's mapping, and
+            // readers recognise the child by its process id.
         }
     }
 }

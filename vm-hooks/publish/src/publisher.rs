@@ -23,22 +23,22 @@ mod sampling;
 
 use sampling::Control;
 
-/// How often publishing looks whether the profilers are still there, in nanoseconds.
+/// Interval between two checks of the profilers' leases while publishing, in nanoseconds.
 const LEASE_CHECK_NS: u64 = 100_000_000;
 /// Most objects in one record of the `births`, `survivals` and `deaths`.
 const BATCH: usize = 256;
 
-/// A VM's self-description. Clones share it; it ends with the last of them.
+/// A VM's self-description. Clones share one description, which ends with the last clone.
 ///
-/// All methods may be called from any thread. While no profiler listens, each is one load and a
-/// branch. In the child of a fork they do nothing.
+/// All methods are thread-safe. While no profiler listens, a method costs one load and a branch. In
+/// a forked child, the methods do nothing.
 #[derive(Clone, Debug)]
 pub struct Publisher {
     shared: Arc<Shared>,
     _owner: Arc<Owner>,
 }
 
-/// What ends with the last of the clones. Registered threads may keep the memory longer.
+/// Stops the sampler when the last clone is dropped. Registered threads may keep the memory longer.
 #[derive(Debug)]
 struct Owner(Arc<Shared>);
 
@@ -55,18 +55,18 @@ struct Part {
     words: usize,
 }
 
-/// What the clones share.
+/// State shared by all clones.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) memory: Memory,
     stream: Part,
     samples: Part,
     patience: Duration,
-    /// This process is a child of the one that made the memory.
+    /// Set in a forked child of the process that made the memory.
     child: AtomicBool,
-    /// A thread answers requests.
+    /// Set while a thread answers requests.
     answering: AtomicBool,
-    /// Time of the next look at the leases.
+    /// Time of the next check of the leases.
     next_check: AtomicU64,
     pub(crate) sampler: Control,
 }
@@ -82,12 +82,13 @@ impl Sink for Writer<'_> {
 }
 
 impl Publisher {
-    /// Makes the shared memory. Call it early: a profiler that attaches later sees everything that
-    /// exists then.
+    /// Makes the shared memory. Call it early: a profiler that attaches later sees all things that
+    /// exist at that time.
     ///
     /// # Errors
     ///
-    /// If a size is out of range or the memory cannot be made.
+    /// If a ring's size is out of range, memory creation fails, or the process has too many
+    /// publishers.
     pub fn new(options: &Options<'_>) -> Result<Self, PublishError> {
         let ring = |bytes: usize| {
             let size = bytes.checked_next_power_of_two().unwrap_or(usize::MAX);
@@ -123,7 +124,7 @@ impl Publisher {
         })
     }
 
-    /// Whether a profiler listens. Ask before you gather what an event needs.
+    /// Whether a profiler listens. Ask before you gather the data of an event.
     #[must_use]
     #[inline]
     pub fn listening(&self) -> bool {
@@ -138,8 +139,7 @@ impl Publisher {
         }
     }
 
-    /// Publishes an event with the time at which it happened, in nanoseconds of
-    /// `CLOCK_MONOTONIC`.
+    /// Publishes an event with the time of its occurrence, in nanoseconds of `CLOCK_MONOTONIC`.
     #[inline]
     pub fn publish_at<B: Body>(&self, time: u64, body: &B) {
         if self.listening() {
@@ -166,7 +166,8 @@ impl Publisher {
         }
     }
 
-    /// Publishes any number of dead objects. `collection` is 0 if no collection observed them.
+    /// Publishes any number of dead objects. `collection` is 0 if no collection observed the
+    /// deaths.
     pub fn deaths(&self, collection: u64, deaths: &[Death]) {
         for deaths in deaths.chunks(BATCH) {
             let deaths = deaths.into();
@@ -174,8 +175,8 @@ impl Publisher {
         }
     }
 
-    /// Answers profilers' requests. Call it at safe points: the callbacks run in it, on this
-    /// thread, one at a time. While there is no request, it is one load and a branch.
+    /// Answers profilers' requests. Call `poll` at safe points: the callbacks run on the calling
+    /// thread, one at a time. Without requests, a poll costs one load and a branch.
     #[inline]
     pub fn poll(&self, callbacks: &mut dyn Callbacks) {
         if self.has_requests() {
@@ -183,7 +184,7 @@ impl Publisher {
         }
     }
 
-    /// Whether [`poll`](Self::poll) has something to do.
+    /// Whether a request waits for [`poll`](Self::poll).
     #[must_use]
     #[inline]
     pub fn has_requests(&self) -> bool {
@@ -191,27 +192,27 @@ impl Publisher {
         attention.load(Ordering::Relaxed) != 0
     }
 
-    /// Looks whether the profilers are still there, for VMs that publish rarely. Returns whether
-    /// one is. Publishing does it by itself, ten times a second.
+    /// Checks the profilers' leases, and returns whether a profiler still listens. Only VMs that
+    /// publish rarely need this call: publishing checks the leases ten times a second.
     pub fn check_listeners(&self) -> bool {
         self.shared.check_leases(memory::now());
         self.listening()
     }
 
-    /// Whether this process is a child of the one that made the publisher.
+    /// Whether this process is a forked child of the publisher's process.
     #[must_use]
     pub fn is_in_child(&self) -> bool {
         self.shared.child.load(Ordering::Relaxed)
     }
 
-    /// Number of events that were too long for the ring and were left out.
+    /// Number of events left out because their length exceeds the ring's limit.
     #[must_use]
     pub fn too_long(&self) -> u64 {
         let count = self.shared.memory.word(word::TOO_LONG);
         count.load(Ordering::Relaxed)
     }
 
-    /// The memory's file, to hand it to a profiler in the same process.
+    /// The memory's file. In-process profilers attach to it.
     #[must_use]
     pub fn file(&self) -> &std::fs::File {
         self.shared.memory.file()
@@ -253,7 +254,7 @@ impl Shared {
                 word::LEASES,
                 memory::now().saturating_add(layout::EXPECTED_NS),
             );
-            // It has nothing to read yet.
+            // The expected profiler has nothing to read yet, so snapshots need not wait.
             set(word::LEASE_READ, u64::MAX);
             set(word::LISTENING, 1);
         }
@@ -290,7 +291,7 @@ impl Shared {
         }
     }
 
-    /// Ends leases that ran out, and goes quiet if none is left.
+    /// Ends expired leases, and goes quiet without living leases.
     pub(crate) fn check_leases(&self, now: u64) {
         let next = now.saturating_add(LEASE_CHECK_NS);
         self.next_check.store(next, Ordering::Relaxed);
@@ -298,7 +299,8 @@ impl Shared {
         self.add(word::LEASES_EXPIRED, expired);
         let rate = self.memory.word(word::RATE_DISTANCE);
         if went_quiet && rate.swap(0, Ordering::Relaxed) != 0 {
-            // Nobody is left who wants lifetimes: the VM hears it at its next poll.
+            // The last profiler left, so nobody wants lifetimes: the VM hears of the change at its
+            // next poll.
             let requests = self.memory.word(word::RATES_REQUESTED);
             requests.fetch_add(1, Ordering::Release);
             let attention = self.memory.word(word::ATTENTION);
@@ -309,11 +311,12 @@ impl Shared {
     #[cold]
     fn answer(self: &Arc<Self>, callbacks: &mut dyn Callbacks) {
         let attention = self.memory.word(word::ATTENTION);
-        // A profiler counts its request up and asks for attention then. So a request whose call is
-        // taken back here shows in its count, and all others call again.
+        // A profiler first counts its request up, then sets `ATTENTION`. Every request whose
+        // `ATTENTION` is cleared here is therefore visible in its count below. Later requests set
+        // `ATTENTION` again.
         attention.swap(0, Ordering::AcqRel);
         if self.answering.swap(true, Ordering::SeqCst) {
-            // Another thread answers, and may have looked already. The next poll looks again.
+            // Another thread answers, and may have missed this request. The next poll looks again.
             attention.store(1, Ordering::SeqCst);
             return;
         }
@@ -371,7 +374,7 @@ impl Shared {
         unread.max().unwrap_or(0)
     }
 
-    /// Ends everything, in the child of a fork.
+    /// Cuts all ties to the parent, in a forked child.
     pub(crate) fn disconnect(&self) {
         self.child.store(true, Ordering::Relaxed);
         self.sampler.stop();

@@ -1,4 +1,4 @@
-//! A profiler's side of the shared memory. It believes nothing that the VM wrote.
+//! A profiler's side of the shared memory. The reader trusts no data of the VM.
 
 use std::fs::{DirEntry, File};
 use std::io;
@@ -15,14 +15,14 @@ pub use error::AttachError;
 mod error;
 mod requests;
 
-/// Length of a lease in nanoseconds. Renew it several times meanwhile.
+/// Length of a lease in nanoseconds. Renew a lease several times within this length.
 pub const LEASE_NS: u64 = 10_000_000_000;
 
 /// Time after which an incomplete record counts as torn, in nanoseconds.
 pub const PATIENCE_NS: u64 = 1_000_000_000;
 
-/// The memories of publishers in a process, opened: one as a rule, 16 at most. The process may hold
-/// memory that it inherited from another one; [`Attached::new`] tells them apart.
+/// Opens the memories of publishers in a process: one as a rule, 16 at most. The process may hold
+/// memory that it inherited from another process; [`Attached::new`] distinguishes the two.
 ///
 /// # Errors
 ///
@@ -38,7 +38,7 @@ pub fn find(pid: u32) -> io::Result<Vec<File>> {
     Ok(fds.filter_map(open).take(16).collect())
 }
 
-/// What the header says about the VM.
+/// The VM's identity in the header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// Name.
@@ -55,7 +55,7 @@ pub struct Identity {
     pub minor: u32,
 }
 
-/// What [`Attached::read`] found.
+/// Result of [`Attached::read`].
 #[derive(Clone, Debug, PartialEq)]
 #[expect(
     clippy::large_enum_variant,
@@ -74,21 +74,21 @@ pub enum Next {
     },
     /// Nothing new.
     Empty,
-    /// A record that is no event, or one of a later version.
+    /// A malformed event, or an event kind of a later version.
     Undecodable(DecodeError),
-    /// The VM overwrote events that were not read yet. Ask for a snapshot.
+    /// The VM overwrote unread events. Ask for a snapshot.
     Overrun {
         /// Number of words in them.
         words: u64,
     },
-    /// A record was not completed, or was damaged by a thread that stalled. Ask for a snapshot.
+    /// A record stayed incomplete, or a stalled thread damaged a record. Ask for a snapshot.
     Torn {
         /// Number of words passed over.
         words: u64,
     },
 }
 
-/// What [`Attached::read_sample`] found.
+/// Result of [`Attached::read_sample`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NextSample {
@@ -96,9 +96,9 @@ pub enum NextSample {
     Sample(Sample),
     /// Nothing new.
     Empty,
-    /// A record that is no sample.
+    /// A malformed sample.
     Undecodable(DecodeError),
-    /// Samples were overwritten before they were read, or not completed.
+    /// Samples were overwritten unread, or stayed incomplete.
     Lost {
         /// Number of words in them.
         words: u64,
@@ -112,7 +112,7 @@ struct Part {
     words: usize,
 }
 
-/// A VM's shared memory, with a lease: the VM publishes while it lasts.
+/// A VM's shared memory, with a lease: the VM publishes while the lease lasts.
 #[derive(Debug)]
 pub struct Attached {
     memory: Memory,
@@ -123,20 +123,20 @@ pub struct Attached {
     lease: u64,
     cursor: Cursor,
     sample_cursor: Cursor,
-    /// The stream is not read, so that nobody waits for it.
+    /// This profiler reads samples only, so snapshots need not wait for it.
     samples_only: bool,
 }
 
 impl Attached {
     /// Attaches to the memory in `file`, a descriptor of the VM's (`/proc/PID/fd/N`) opened for
-    /// reading and writing. Reads what is published from now on: ask for a snapshot next.
+    /// reading and writing. Reads events published from now on: ask for a snapshot next.
     ///
-    /// With `pid`, the process id in the VM's own namespace, memory that the process inherited
-    /// from another one is refused.
+    /// With `pid`, the process id in the VM's own namespace, inherited memory of another process is
+    /// refused.
     ///
     /// # Errors
     ///
-    /// If this is no memory of a publisher, or as many profilers listen as can.
+    /// If `file` holds no publisher's memory, or the maximum number of profilers already listens.
     pub fn new(file: File, pid: Option<u64>) -> Result<Self, AttachError> {
         let memory = Memory::open(file).map_err(AttachError::Memory)?;
         let magic = memory.word(word::MAGIC).load(Ordering::Acquire);
@@ -170,13 +170,14 @@ impl Attached {
         Ok(attached)
     }
 
-    /// Whether the VM has published since its start for a profiler that started it.
+    /// Whether the VM's first lease still waits for an expected profiler. Such a VM publishes from
+    /// its start.
     fn is_expected(&self, now: u64) -> bool {
         let word = |index| self.memory.word(index).load(Ordering::Relaxed);
         now < word(word::LEASES) && word(word::LEASE_PIDS) == 0
     }
 
-    /// What the header says about the VM.
+    /// The VM's identity in the header.
     #[must_use]
     pub fn identity(&self) -> &Identity {
         &self.identity
@@ -184,18 +185,17 @@ impl Attached {
 
     /// Reads the next event. Never waits.
     ///
-    /// Read without pauses while a snapshot is on its way: the VM waits a little for its readers,
-    /// but not for long.
+    /// Read without pauses during a snapshot: the VM waits only briefly for its readers.
     pub fn read(&mut self) -> Next {
         self.read_at(memory::now(), PATIENCE_NS)
     }
 
-    /// Reads the next event of a VM that is gone: what is not complete now will never be.
+    /// Reads the next event of a dead VM: incomplete records count as torn at once.
     pub fn read_of_dead(&mut self) -> Next {
         self.read_at(memory::now(), 0)
     }
 
-    /// Like [`read`](Self::read) at the time `now`, for records that may stay incomplete for
+    /// Like [`read`](Self::read) at the time `now`. An incomplete record counts as torn after
     /// `patience` nanoseconds.
     pub fn read_at(&mut self, now: u64, patience: u64) -> Next {
         let ring = ring_of(
@@ -222,13 +222,13 @@ impl Attached {
         next
     }
 
-    /// Reads the next sample of the in-VM sampler, also those that it took before a profiler was
-    /// there, if they were not overwritten. Never waits.
+    /// Reads the next sample of the in-VM sampler, starting with the oldest sample still in the
+    /// ring. The sampler may have taken samples before this profiler attached. Never waits.
     pub fn read_sample(&mut self) -> NextSample {
         self.read_sample_at(memory::now(), PATIENCE_NS)
     }
 
-    /// Reads the next sample of a VM that is gone: what is not complete now will never be.
+    /// Reads the next sample of a dead VM: incomplete records count as lost at once.
     pub fn read_sample_of_dead(&mut self) -> NextSample {
         self.read_sample_at(memory::now(), 0)
     }
@@ -248,33 +248,35 @@ impl Attached {
         }
     }
 
-    /// Says that the samples that were read so far may be overwritten, where the oldest stay.
+    /// Frees the samples read so far: a sampler that keeps the oldest samples may overwrite them.
     pub fn free_samples(&self) {
         self.samples().free_before(self.sample_cursor.position());
     }
 
-    /// Says that this profiler reads no events, only samples: the VM's snapshots don't wait for it.
+    /// Declares that this profiler reads only samples, no events: the VM's snapshots don't wait for
+    /// it.
     pub fn read_samples_only(&mut self) {
         self.samples_only = true;
         self.tell_position();
     }
 
-    /// Number of words that were published and not read yet.
+    /// Number of published words still unread.
     #[must_use]
     pub fn backlog(&self) -> u64 {
         let head = self.stream().head();
         head.saturating_sub(self.cursor.position())
     }
 
-    /// Renews the lease. `false` if it had run out, so that the VM may have been quiet meanwhile:
-    /// ask for a snapshot.
+    /// Renews the lease. `false` if the lease had run out: the VM may have skipped events, so ask
+    /// for a snapshot.
     ///
     /// # Errors
     ///
-    /// If it had run out, and as many other profilers listen as can.
+    /// If the lease had run out, and the maximum number of other profilers listens.
     pub fn renew(&mut self) -> Result<bool, AttachError> {
         let now = memory::now();
-        // Never the same twice: the time tells a lease from another profiler's in its place.
+        // Each renewal sets a later end time, which distinguishes this lease from other profilers'
+        // leases in the slot.
         let end = now.saturating_add(LEASE_NS).max(self.lease + 1);
         let renewed = self.memory.leases().replace(self.slot, self.lease, end);
         if renewed {
@@ -316,7 +318,7 @@ impl Attached {
         Ok(())
     }
 
-    /// Tells the VM how far the stream was read.
+    /// Tells the VM this profiler's position in the stream.
     fn tell_position(&self) {
         let position = match self.samples_only {
             true => u64::MAX,
@@ -328,9 +330,10 @@ impl Attached {
 }
 
 impl Drop for Attached {
-    /// Ends the lease. The VM notices it soon, and goes quiet if it was the last.
+    /// Ends the lease. The VM soon notices the end, and goes quiet without further leases.
     fn drop(&mut self) {
-        // If it ran out, its place may be another profiler's by now.
+        // After an expired lease, another profiler may hold the slot. `replace` then changes
+        // nothing.
         self.memory.leases().replace(self.slot, self.lease, 0);
     }
 }

@@ -1,8 +1,8 @@
 //! A broadcast ring of records in shared memory: any number of producers, any number of readers.
 //!
 //! Producers never wait, block or allocate, so threads and signal handlers may both produce. A
-//! producer reserves words by adding to the head, and overwrites the oldest ones. Readers only
-//! read: each keeps its own [`Cursor`], and nothing that a reader does can hinder a producer.
+//! producer reserves words by adding to the head, and overwrites the oldest records. Readers only
+//! read: each reader keeps its own [`Cursor`], and no reader can hinder a producer.
 //!
 //! ```text
 //! position  p               p+1    p+2       p+3 … p+length
@@ -12,11 +12,11 @@
 //! Positions count words since the start and never wrap in practice. The word at position `p` lies
 //! at index `p % capacity`, so a record may continue at the ring's start.
 //!
-//! A producer writes the first word last, with release ordering. It holds the number of the lap,
-//! so what an earlier lap left there is no record. A producer that stalls for a whole lap writes
-//! over newer records. The checksum covers the position, so no reader takes such a mixture for a
-//! record. A reader also compares the head after its copy: if the producers came round meanwhile,
-//! the copy does not count.
+//! A producer writes the first word last, with release ordering. The first word holds the lap's
+//! number, so leftovers of an earlier lap never look like a record. A producer that stalls for a
+//! whole lap writes over newer records. The checksum covers the position, so no reader takes such a
+//! mixture for a record. A reader also compares the head after its copy: if the producers came
+//! round meanwhile, the copy does not count.
 
 use crate::sync::{AtomicU64, Ordering, fence};
 
@@ -72,11 +72,11 @@ impl Checksum {
 }
 
 impl<'m> Ring<'m> {
-    /// A ring in `words`, whose number is rounded down to a power of two. `head` is the position
-    /// after the newest reservation. `floor` is the position below which records may be
-    /// overwritten by [`reserve_free`](Self::reserve_free).
+    /// A ring in `words`. Its capacity is the number of `words`, rounded down to a power of two.
+    /// `head` is the position after the newest reservation. `floor` is the position below which
+    /// records may be overwritten by [`reserve_free`](Self::reserve_free).
     ///
-    /// A record has at most an eighth of the ring's words, and at most [`LONGEST_RECORD`].
+    /// A record fills at most an eighth of the ring, and never exceeds [`LONGEST_RECORD`] words.
     #[must_use]
     pub fn new(head: &'m AtomicU64, floor: &'m AtomicU64, words: &'m [AtomicU64]) -> Self {
         Self::with_longest(head, floor, words, words.len() / 8)
@@ -108,7 +108,7 @@ impl<'m> Ring<'m> {
         self.words.len() as u64
     }
 
-    /// The longest payload that a record can have, in words.
+    /// Maximum payload of a record, in words.
     #[must_use]
     pub fn longest_payload(&self) -> usize {
         self.longest.saturating_sub(RECORD_WORDS)
@@ -125,19 +125,19 @@ impl<'m> Ring<'m> {
         self.floor.fetch_max(position, Ordering::Release);
     }
 
-    /// Reserves a record with `payload` words over the oldest ones. `None` if it is too long.
+    /// Reserves a record with `payload` words over the oldest records. `None` for too long records.
     #[inline]
     #[must_use]
     pub fn reserve(&self, kind: u8, time: u64, payload: usize) -> Option<Reservation<'m>> {
         let length = self.length(payload)?;
-        // Acquire and release: what a producer did before its record happens before what another
-        // does after a later one. Snapshots rely on it (`zone`).
+        // Acquire and release: a producer's writes before its reservation are visible to the
+        // producer of every later reservation. Snapshots rely on this order (`zone`).
         let position = self.head.fetch_add(length as u64, Ordering::AcqRel);
         Some(self.reserved(position, length, kind, time))
     }
 
-    /// Reserves a record with `payload` words if it fits without overwriting anything since the
-    /// floor. `None` otherwise, and if it is too long.
+    /// Reserves a record with `payload` words without overwriting anything since the floor. `None`
+    /// if the ring lacks space, the record is too long, or other producers win every try.
     #[must_use]
     pub fn reserve_free(&self, kind: u8, time: u64, payload: usize) -> Option<Reservation<'m>> {
         let length = self.length(payload)?;
@@ -164,8 +164,8 @@ impl<'m> Ring<'m> {
 
     #[inline]
     fn reserved(self, position: u64, length: usize, kind: u8, time: u64) -> Reservation<'m> {
-        // Whoever sees a word of this record also sees the head that reserved it, once it has
-        // passed an acquire fence: this is how readers notice that they were overtaken.
+        // A reader that sees a word of this record, and then passes an acquire fence, also sees the
+        // head that reserved the record. Readers thereby notice overtaking producers.
         fence(Ordering::Release);
         Reservation {
             ring: self,
@@ -198,15 +198,15 @@ impl<'m> Ring<'m> {
             .map_or(0, |place| place.load(Ordering::Relaxed))
     }
 
-    /// The first word of a record. Never zero, as fresh memory is.
+    /// The first word of a record. Never zero, unlike fresh memory.
     fn first_word(&self, position: u64, length: usize, kind: u8) -> u64 {
         let lap = position.checked_div(self.capacity()).unwrap_or(0);
         (lap.wrapping_add(1) << LAP_SHIFT) | (u64::from(kind) << LENGTH_BITS) | length as u64
     }
 }
 
-/// A reserved record. [`commit`](Self::commit) completes it. A reservation that is dropped without
-/// it never becomes a record, and readers count it as torn.
+/// A reserved record, completed by [`commit`](Self::commit). Readers count a reservation dropped
+/// without a commit as torn.
 #[derive(Debug)]
 #[must_use = "a record that is not committed is lost"]
 pub struct Reservation<'m> {

@@ -1,4 +1,4 @@
-//! A sample of the in-VM sampler, as it lies in the ring of samples.
+//! Samples of the in-VM sampler: their layout in the ring.
 
 use crate::event::wire::{DecodeError, Words};
 
@@ -35,7 +35,7 @@ impl Sample {
     ///
     /// # Errors
     ///
-    /// If the payload is no sample.
+    /// If the payload is malformed.
     pub fn decode(time: u64, payload: &[u64]) -> Result<Self, DecodeError> {
         let mut words = Words(payload);
         let first = words.take()?;

@@ -1,18 +1,19 @@
 //! A reader's books of the constituents that exist, from a stream that it joined late.
 //!
-//! Between `SnapshotBegin` and `SnapshotEnd` the VM describes what exists while its other threads
-//! go on publishing. The describing thread may have looked at a constituent before another thread
-//! removed or moved it, and describe it afterwards. So within a snapshot:
+//! Between `SnapshotBegin` and `SnapshotEnd` the VM describes existing constituents while its other
+//! threads go on publishing. The describing thread may look at a constituent before another thread
+//! removes or moves it, and describe it afterwards. So within a snapshot:
 //!
-//! - what is removed stays removed, whatever is described afterwards, because ids are never used
-//!   again;
-//! - the newest place and cases that a change told stay, whatever is described afterwards;
-//! - what is neither described nor new does not exist any more.
+//! - a removed constituent stays removed even if a later description shows it, because ids are
+//!   never reused;
+//! - the place and cases of the newest change stay, whatever a later description says;
+//! - a constituent neither described nor new no longer exists.
 //!
-//! This is exact if the VM makes each change in its own tables first and publishes it then. A change
-//! that was published before `SnapshotBegin` was made before the description began, so the
-//! description has it. (The ring orders the two: its head is changed with acquire and release.) A
-//! change that is made later is published later, so it follows in the stream.
+//! These rules are exact if the VM makes each change in its own tables first, and publishes the
+//! change afterwards. Changes published before `SnapshotBegin` are in the VM's tables when the
+//! description begins, so the description shows them. (The ring orders the two: its head is changed
+//! with acquire and release.) Later changes are published later, so the stream shows them after
+//! `SnapshotBegin`.
 //!
 //! After a loss the books may be wrong until the next snapshot ends.
 
@@ -22,10 +23,10 @@ use std::collections::{HashMap, HashSet};
 
 use crate::event::{Cases, Constituent, Event, PicCase};
 
-/// Most constituents that the books hold; a VM with more is not believed.
+/// Maximum number of constituents in the books: further constituents get [`Complaint::TooMany`].
 pub const MOST_CONSTITUENTS: usize = 1 << 22;
 
-/// Most PIC cases that are kept for descriptions that may follow.
+/// Maximum number of PIC cases kept for later descriptions.
 const MOST_CASES: usize = 1 << 20;
 
 /// The constituents that exist.
@@ -64,23 +65,23 @@ pub enum Change {
     None,
     /// A constituent, new or with later data. The event holds its newest place and cases.
     Seen {
-        /// Whether it was not known.
+        /// Whether the books lacked the constituent.
         new: bool,
     },
-    /// A description of a constituent that is gone already: leave it out.
+    /// An outdated description of a removed constituent: leave it out.
     Outdated,
-    /// A constituent is gone.
+    /// A constituent was removed.
     Gone,
     /// A constituent lies elsewhere.
     Moved,
     /// A constituent has other cases.
     Cases,
-    /// A change of a constituent that is not known: leave it out. It may be described later, or a
-    /// snapshot may have left it out because it was removed before this older change was
-    /// published.
+    /// A change of an unknown constituent: leave it out. A later description may show the
+    /// constituent. Or a thread published this older change only after the constituent's removal,
+    /// and a snapshot left the constituent out.
     Unknown,
-    /// A snapshot ended, and the books are right. These constituents are gone: their removal was
-    /// lost.
+    /// A snapshot ended, and the books are right. The missing constituents are gone: the stream
+    /// lost their removal.
     Complete {
         /// Their ids.
         missing: Vec<u64>,
@@ -93,9 +94,9 @@ pub enum Change {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Complaint {
-    /// A constituent does not end after its start.
+    /// A constituent with an empty, reversed or overflowing address range.
     EmptyRange,
-    /// A new constituent has the id of one that is gone.
+    /// A new constituent reuses the id of a removed constituent.
     ReusedId,
     /// There are too many constituents.
     TooMany,
@@ -137,7 +138,7 @@ impl Zone {
         self.window = None;
     }
 
-    /// Notes an event, and says what it means. Puts the newest place and cases into a description.
+    /// Notes an event, and returns its meaning. Puts the newest place and cases into a description.
     pub fn apply(&mut self, event: &mut Event<'static>) -> Change {
         match event {
             Event::SnapshotBegin(snapshot) => {
@@ -179,7 +180,7 @@ impl Zone {
             if window.gone.contains(&id) {
                 return Change::Complaint(Complaint::ReusedId);
             }
-            // A description that follows is older.
+            // A description later in this snapshot is older.
             window.moved.insert(id, constituent.start);
         }
         self.see(constituent)

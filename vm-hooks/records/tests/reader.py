@@ -14,7 +14,8 @@ FILE_HEADER, CHUNK_HEADER, MAX_BYTES = 16, 48, 4 << 20
 THREAD, SAMPLES, END = 5, 11, 23
 END_REASONS = ["other", "target exited", "interrupted", "duration over", "write failed", "saved",
                "engine failed"]
-KNOWN_KINDS = range(1, 29)
+# 18 is no longer written.
+KNOWN_KINDS = set(range(1, 33)) - {18}
 
 
 def decompress(stored):

@@ -9,14 +9,14 @@ use vmscope_records::{TimeNs, VmIdentity};
 use crate::books::Books;
 use crate::stream::{Batch, Stream};
 
-/// Pause between polls. Events have their own times, and the stream is read meanwhile.
+/// Pause between polls. Events carry timestamps, and a thread reads the stream during pauses.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// Reads one VM.
 #[derive(Debug)]
 pub(crate) struct PublishAdapter {
     identity: Identity,
-    /// Before the first poll.
+    /// `Some` before the first poll.
     attached: Option<Attached>,
     stream: Option<Stream>,
     books: Books,

@@ -1,4 +1,4 @@
-//! A VM's events as records: keeps the keys of what the VM names by ids.
+//! Turns a VM's events into records. Keeps the record key of each VM id.
 
 mod collections;
 mod lifetimes;
@@ -19,13 +19,14 @@ use crate::convert;
 use crate::stream::{Batch, Item};
 use collections::Collections;
 
-/// Maximum number of methods, classes and sites each: ids beyond stay unknown, and are counted.
+/// Maximum number of methods, of classes and of sites. Further ids stay unknown; complaints count
+/// their uses.
 const MAX_NAMES: usize = 1 << 22;
 
-/// A PIC is emitted again when its cases change: so many are kept.
+/// Maximum number of PICs kept, for emitting a PIC again when its cases change.
 const MAX_PICS: usize = 1 << 16;
 
-/// Compiler threads.
+/// Maximum number of compiling threads.
 const MAX_COMPILERS: usize = 1 << 10;
 
 /// Keys by the VM's ids.
@@ -39,7 +40,7 @@ impl<K> Default for Keys<K> {
 }
 
 impl<K: Copy + Eq + Hash> Keys<K> {
-    /// Key of a thing not known so far; `None` if it is known, or if there are too many.
+    /// Makes a key for an unknown id. `None` if the id is known, or the table is full.
     fn new_key(&mut self, id: u64, key: impl FnOnce() -> K) -> Option<K> {
         if self.0.contains_key(&id) || self.0.len() >= MAX_NAMES {
             return None;
@@ -54,7 +55,7 @@ impl<K: Copy + Eq + Hash> Keys<K> {
     }
 }
 
-/// Nonsense that the VM published, by kind.
+/// Numbers of invalid events from the VM, by kind.
 #[derive(Debug, Default)]
 struct Complaints {
     undecodable: u64,
@@ -72,7 +73,7 @@ struct Known {
     start: u64,
 }
 
-/// What is known of a VM.
+/// vmscope's knowledge of a VM.
 #[derive(Debug, Default)]
 pub(crate) struct Books {
     zone: Zone,
@@ -84,7 +85,7 @@ pub(crate) struct Books {
     collections: Collections,
     compiling: FxHashMap<Tid, Compilation>,
     threads: Threads,
-    /// Time before which everything was known, if events were lost since.
+    /// Time until which all code is known. A loss of events sets the time, a snapshot clears it.
     certain_until: Option<TimeNs>,
     has_snapshot: bool,
     complaints: Complaints,
@@ -92,12 +93,13 @@ pub(crate) struct Books {
     too_long: u64,
 }
 
-/// Thread ids: the VM knows those of its own pid namespace.
+/// Thread ids in vmscope's pid namespace, by thread id in the VM's namespace.
 #[derive(Debug, Default)]
 struct Threads(FxHashMap<u32, Tid>);
 
 impl Threads {
-    /// The thread's id here. Reads the list once for each unknown one.
+    /// The thread's id in vmscope's pid namespace. Each unknown id causes a reading of the thread
+    /// list.
     fn outer(&mut self, inner: u32, process: &ProcessView) -> Option<Tid> {
         if process.inner_pid() == process.pid() {
             return (inner != 0).then_some(Tid(inner));
@@ -119,7 +121,7 @@ impl Books {
         self.has_snapshot && self.certain_until.is_none()
     }
 
-    /// Emits the records of what was read.
+    /// Turns a batch into records.
     pub fn take(&mut self, batch: Batch, process: &ProcessView, poll: &mut Poll) {
         self.too_long = batch.too_long;
         let latest = poll.now();
@@ -138,7 +140,7 @@ impl Books {
                         let first = self.lost_events.map_or(from, |(first, _)| first);
                         self.lost_events = Some((first, to));
                         poll.happened_at(Some(to));
-                        // The number of events in the words is unknown.
+                        // The number of lost events is unknown.
                         poll.lost(Stream::Adapter, 1, from);
                     }
                 }
@@ -157,7 +159,7 @@ impl Books {
         }
     }
 
-    /// Emits what is not over, and the complaints.
+    /// Emits unfinished collections, and the complaints.
     pub fn finish(&mut self, poll: &mut Poll) {
         poll.happened_at(None);
         self.collections.finish(poll);
@@ -318,12 +320,12 @@ impl Books {
         }
     }
 
-    /// New code, or later data about known code. `is_new_now`: it came into being at `time`; otherwise it
-    /// existed already when a snapshot described it.
+    /// Takes new code, or new data about known code. With `is_new_now`, the VM made the code at
+    /// `time`; otherwise a snapshot describes existing code.
     fn seen(&mut self, time: TimeNs, code: &e::Constituent<'_>, is_new_now: bool, poll: &mut Poll) {
         let known = self.constituents.get(&code.id).copied();
         if known.is_some() {
-            // Only a loss hides a move until a description.
+            // A snapshot reveals a move only after a loss of events.
             let last_seen = self.certain_until.unwrap_or(time);
             self.moved(code.id, code.start, (last_seen, time), poll);
         }
@@ -336,7 +338,7 @@ impl Books {
         let (since, absent_at) = match (since, is_new_now) {
             (Some(since), _) => (since, Some(since)),
             (None, true) => (time, Some(time)),
-            // It may have come while events were lost.
+            // The VM may have made the code during a loss of events.
             (None, false) => (time, self.certain_until),
         };
         let constituent = Constituent {
@@ -441,7 +443,7 @@ impl Books {
         }
     }
 
-    /// Whether the thread was compiling.
+    /// Ends the thread's compilation; `false` if the thread had no compilation.
     fn end_compilation(&mut self, tid: Tid, time: TimeNs, poll: &mut Poll) -> bool {
         let Some(compilation) = self.compiling.remove(&tid) else {
             return false;

@@ -1,4 +1,4 @@
-//! The words of the shared memory, as records have them.
+//! Converts values of the shared memory into values of records.
 
 use vmscope_publish::event as e;
 use vmscope_records as r;
@@ -27,7 +27,7 @@ same! {
     boundary_rule: BoundaryRule { AfterInstruction AtStart } else AtStart;
 }
 
-/// Kind of a constituent; `word` is the VM's for another kind.
+/// Kind of a constituent; `word` is the VM's name for kinds unknown to vmscope.
 pub(crate) fn kind(from: e::ConstituentKind, word: &e::Text<'_>) -> r::ConstituentKind {
     use e::ConstituentKind as From;
     use r::ConstituentKind as To;
@@ -91,8 +91,8 @@ pub(crate) fn rules(from: &e::Regions<'_>) -> Vec<r::RegionRule> {
     rules.collect()
 }
 
-/// A pc map of code with `size` bytes. `method` finds keys. `None` for a map that makes no sense:
-/// unordered, beyond the code, or with frames that are not there.
+/// Converts a pc map of code with `size` bytes. `method` finds keys. `None` for an invalid map:
+/// unordered entries, entries beyond the code, missing frames or methods, too many frames.
 pub(crate) fn map(
     from: &e::PcMap<'_>,
     size: u64,

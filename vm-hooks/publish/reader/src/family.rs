@@ -35,12 +35,12 @@ impl AdapterFamily for Family {
     }
 }
 
-/// Attaches to the memory in which the process describes itself; `None` if it has none. Needs no
-/// right to read the process's memory, only to open its descriptors: the same user.
+/// Attaches to the process's published memory; `None` if the process has none. Needs no permission
+/// to read the process's own memory, only to open its descriptors: the same user suffices.
 ///
 /// # Errors
-/// [`AdapterError::NotReady`] while the VM makes the memory; [`AdapterError::File`] if the memory can't be
-/// opened, is not well-formed, or as many profilers listen as can.
+/// [`AdapterError::NotReady`] while the VM makes the memory; [`AdapterError::File`] if the memory
+/// can't be opened or is malformed, or the maximum number of profilers already listens.
 pub fn open(process: &ProcessView) -> Result<Option<Attached>, AdapterError> {
     let mappings = process.mappings();
     let mut mappings = mappings.iter();
@@ -56,7 +56,7 @@ pub fn open(process: &ProcessView) -> Result<Option<Attached>, AdapterError> {
     for file in find(process.pid().get()).map_err(failed)? {
         match Attached::new(file, Some(pid)) {
             Ok(attached) if is_of(process, attached.identity()) => return Ok(Some(attached)),
-            // Of the parent, before a fork.
+            // Memory of the parent, inherited by a fork.
             Ok(_) | Err(AttachError::Inherited { .. }) => {}
             Err(AttachError::Magic(0)) => {
                 return Err(AdapterError::NotReady {
@@ -69,7 +69,7 @@ pub fn open(process: &ProcessView) -> Result<Option<Attached>, AdapterError> {
     trouble.map_or(Ok(None), Err)
 }
 
-/// Whether the memory's maker is this process, not an earlier one with the same id.
+/// Whether this process made the memory: process ids are reused.
 fn is_of(process: &ProcessView, identity: &Identity) -> bool {
     let start = process.start_ticks();
     identity.start_ticks == 0 || start.is_none_or(|start| start == identity.start_ticks)

@@ -1,7 +1,7 @@
 //! VMs that publish themselves: the reading side of `vmscope-publish`, as an adapter.
 //!
 //! `family` finds the shared memory, `stream` reads its events on a thread of its own, and `books`
-//! turns them into records. `convert` has the words of both sides.
+//! turns them into records. `convert` converts single values.
 
 mod adapter;
 mod books;

@@ -1,5 +1,5 @@
-//! Reads a VM's events on a thread of its own, so that neither a slow adapter nor a long poll lets the
-//! VM overwrite unread events.
+//! Reads a VM's events on a separate thread. Otherwise the VM could overwrite unread events during
+//! a slow adapter's work or a long poll.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,11 +10,11 @@ use vmscope_publish::event::Event;
 use vmscope_publish::memory::now;
 use vmscope_publish::reader::{AttachError, Attached, Next};
 
-/// Bytes of unpolled events, after which reading waits. The VM overwrites events then, and counts
-/// them.
+/// Maximum bytes of unpolled events. Beyond the maximum, reading pauses, and the VM overwrites
+/// unread events.
 const MAX_HELD_BYTES: u64 = 64 << 20;
 
-/// Events read in a row, between looks at the lease and at the end.
+/// Maximum number of events read between checks of the lease and the stop flag.
 const BURST: usize = 4096;
 
 /// Interval of lease renewals in nanoseconds.
@@ -26,28 +26,28 @@ const ANSWER_WITHIN: u64 = 5_000_000_000;
 const SHORTEST_PAUSE: Duration = Duration::from_millis(1);
 const LONGEST_PAUSE: Duration = Duration::from_millis(20);
 
-/// An event or a gap in the stream.
+/// An event, gap or problem in the stream.
 #[derive(Debug)]
 pub(crate) enum Item {
-    /// An event, at this time of `CLOCK_MONOTONIC` in nanoseconds by the VM.
+    /// An event, with the VM's `CLOCK_MONOTONIC` timestamp in nanoseconds.
     Event(u64, Event<'static>),
     /// Events between these times are lost; a snapshot is requested.
     Lost { from: u64, to: u64, words: u64 },
     /// A record of an unknown kind, or with impossible contents.
     Undecodable,
-    /// The VM has not answered a request for a snapshot.
+    /// A snapshot request remained unanswered.
     NoAnswer,
-    /// The VM accepts no lease any more.
+    /// vmscope could not renew a lapsed lease.
     Refused(AttachError),
 }
 
-/// What was read since the last poll.
+/// Items read since the last poll.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     pub items: Vec<Item>,
-    /// All events published before this time are in this batch or an earlier one.
+    /// This batch and earlier batches contain all events published before this time.
     pub read_until: u64,
-    /// Number of events that the VM could not publish, since they exceeded its memory.
+    /// Number of events never published, because their size exceeded the VM's memory.
     pub too_long: u64,
     bytes: u64,
 }
@@ -93,7 +93,7 @@ impl Stream {
         })
     }
 
-    /// Takes what was read since the last call.
+    /// Takes the items read since the last call.
     pub fn take(&self) -> Batch {
         let mut batch = self.shared.batch();
         let next = Batch {
@@ -113,7 +113,7 @@ impl Stream {
     fn stop(&mut self) {
         self.shared.is_over.store(true, Ordering::Release);
         if let Some(thread) = self.thread.take() {
-            // A panic would be our own fault; the rest of the recording is worth more.
+            // Ignore a panic of the reading thread: the rest of the recording stays useful.
             let _ = thread.join();
         }
     }
@@ -128,7 +128,7 @@ impl Drop for Stream {
 struct Reading {
     attached: Attached,
     shared: Arc<Shared>,
-    /// Number and time of the last request for a snapshot, until it is answered.
+    /// Number and time of the unanswered snapshot request.
     requested: Option<(u64, u64)>,
     last_position: Option<u64>,
     renewed_at: u64,
@@ -147,7 +147,7 @@ impl Reading {
             if count == BURST {
                 continue;
             }
-            // While a snapshot is on its way, the VM waits for its readers.
+            // During a snapshot the VM waits for readers: keep pauses short.
             pause = match count == 0 && self.requested.is_none() {
                 true => (pause * 2).min(LONGEST_PAUSE),
                 false => SHORTEST_PAUSE,
@@ -178,7 +178,7 @@ impl Reading {
                     event,
                 } => {
                     let last = self.last_position.replace(position);
-                    // An event in memory takes some times its words.
+                    // A decoded event takes several times its size in the ring.
                     let words = last.map_or(0, |last| position.saturating_sub(last));
                     bytes += 256 + words.saturating_mul(32);
                     Item::Event(time, event)
@@ -215,7 +215,7 @@ impl Reading {
         match self.attached.renew() {
             Ok(true) => true,
             Ok(false) => {
-                // The VM may have been quiet meanwhile.
+                // The lease had lapsed: the VM may have skipped events.
                 self.request();
                 let mut batch = self.shared.batch();
                 let (from, to) = (batch.read_until, now);

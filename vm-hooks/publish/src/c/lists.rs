@@ -29,7 +29,7 @@ pub(super) unsafe fn list<'a, T>(items: *const T, count: usize) -> &'a [T] {
 ///
 /// # Safety
 ///
-/// As for [`list`], also for what the cases point to.
+/// As for [`list`], including the texts of the cases.
 pub(super) unsafe fn with_cases(
     cases: *const CCase,
     count: usize,
@@ -55,7 +55,7 @@ pub(super) unsafe fn with_cases(
 ///
 /// # Safety
 ///
-/// As for [`list`], also for what the spaces point to.
+/// As for [`list`], including the names of the spaces.
 pub(super) unsafe fn with_spaces(
     spaces: *const CSpace,
     count: usize,

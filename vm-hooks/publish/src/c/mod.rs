@@ -1,4 +1,4 @@
-//! The functions of `include/vmscope_publish.h`, where they are described.
+//! Implements `include/vmscope_publish.h`. The header documents each function.
 //!
 //! The header demands that pointers be null or valid during the call, and that a struct be as large
 //! as its size says. Nothing here unwinds: nothing panics, and the VM's callbacks must return.
@@ -92,8 +92,8 @@ unsafe extern "C" fn vmscope_open(options: *const COptions) -> *mut Handle<'stat
 unsafe extern "C" fn vmscope_close(handle: *mut Handle<'static>) {
     // SAFETY: the header demands it.
     if let Some(Handle::Live(_)) = unsafe { handle.as_ref() } {
-        // SAFETY: `vmscope_open` made it of a box, and nobody uses it any more. A snapshot's handle
-        // was sorted out before.
+        // SAFETY: `vmscope_open` made the handle from a box, and the header forbids any later use.
+        // The pattern excludes snapshot handles.
         drop(unsafe { Box::from_raw(handle) });
     }
 }
@@ -129,7 +129,7 @@ struct CCallbacks {
     lifetime_rate: Option<unsafe extern "C" fn(*mut c_void, u32, u64)>,
 }
 
-// SAFETY: it begins with its size, and holds pointers and functions that may be null.
+// SAFETY: the struct begins with its size, and its pointers and functions may be null.
 unsafe impl Sized_ for CCallbacks {}
 
 /// A VM that gives no callbacks.
@@ -374,7 +374,7 @@ macro_rules! functions_of_objects {
             items: *const $item,
             count: usize,
         ) {
-            // SAFETY: the header demands it. Objects are no part of a snapshot.
+            // SAFETY: the header demands it. Snapshots contain no objects.
             if let Some(Handle::Live(publisher)) = unsafe { listening(handle) } {
                 // SAFETY: the header demands it.
                 publisher.$method($of, unsafe { list(items, count) });

@@ -162,7 +162,8 @@ unsafe extern "C" fn vmscope_sampler_status_now(
         nice: now.nice,
         reserved: 0,
     };
-    // SAFETY: it is large enough, by its size, and the header demands that it be ours meanwhile.
+    // SAFETY: `sized` checked the struct's size, and the header demands exclusive access during the
+    // call.
     unsafe { status.write(filled) };
     0
 }

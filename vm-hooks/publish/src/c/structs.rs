@@ -1,4 +1,4 @@
-//! The structs of `include/vmscope_publish.h`, and what they mean.
+//! Structs of `include/vmscope_publish.h`, with their conversions to events.
 
 use super::lists::list;
 use crate::event::wire::Text;
@@ -25,7 +25,7 @@ pub(super) struct CText {
 impl CText {
     /// # Safety
     ///
-    /// The bytes stay as they are for `'a`.
+    /// The bytes stay unchanged for `'a`.
     pub(super) unsafe fn bytes<'a>(self) -> &'a [u8] {
         // SAFETY: as promised by the caller.
         unsafe { list(self.bytes, self.length) }
@@ -33,26 +33,27 @@ impl CText {
 
     /// # Safety
     ///
-    /// The bytes stay as they are for `'a`.
+    /// The bytes stay unchanged for `'a`.
     pub(super) unsafe fn get<'a>(self) -> Text<'a> {
         // SAFETY: as promised by the caller.
         Text::from(unsafe { self.bytes() })
     }
 }
 
-/// A struct that begins with its size.
+/// A struct with its size in the first field.
 ///
 /// # Safety
 ///
-/// Implementors begin with a `usize` and are valid for any bytes but those of pointers.
+/// Implementors begin with a `usize`. Every other field accepts any bytes, except pointers.
 pub(super) unsafe trait Sized_ {}
 
-/// A struct that C gave. `None` if it is null or smaller than the first version's.
+/// A struct from C. `None` for null or misaligned pointers, and for structs smaller than the first
+/// version's.
 ///
 /// # Safety
 ///
-/// `given` is null, or points to a struct of the size in its first field, which stays as it is
-/// for `'a`.
+/// `given` is null, or points to a struct whose first field holds the struct's size. The struct
+/// stays unchanged for `'a`.
 pub(super) unsafe fn sized<'a, T: Sized_>(given: *const T) -> Option<&'a T> {
     if given.is_null() || !given.is_aligned() {
         return None;
@@ -62,7 +63,8 @@ pub(super) unsafe fn sized<'a, T: Sized_>(given: *const T) -> Option<&'a T> {
     if size < size_of::<T>() {
         return None;
     }
-    // SAFETY: it is not null, aligned and large enough; the caller promises the rest.
+    // SAFETY: the pointer is aligned and not null, and the struct is large enough; the caller
+    // promises the rest.
     unsafe { given.as_ref() }
 }
 
@@ -208,7 +210,7 @@ fn some(number: u32) -> Option<u32> {
 impl CConstituent {
     /// # Safety
     ///
-    /// What it points to stays as it is for `'a`.
+    /// All data behind the struct's pointers stays unchanged for `'a`.
     pub(super) unsafe fn get<'a>(&self, cases: &'a [PicCase<'a>]) -> Constituent<'a> {
         let map = match self.map {
             1 => PcMap::Boundary {
@@ -247,7 +249,7 @@ impl CConstituent {
 impl CMethod {
     /// # Safety
     ///
-    /// What it points to stays as it is for `'a`.
+    /// All data behind the struct's pointers stays unchanged for `'a`.
     pub(super) unsafe fn get<'a>(&self) -> Method<'a> {
         Method {
             id: self.id,
@@ -273,7 +275,7 @@ impl CMethod {
 impl CCompilation {
     /// # Safety
     ///
-    /// What it points to stays as it is for `'a`.
+    /// All data behind the struct's pointers stays unchanged for `'a`.
     pub(super) unsafe fn get<'a>(&self) -> CompilationBegin<'a> {
         CompilationBegin {
             tid: self.tid,
@@ -291,7 +293,7 @@ impl CCompilation {
 impl CCollection {
     /// # Safety
     ///
-    /// What it points to stays as it is for `'a`.
+    /// All data behind the struct's pointers stays unchanged for `'a`.
     pub(super) unsafe fn get<'a>(&self, spaces: &'a [SpaceUse<'a>]) -> CollectionBegin<'a> {
         CollectionBegin {
             id: self.id,
@@ -310,7 +312,7 @@ impl CCollection {
 impl CPhase {
     /// # Safety
     ///
-    /// What it points to stays as it is for `'a`.
+    /// All data behind the struct's pointers stays unchanged for `'a`.
     pub(super) unsafe fn get<'a>(&self) -> PhaseBegin<'a> {
         PhaseBegin {
             collection: self.collection,
@@ -327,7 +329,7 @@ impl CPhase {
 impl CCounter {
     /// # Safety
     ///
-    /// What it points to stays as it is for `'a`.
+    /// All data behind the struct's pointers stays unchanged for `'a`.
     pub(super) unsafe fn get<'a>(&self) -> Counter<'a> {
         Counter {
             // SAFETY: as promised by the caller.
@@ -356,7 +358,7 @@ impl CSource {
 impl CRegionRule {
     /// # Safety
     ///
-    /// What it points to stays as it is for `'a`.
+    /// All data behind the struct's pointers stays unchanged for `'a`.
     pub(super) unsafe fn get<'a>(&self) -> RegionRule<'a> {
         RegionRule {
             // SAFETY: as promised by the caller.

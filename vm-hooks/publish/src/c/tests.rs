@@ -14,7 +14,7 @@ use crate::event::{
 use crate::sampler::{Priority, SamplerState};
 use crate::{LifetimeUnit, layout};
 
-/// Assertions about a struct: its size, and the offsets of its fields.
+/// Assertions about a struct: its size and field offsets.
 macro_rules! compare {
     ($text:ident: $($type:ty = $c:literal { $($field:ident $(as $in_c:ident)?),* $(,)? })*) => {
         $(

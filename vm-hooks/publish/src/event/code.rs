@@ -43,19 +43,19 @@ wire_enum! {
 }
 
 wire_struct! {
-    /// An entry of the code zone. Published when it comes into being, and again with the same id
+    /// An entry of the code zone. Publish a constituent at its creation, and again with the same id
     /// when its pc map becomes known.
     ///
-    /// Change your own table first and publish then: a snapshot is exact only in this order.
+    /// Change your own table first, then publish: only this order makes snapshots exact.
     pub struct Constituent<'a> {
-        /// Identifies it. Never used again for another one.
+        /// Unique id, never reused.
         pub id: u64,
         /// First address.
         pub start: u64,
         /// First address after the code.
         pub end: u64,
-        /// Time since which it has existed, in nanoseconds of `CLOCK_MONOTONIC`. `None` for the
-        /// time of the event, or in a snapshot if the VM does not keep the time.
+        /// Creation time in nanoseconds of `CLOCK_MONOTONIC`. `None` means the event's time, or an
+        /// unknown time in a snapshot.
         pub since: Option<u64>,
         /// Type.
         pub kind: ConstituentKind,
@@ -65,7 +65,7 @@ wire_struct! {
         pub tier: Text<'a>,
         /// Name as the VM's users write it.
         pub name: Text<'a>,
-        /// Id of its method; 0 if it has none.
+        /// Id of the constituent's method; 0 without a method.
         pub method: u64,
         /// Cases of a PIC.
         pub cases: Cow<'a, [PicCase<'a>]>,
@@ -89,7 +89,7 @@ wire_struct! {
 impl Item for PicCase<'_> {}
 
 wire_struct! {
-    /// The cases of a PIC after a change.
+    /// All cases of a changed PIC.
     pub struct Cases<'a> {
         /// The constituent.
         pub id: u64,
@@ -137,7 +137,7 @@ wire_struct! {
 wire_struct! {
     /// A method.
     pub struct Method<'a> {
-        /// Identifies it; not 0. Never used again for another one.
+        /// Unique id, never reused; not 0.
         pub id: u64,
         /// Class, script or module; empty if none.
         pub class: Text<'a>,
@@ -151,9 +151,9 @@ wire_struct! {
         pub lines: Cow<'a, [LineEntry]>,
         /// Bytecodes; may be empty.
         pub bytecodes: Cow<'a, [u8]>,
-        /// Listing of the bytecodes: where each one's text ends in `listing_text`.
+        /// Listing of the bytecodes: each entry's text ends at an offset in `listing_text`.
         pub listing: Cow<'a, [ListingEntry]>,
-        /// The texts of the listing, one after another.
+        /// Concatenated texts of the listing.
         pub listing_text: Cow<'a, [u8]>,
     }
 }
@@ -187,7 +187,8 @@ pub struct LineEntry {
 pub struct ListingEntry {
     /// Bytecode pc.
     pub bytecode: u32,
-    /// End of its text in the listing's text, in bytes. It starts at the end of the previous one.
+    /// End of the entry's text in [`Method::listing_text`], in bytes. The text starts at the
+    /// previous entry's end.
     pub end: u32,
 }
 
@@ -223,7 +224,7 @@ impl Item for ListingEntry {}
 wire_struct! {
     /// A class. Published before the first birth that names it.
     pub struct Class<'a> {
-        /// Identifies it. Never used again for another one.
+        /// Unique id, never reused.
         pub id: u64,
         /// Name as users write it.
         pub name: Text<'a>,

@@ -21,18 +21,17 @@ wire_enum! {
 wire_struct! {
     /// The start of a collection.
     pub struct CollectionBegin<'a> {
-        /// Identifies it. Never used again for another one; the VM's number of the collection is
-        /// a good choice. Not 0.
+        /// Unique id, never reused; the VM's number of the collection is a good choice. Not 0.
         pub id: u64,
         /// Extent.
         pub scope: CollectionScope,
         /// Collector in the VM's words (`scavenger`).
         pub collector: Text<'a>,
-        /// Kind in the VM's words (`full`); empty if the collector has one kind only.
+        /// Kind in the VM's words (`full`); empty for collectors with a single kind.
         pub kind: Text<'a>,
         /// Cause in the VM's words; empty if unknown.
         pub cause: Text<'a>,
-        /// Heap spaces; only what is known before it.
+        /// Heap spaces; only figures known before the collection.
         pub spaces: Cow<'a, [SpaceUse<'a>]>,
     }
 }
@@ -42,7 +41,7 @@ wire_struct! {
     pub struct CollectionEnd<'a> {
         /// The collection.
         pub id: u64,
-        /// Heap spaces, by the same names as at the start.
+        /// Heap spaces, named as in [`CollectionBegin::spaces`].
         pub spaces: Cow<'a, [SpaceUse<'a>]>,
         /// Surviving bytes, if known.
         pub survived_bytes: Option<u64>,
@@ -56,7 +55,8 @@ wire_struct! {
     pub struct SpaceUse<'a> {
         /// Name (`eden`, `old`).
         pub name: Text<'a>,
-        /// Used bytes, if known: before the collection at its start, after it at its end.
+        /// Used bytes, if known. [`CollectionBegin`] gives the use before the collection,
+        /// [`CollectionEnd`] the use afterwards.
         pub used: Option<u64>,
         /// Capacity in bytes, if known.
         pub capacity: Option<u64>,
@@ -66,19 +66,20 @@ wire_struct! {
 impl Item for SpaceUse<'_> {}
 
 wire_struct! {
-    /// The start of a phase of a collection. Phases that began inside another one lie within it.
+    /// The start of a collection's phase. A phase that begins inside another phase is nested in
+    /// that phase.
     pub struct PhaseBegin<'a> {
         /// The collection.
         pub collection: u64,
-        /// Number of the phase in its collection, from 0.
+        /// Number of the phase, counted from 0 in each collection.
         pub phase: u32,
         /// Name in the VM's words.
         pub name: Text<'a>,
         /// Number of the enclosing phase, if any.
         pub within: Option<u32>,
-        /// Whether it stops all mutators.
+        /// Whether the phase stops all mutators.
         pub stop_the_world: bool,
-        /// Thread id of its thread, if it has a single one; else 0.
+        /// Id of the phase's thread; 0 unless the phase has a single thread.
         pub tid: u32,
     }
 }
@@ -88,7 +89,7 @@ wire_struct! {
     pub struct PhaseEnd {
         /// The collection.
         pub collection: u64,
-        /// Number of the phase in its collection.
+        /// Number of the phase, as in [`PhaseBegin::phase`].
         pub phase: u32,
     }
 }
@@ -96,7 +97,7 @@ wire_struct! {
 wire_struct! {
     /// An allocation site. Published before the first birth that names it.
     pub struct Site<'a> {
-        /// Identifies it; not 0. Never used again for another one.
+        /// Unique id, never reused; not 0.
         pub id: u64,
         /// Allocating method and its callers, innermost first.
         pub frames: Cow<'a, [SiteFrame]>,
@@ -136,7 +137,7 @@ impl Wire for SiteFrame {
 
 impl Item for SiteFrame {}
 
-/// Declares a struct of plain words for C, whose form is its fields' in their order.
+/// Declares a struct of plain words for C. The encoding is the fields' encodings in order.
 macro_rules! row {
     ($(#[$meta:meta])* pub struct $name:ident {
         $($(#[$of_field:meta])* pub $field:ident: $type:ty,)*
@@ -170,7 +171,7 @@ row! {
     pub struct Birth {
         /// Time in nanoseconds of `CLOCK_MONOTONIC`.
         pub time: u64,
-        /// Identifies the object. Never used again for another one.
+        /// Unique id of the object, never reused.
         pub object: u64,
         /// Id of its class.
         pub class: u64,
@@ -178,10 +179,10 @@ row! {
         pub site: u64,
         /// Size in bytes.
         pub bytes: u64,
-        /// Bytes that the process had allocated before it; `u64::MAX` if unknown.
+        /// Bytes allocated by the process before this object; `u64::MAX` if unknown.
         pub allocated_bytes: u64,
-        /// Number of allocated objects that this one stands for: the inverse of the probability
-        /// with which it was sampled. At least 1.
+        /// Number of allocated objects that this sampled object represents: the inverse of the
+        /// object's sampling probability. At least 1.
         pub weight: f64,
     }
 }
@@ -201,7 +202,7 @@ row! {
 row! {
     /// The death of an object.
     pub struct Death {
-        /// Time in nanoseconds of `CLOCK_MONOTONIC` at which it was observed.
+        /// Time of observation in nanoseconds of `CLOCK_MONOTONIC`.
         pub time: u64,
         /// The object.
         pub object: u64,
@@ -209,7 +210,7 @@ row! {
 }
 
 row! {
-    /// Counts of objects by the collections that they survived, as in
+    /// Counts of objects, grouped by number of survived collections, as in
     /// `vmscope_records::SurvivalBucket`.
     pub struct SurvivalBucket {
         /// Survived scavenges.
@@ -228,7 +229,7 @@ row! {
 }
 
 wire_struct! {
-    /// Allocations by one thread, in the order of their times.
+    /// Allocations by one thread, ordered by time.
     pub struct Births<'a> {
         /// Thread id of the thread.
         pub tid: u32,
@@ -250,7 +251,7 @@ wire_struct! {
 wire_struct! {
     /// Dead objects.
     pub struct Deaths<'a> {
-        /// Id of the collection that observed them; 0 if none did.
+        /// Id of the collection that observed the deaths; 0 if no collection did.
         pub collection: u64,
         /// The objects.
         pub deaths: Cow<'a, [Death]>,

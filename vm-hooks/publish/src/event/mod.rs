@@ -1,11 +1,10 @@
 //! What a VM publishes: events, and their form in words.
 //!
-//! Each event is a struct that borrows its texts and lists, so that publishing copies them once,
-//! into the ring. A decoded event owns them. Times are nanoseconds of `CLOCK_MONOTONIC`, and ids
-//! are the VM's own numbers, which it never gives to two things of a sort.
+//! An event struct borrows its texts and lists, so publishing copies their contents once, into the
+//! ring. A decoded event owns its texts and lists. Times are nanoseconds of `CLOCK_MONOTONIC`. Ids
+//! are the VM's own numbers: two things of a sort never share an id.
 //!
-//! Later versions may append fields to an event and add kinds. A decoder leaves out the fields
-//! that it does not know.
+//! Later versions may append fields to an event and add kinds. Decoders ignore unknown fields.
 
 mod code;
 mod heap;
@@ -35,8 +34,8 @@ use wire::{Sink, Wire, Words};
 pub trait Body: Wire {
     /// Number of the event's kind.
     const KIND: u8;
-    /// Number of its kind in a snapshot: another one if the reader must tell a description of
-    /// what existed from a change.
+    /// Number of the event's kind in a snapshot. Differs from [`KIND`](Self::KIND) if readers must
+    /// distinguish descriptions from changes.
     const KIND_IN_SNAPSHOT: u8 = Self::KIND;
 }
 
@@ -73,7 +72,7 @@ macro_rules! events {
             ///
             /// # Errors
             ///
-            /// If the words are no such event, or the kind is not known.
+            /// For unknown kinds and malformed words.
             pub fn decode(kind: u8, words: &[u64]) -> Result<Event<'static>, DecodeError> {
                 let mut words = Words(words);
                 Ok(match kind {
@@ -86,8 +85,8 @@ macro_rules! events {
 }
 
 events! {
-    /// A snapshot begins. What follows until its end describes what exists, mixed with what
-    /// happens meanwhile.
+    /// A snapshot begins. The events before its end describe existing things, mixed with current
+    /// changes.
     1 SnapshotBegin(Snapshot),
     /// A snapshot ends.
     2 SnapshotEnd(Snapshot),

@@ -320,7 +320,7 @@ proptest! {
         event.encode(&mut length);
         prop_assert_eq!(length.0, words.len());
         prop_assert_eq!(&Event::decode(event.kind(), &words).unwrap(), &event);
-        // A part of it is no event.
+        // A truncated record is no event.
         let part = words.len().saturating_sub(1);
         prop_assert!(Event::decode(event.kind(), &words[..part]).is_err());
         // Fields of later versions are left out.
@@ -328,7 +328,8 @@ proptest! {
         prop_assert_eq!(Event::decode(event.kind(), &words).unwrap(), event);
     }
 
-    /// Any words are decoded or refused, and what they become is no larger than a few times them.
+    /// Arbitrary words are decoded or refused. A decoded event encodes to no more words than its
+    /// source.
     #[test]
     fn any_words_are_decoded_or_refused(
         kind in 0..=30_u8,
@@ -336,7 +337,7 @@ proptest! {
     ) {
         match Event::decode(kind, &words) {
             Ok(event) => {
-                // Unknown numbers of cases become the first one, so only the length is the same.
+                // Unknown enum numbers decode as the first case, so only the lengths are compared.
                 let mut length = Length::default();
                 event.encode(&mut length);
                 prop_assert!(length.0 <= words.len());
@@ -349,7 +350,7 @@ proptest! {
 
 #[test]
 fn counts_are_compared_with_the_record_before_memory_is_taken() {
-    // A Births of 2^60 objects, and one of a number that overflows when multiplied.
+    // Births: 2^60 objects, a count with an overflowing product, and a count beyond the record.
     for count in [1 << 60, u64::MAX, 2] {
         let words = [1, count, 0, 0, 0, 0, 0, 0, 0];
         assert_eq!(Event::decode(23, &words), Err(DecodeError::Count(count)));

@@ -5,9 +5,9 @@ use std::borrow::Cow;
 use super::wire::{DecodeError, Item, Sink, Text, Wire, Words, wire_enum, wire_struct};
 
 wire_struct! {
-    /// The start or the end of a snapshot.
+    /// Start or end of a snapshot.
     pub struct Snapshot {
-        /// The newest request that it answers.
+        /// Number of the newest request answered by the snapshot.
         pub number: u64,
     }
 }
@@ -37,7 +37,7 @@ wire_struct! {
         pub tid: u32,
         /// Role.
         pub role: ThreadRole,
-        /// Name; empty for the kernel's.
+        /// Name; empty to use the kernel's name.
         pub name: Text<'a>,
     }
 }
@@ -59,11 +59,11 @@ wire_struct! {
         pub number: u64,
         /// Id of the method; 0 if unknown.
         pub method: u64,
-        /// Name of the method, as the constituent will be named.
+        /// Method name, equal to the later constituent's name.
         pub name: Text<'a>,
-        /// Tier, as the constituent's will be.
+        /// Tier, equal to the later constituent's tier.
         pub tier: Text<'a>,
-        /// Entry bytecode of an on-stack replacement, if it is one.
+        /// Entry bytecode of an on-stack replacement; `None` for other compilations.
         pub osr_bytecode: Option<u32>,
     }
 }
@@ -156,7 +156,7 @@ wire_enum! {
     pub enum SamplePlace {
         /// In the register [`InterpreterSource::register`].
         Register = 0,
-        /// In the word of the stack at [`InterpreterSource::offset`] from that register.
+        /// In a stack word, at the distance [`InterpreterSource::offset`] from that register.
         Stack = 1,
     }
 }
@@ -168,7 +168,7 @@ wire_enum! {
         Bytecode = 0,
         /// Start of a constituent of kind `MethodObject`.
         Method = 1,
-        /// Return address of code without a frame of its own.
+        /// Return address of frameless code.
         Caller = 2,
     }
 }
@@ -176,7 +176,7 @@ wire_enum! {
 wire_struct! {
     /// A possible source of the interpreter's position.
     pub struct InterpreterSource {
-        /// Where it lies.
+        /// Place of the value.
         pub place: SamplePlace,
         /// Register, in the kernel's numbering (`perf_regs.h`).
         pub register: u32,
@@ -190,7 +190,7 @@ wire_struct! {
 impl Item for InterpreterSource {}
 
 wire_enum! {
-    /// A region of a VM, as in `vmscope_records::Region`.
+    /// Region of the VM's code, as in `vmscope_records::Region`.
     pub enum Region {
         /// Unknown.
         Unknown = 0,
@@ -211,7 +211,8 @@ wire_enum! {
 
 wire_struct! {
     /// Rules that assign the VM's native functions to regions, as in
-    /// `vmscope_records::RegionRules`. The first that matches counts. Replaces earlier rules.
+    /// `vmscope_records::RegionRules`. The first matching rule counts. New rules replace earlier
+    /// rules.
     pub struct Regions<'a> {
         /// The rules.
         pub rules: Cow<'a, [RegionRule<'a>]>,
@@ -219,7 +220,8 @@ wire_struct! {
 }
 
 wire_struct! {
-    /// A rule for functions of one module. All its conditions must hold; empty ones do.
+    /// A rule for functions of one module. A function matches if every condition holds; empty
+    /// conditions always hold.
     pub struct RegionRule<'a> {
         /// File name of the module, without its folder.
         pub module: Text<'a>,

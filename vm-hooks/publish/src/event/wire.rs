@@ -1,8 +1,8 @@
 //! How values become words, and words values again.
 //!
-//! Encoding allocates nothing: it pushes words into a [`Sink`], which is the ring or a count.
-//! Decoding believes nothing: counts are compared with the words that are left before anything is
-//! allocated, so that a value takes at most a few times the memory of its words.
+//! Encoding allocates nothing: words go into a [`Sink`], either the ring or a counter. Decoding
+//! trusts no count: the decoder compares each count with the remaining words before allocating. A
+//! decoded value therefore takes at most a few times its words' memory.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -33,7 +33,7 @@ impl Sink for Vec<u64> {
     }
 }
 
-/// A record that is no event.
+/// A malformed record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DecodeError {
@@ -41,7 +41,7 @@ pub enum DecodeError {
     Short,
     /// A count is larger than the rest of the record allows.
     Count(u64),
-    /// A number that has no meaning at its place.
+    /// A number without meaning in this field.
     Number(u64),
     /// A kind of a later version.
     Kind(u8),
@@ -60,7 +60,7 @@ impl fmt::Display for DecodeError {
 
 impl std::error::Error for DecodeError {}
 
-/// The words of a record that are not decoded yet.
+/// Undecoded words of a record.
 #[derive(Clone, Copy, Debug)]
 pub struct Words<'w>(pub &'w [u64]);
 
@@ -76,7 +76,7 @@ impl Words<'_> {
         Ok(*first)
     }
 
-    /// Takes a count of values that have at least `least` words each.
+    /// Takes a count of values, each `least` words or longer.
     fn count(&mut self, least: usize) -> Result<usize, DecodeError> {
         let word = self.take()?;
         let count = usize::try_from(word).map_err(|_| DecodeError::Count(word))?;
@@ -87,7 +87,7 @@ impl Words<'_> {
     }
 }
 
-/// A value with a form in words.
+/// A value with an encoding in words.
 pub trait Wire: Sized {
     /// The least number of words.
     const LEAST: usize;
@@ -99,7 +99,7 @@ pub trait Wire: Sized {
     ///
     /// # Errors
     ///
-    /// If the words are no such value.
+    /// If the words are malformed.
     fn decode(words: &mut Words<'_>) -> Result<Self, DecodeError>;
 }
 
@@ -109,7 +109,7 @@ pub trait Wire: Sized {
 pub struct Text<'a>(Cow<'a, [u8]>);
 
 impl Text<'_> {
-    /// The text, with replacement characters for what is not UTF-8.
+    /// The text, with replacement characters for invalid UTF-8.
     #[must_use]
     pub fn to_str(&self) -> Cow<'_, str> {
         String::from_utf8_lossy(&self.0)
@@ -213,7 +213,7 @@ impl Wire for Cow<'_, [u8]> {
     }
 }
 
-/// A value of a list. (Bytes have a list of their own.)
+/// An element of a list. (Byte lists have a separate implementation.)
 pub trait Item: Wire + Clone {}
 
 impl<T: Item> Wire for Cow<'_, [T]> {
@@ -355,7 +355,7 @@ macro_rules! wire_struct {
     };
 }
 
-/// Declares an enum of plain cases with their numbers. The first is for unknown numbers too.
+/// Declares an enum of plain cases with their numbers. Unknown numbers decode as the first case.
 macro_rules! wire_enum {
     ($(#[$meta:meta])* $visible:vis enum $name:ident {
         $(#[$of_first:meta])* $first:ident = 0,

@@ -1,4 +1,4 @@
-//! Snapshots: a VM describes what exists.
+//! Snapshots: a VM describes all existing things.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -11,11 +11,11 @@ use crate::sync::AtomicU64;
 /// Sleep of a snapshot that waits for a profiler to read.
 const NAP: Duration = Duration::from_micros(200);
 
-/// Describes what exists, inside [`Callbacks::describe`](crate::Callbacks).
+/// Describes existing things, inside [`Callbacks::describe`](crate::Callbacks).
 #[derive(Debug)]
 pub struct Describer<'p> {
     shared: &'p Shared,
-    /// Position of the stream at which it looks whether the profilers keep up.
+    /// Stream position of the next check that profilers keep up.
     next_look: AtomicU64,
     /// Time left for waiting, in nanoseconds.
     patience: AtomicU64,
@@ -31,8 +31,9 @@ impl<'p> Describer<'p> {
         }
     }
 
-    /// Publishes something that exists. Waits for the profilers if they have not read half of the
-    /// ring, for at most [`Options::snapshot_patience`](crate::Options) in the whole snapshot.
+    /// Publishes an existing thing. Waits while the slowest profiler has more than half of the ring
+    /// unread. All waits of a snapshot together last at most
+    /// [`Options::snapshot_patience`](crate::Options).
     pub fn publish<B: Body>(&self, body: &B) {
         let shared = self.shared;
         let (head, capacity) = (shared.stream().head(), shared.stream().capacity());

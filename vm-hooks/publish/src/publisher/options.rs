@@ -1,4 +1,4 @@
-//! What a VM chooses, and why there may be no publisher.
+//! The options of a publisher, and the errors when a VM creates a publisher.
 
 use std::fmt;
 use std::io;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::{fork, layout};
 
-/// What a VM chooses.
+/// The options of a publisher.
 #[derive(Clone, Copy, Debug)]
 pub struct Options<'a> {
     /// The VM's name. Cut after 64 bytes.
@@ -14,12 +14,13 @@ pub struct Options<'a> {
     /// The VM's version. Cut after 64 bytes.
     pub version: &'a str,
     /// Size of the ring of events in bytes, rounded up to a power of two, from
-    /// [`layout::SMALLEST_RING`] to [`layout::LARGEST_RING`]. An event has at most an eighth of it.
+    /// [`layout::SMALLEST_RING`] to [`layout::LARGEST_RING`]. The longest event fills an eighth of
+    /// the ring.
     pub stream_bytes: usize,
     /// Size of the ring of samples in bytes, likewise.
     pub sample_bytes: usize,
-    /// The longest time that a snapshot waits, in all, for profilers to read what it has written so
-    /// far. Without waiting, a snapshot larger than the ring overwrites its own start.
+    /// Total time that a snapshot may wait for profilers to read the ring. Without waiting, a
+    /// snapshot larger than the ring overwrites its own start.
     pub snapshot_patience: Duration,
 }
 
@@ -36,7 +37,7 @@ impl Default for Options<'_> {
     }
 }
 
-/// Why there is no publisher.
+/// Why a publisher cannot be created.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum PublishError {
@@ -44,7 +45,7 @@ pub enum PublishError {
     RingSize(usize),
     /// The memory cannot be made.
     Memory(io::Error),
-    /// There are too many publishers in the process to tell its children of a fork.
+    /// The process has the maximum number of publishers, or fork handlers cannot be installed.
     TooMany,
 }
 

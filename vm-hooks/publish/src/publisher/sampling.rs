@@ -1,4 +1,4 @@
-//! The sampler, as a VM and its profilers start and stop it.
+//! Starting and stopping the sampler, by the VM and by profilers.
 #![allow(
     unsafe_code,
     reason = "the sampler's thread starts with blocked signals"
@@ -18,15 +18,15 @@ use crate::sampler::{
     ticker,
 };
 
-/// A sampler runs in this process.
+/// Set while a sampler runs in this process.
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
-/// The sampler's thread, as seen by the others.
+/// Control of the sampler's thread by other threads.
 #[derive(Debug, Default)]
 pub(crate) struct Control {
     thread: Mutex<Option<JoinHandle<()>>>,
     running: AtomicBool,
-    /// A profiler started it: it ends with the last profiler.
+    /// A profiler started the sampler, so the sampler ends with the last profiler.
     for_profiler: AtomicBool,
     /// Signal that the VM chose; 0 for `SIGPROF`.
     signal: AtomicI32,
@@ -71,12 +71,12 @@ impl Publisher {
         self.shared.end_sampler();
     }
 
-    /// Drops the samples that are in the ring.
+    /// Drops all samples in the ring.
     pub fn clear_samples(&self) {
         self.shared.clear_samples();
     }
 
-    /// What the sampler does and did.
+    /// State and counters of the sampler.
     #[must_use]
     pub fn sampler_status(&self) -> SamplerStatus {
         SamplerStatus::read(&self.shared.memory)
@@ -86,14 +86,15 @@ impl Publisher {
     ///
     /// # Errors
     ///
-    /// If as many threads are registered as can, or another publisher has registered it.
+    /// If the thread table is full, another publisher has registered the thread, or this process is
+    /// a forked child.
     pub fn register_thread(&self, role: ThreadRole, name: &str) -> Result<(), SamplerError> {
         self.register(role, name.as_bytes(), &[])
     }
 
-    /// Like [`register_thread`](Self::register_thread), for a thread that runs on further stacks:
-    /// their first addresses, and the first ones after them. Chains of callers are followed on
-    /// them. Three of them count.
+    /// Like [`register_thread`](Self::register_thread), for a thread with further stacks. Each pair
+    /// in `stacks` holds a stack's first address, and the first address after the stack. The
+    /// sampler follows call chains on these stacks. Only the first three pairs count.
     ///
     /// # Errors
     ///
@@ -176,7 +177,7 @@ impl Shared {
         self.memory.word(index).load(Ordering::Relaxed)
     }
 
-    /// Adds to a word of the header.
+    /// Adds `count` to a header word.
     pub(crate) fn add(&self, index: usize, count: u64) {
         self.memory.word(index).fetch_add(count, Ordering::Relaxed);
     }
@@ -225,7 +226,7 @@ impl Shared {
             return Ok(());
         }
         if let Some(ended) = thread.take() {
-            // It was stopped, and ends at its next tick.
+            // The thread was stopped, and ends at its next tick.
             let _ = ended.join();
             TAKEN.store(false, Ordering::Release);
         }
@@ -273,7 +274,8 @@ impl Shared {
         self.sampler.stop();
         let thread = &self.sampler.thread;
         if self.child.load(Ordering::Relaxed) {
-            // The thread stayed in the parent. It may have held the lock when the process forked.
+            // The sampler's thread exists in the parent only, and may have held the lock during the
+            // fork.
             if let Ok(mut thread) = thread.try_lock() {
                 std::mem::forget(thread.take());
             }
@@ -286,7 +288,7 @@ impl Shared {
         }
     }
 
-    /// Carries out a profiler's command, if there is one that `can` be carried out here.
+    /// Carries out a profiler's pending command if `can` accepts the command.
     pub(crate) fn sampler_command(self: &Arc<Self>, can: impl FnOnce(SamplerCommand) -> bool) {
         let requested = self.memory.word(word::SAMPLER_REQUESTED);
         let requested = requested.load(Ordering::Acquire);
@@ -305,7 +307,7 @@ impl Shared {
                 let was_running = self.sampler.running();
                 let period = self.word(word::SAMPLER_PERIOD);
                 let options = SamplerOptions::from_words(period, self.word(word::SAMPLER_OPTIONS));
-                // The status tells the profiler whether it worked.
+                // The status tells the profiler whether the start succeeded.
                 if self.start_sampler(options).is_ok() && !was_running {
                     self.sampler.for_profiler.store(true, Ordering::Relaxed);
                 }
@@ -317,8 +319,8 @@ impl Shared {
     }
 }
 
-/// All signals, blocked in this thread until it goes: a thread that starts meanwhile keeps them
-/// blocked.
+/// Blocks all signals in this thread until dropped. A thread that starts meanwhile inherits the
+/// blocked signals.
 struct Blocked(libc::sigset_t);
 
 impl Blocked {

@@ -33,7 +33,7 @@ fn fact(name: &str) -> Fact<'_> {
     }
 }
 
-/// Names of the facts that are there to read.
+/// Reads all available facts, and returns their names.
 fn facts(attached: &mut Attached) -> Vec<String> {
     let mut names = Vec::new();
     loop {
@@ -211,7 +211,7 @@ fn a_lease_without_end_does_not_count() {
     assert!(!publisher.check_listeners());
 }
 
-/// A snapshot of many times the ring's size, with a reader that reads as fast as it can.
+/// A snapshot many times larger than the ring, with a fast reader.
 #[test]
 fn a_snapshot_waits_for_its_readers() {
     const COUNT: u64 = 20_000;
@@ -261,8 +261,7 @@ fn a_snapshot_waits_for_its_readers() {
     assert_eq!(read, COUNT);
 }
 
-/// A reader that does not read delays a snapshot by no more than the VM allows, and finds out that
-/// it missed a part.
+/// An inactive reader delays a snapshot by at most the VM's patience, and then sees an overrun.
 #[test]
 fn a_snapshot_does_not_wait_for_ever() {
     struct Many;
@@ -314,7 +313,7 @@ fn two_threads_poll_and_one_answers() {
 
 #[test]
 fn lists_of_events_are_borrowed() {
-    // Publishing copies into the ring alone: an event holds what the VM has.
+    // Publishing copies a list once, into the ring: the event borrows the VM's list.
     let entries = [event::Boundary::default(); 3];
     let map = event::PcMap::Boundary {
         rule: event::BoundaryRule::AtStart,

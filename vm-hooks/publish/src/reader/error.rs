@@ -11,32 +11,34 @@ use crate::layout;
 pub enum AttachError {
     /// The memory cannot be mapped, or its size is not sealed.
     Memory(io::Error),
-    /// It does not begin as the memory of a publisher. It may be under construction.
+    /// The memory begins with a different magic number. Memory under construction has no magic
+    /// number yet.
+    /// header.
     Magic(u64),
-    /// Another major version.
+    /// The memory has another major version.
     Version {
-        /// Its major version.
+        /// The memory's major version.
         major: u32,
-        /// Its minor version.
+        /// The memory's minor version.
         minor: u32,
     },
-    /// A part of the memory is not where it can be.
+    /// The header gives an impossible offset or size for a ring.
     Part {
-        /// Index of the header's word with its offset.
+        /// Index of the header word with the ring's offset.
         word: usize,
         /// Offset in bytes.
         offset: u64,
         /// Size in words.
         words: u64,
     },
-    /// The memory belongs to another process, from which this one inherited it.
+    /// The VM inherited the memory from another process.
     Inherited {
         /// Process id of the owner.
         owner: u64,
     },
-    /// As many profilers listen as can.
+    /// The maximum number of profilers already listens.
     Full {
-        /// Process ids of the profilers, as they gave them.
+        /// Process ids of the profilers, as given by the profilers.
         pids: Vec<u64>,
     },
 }

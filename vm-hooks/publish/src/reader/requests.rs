@@ -1,4 +1,4 @@
-//! What a profiler asks of a VM.
+//! A profiler's requests to a VM.
 
 use std::sync::atomic::Ordering;
 
@@ -14,7 +14,7 @@ impl Attached {
         self.request(word::SNAPSHOTS_REQUESTED)
     }
 
-    /// Number of the newest snapshot that the VM began, and of the newest one that it finished.
+    /// Numbers of the newest snapshot begun, and of the newest snapshot finished.
     #[must_use]
     pub fn snapshots(&self) -> (u64, u64) {
         let number = |index| self.memory.word(index).load(Ordering::Acquire);
@@ -41,7 +41,7 @@ impl Attached {
         self.request(word::RATES_REQUESTED)
     }
 
-    /// Number of events that were too long for the stream, by the VM's count.
+    /// The VM's count of events too long for the stream.
     #[must_use]
     pub fn too_long(&self) -> u64 {
         self.memory.word(word::TOO_LONG).load(Ordering::Relaxed)
@@ -55,7 +55,8 @@ impl Attached {
     }
 
     /// Starts the VM's sampler at its next safe point, or changes its options. A sampler that a
-    /// profiler started ends with the last profiler. Whether it started, its status says.
+    /// profiler started ends with the last profiler. [`sampler_status`](Self::sampler_status) tells
+    /// whether the sampler started.
     pub fn start_sampler(&self, options: &SamplerOptions) -> u64 {
         let set = |index, value| self.memory.word(index).store(value, Ordering::Relaxed);
         set(word::SAMPLER_PERIOD, options.period_ns());
@@ -73,19 +74,19 @@ impl Attached {
         self.sampler_command(SamplerCommand::Clear)
     }
 
-    /// Number of the newest command to the sampler that was carried out.
+    /// Number of the newest sampler command carried out.
     #[must_use]
     pub fn sampler_commands_done(&self) -> u64 {
         self.memory.word(word::SAMPLER_DONE).load(Ordering::Acquire)
     }
 
-    /// What the VM's sampler does and did.
+    /// State and counters of the VM's sampler.
     #[must_use]
     pub fn sampler_status(&self) -> SamplerStatus {
         SamplerStatus::read(&self.memory)
     }
 
-    /// What the ticks found of the VM's registered threads.
+    /// Tick counts of the VM's registered threads.
     #[must_use]
     pub fn sampled_threads(&self) -> Vec<ThreadTicks> {
         ThreadTicks::read(&self.memory)

@@ -1,32 +1,32 @@
-//! Reading a ring that others write meanwhile.
+//! Reading a ring during concurrent writes.
 
 use super::{Checksum, LENGTH_BITS, RECORD_WORDS, Ring};
 use crate::sync::{Ordering, fence};
 
-/// A reader's position in a ring, with a copy of the record that it read last.
+/// A reader's position in a ring, with a copy of the newest record read.
 #[derive(Debug, Default)]
 pub struct Cursor {
     position: u64,
-    /// An incomplete record, and the time at which it was first seen.
+    /// Position of an incomplete record, and time of its first sighting.
     waiting: Option<(u64, u64)>,
     copy: Vec<u64>,
 }
 
-/// What [`Cursor::next`] found.
+/// Result of [`Cursor::next`].
 #[derive(Debug, PartialEq, Eq)]
 pub enum Next<'c> {
     /// A record.
     Record(Record<'c>),
     /// No complete record yet.
     Empty,
-    /// Producers overwrote records that were not read yet.
+    /// Producers overwrote unread records.
     Overrun {
         /// Number of words in them.
         words: u64,
     },
     /// A record was not completed in time, or damaged by a stalled producer.
     Torn {
-        /// Number of words in it, and in the records until the next intact one.
+        /// Number of words skipped, up to the next intact record.
         words: u64,
     },
 }
@@ -52,13 +52,13 @@ enum Copied {
 }
 
 impl Cursor {
-    /// A cursor that reads what is reserved from now on.
+    /// A cursor at the head, for records reserved later.
     #[must_use]
     pub fn at_head(ring: &Ring<'_>) -> Self {
         Self::at(ring.head())
     }
 
-    /// A cursor at the oldest record that is still whole.
+    /// A cursor at the oldest intact record.
     #[must_use]
     pub fn at_oldest(ring: &Ring<'_>) -> Self {
         let head = ring.head();
@@ -70,7 +70,7 @@ impl Cursor {
         cursor
     }
 
-    /// A cursor at a position, which must be the start of a record.
+    /// A cursor at `position`, where a record must start.
     #[must_use]
     pub fn at(position: u64) -> Self {
         Self {
@@ -89,8 +89,8 @@ impl Cursor {
     /// [`Next::Empty`] until `patience` nanoseconds have passed by the caller's clock `now`, and
     /// as [`Next::Torn`] then.
     ///
-    /// The memory may hold anything and may change meanwhile. One call reads each word of the ring
-    /// a few times at most, and copies at most [`LONGEST_RECORD`](super::LONGEST_RECORD) words.
+    /// The memory may hold anything, and may change during the call. A call reads each word of the
+    /// ring only a few times, and copies at most [`LONGEST_RECORD`](super::LONGEST_RECORD) words.
     pub fn next(&mut self, ring: &Ring<'_>, now: u64, patience: u64) -> Next<'_> {
         let head = ring.head();
         if head == self.position {
@@ -111,7 +111,7 @@ impl Cursor {
             }
             Copied::Overtaken => {
                 let head = ring.head();
-                // Half a ring ahead of the producers, so that they do not overtake again at once.
+                // Keep half a ring of distance, so that producers cannot overtake again at once.
                 let from = head.saturating_sub(ring.capacity() / 2);
                 Next::Overrun {
                     words: self.jump(ring, from.max(self.position.min(head)), head),
@@ -144,8 +144,8 @@ impl Cursor {
 
     /// Position of the first whole record in `from..head`, else `head`.
     fn first_record(&mut self, ring: &Ring<'_>, from: u64, head: u64) -> u64 {
-        // Words that merely look like records cost a copy each: hostile memory could make that a
-        // copy of the longest record for every word.
+        // Each word that merely looks like a record costs a copy. Hostile memory could cause a copy
+        // of the longest record for every word.
         let mut budget = ring.capacity().saturating_mul(4);
         let mut position = from;
         while position < head && budget > 0 {
@@ -160,7 +160,7 @@ impl Cursor {
         head
     }
 
-    /// Copies the payload of the record at `position`, and checks that it is whole.
+    /// Copies the payload of the record at `position`, and verifies the record.
     fn copy_record(&mut self, ring: &Ring<'_>, position: u64, head: u64) -> Copied {
         self.copy.clear();
         let ahead = head.wrapping_sub(position);
@@ -176,7 +176,7 @@ impl Cursor {
         let possible = RECORD_WORDS as u64..=ahead.min(ring.longest as u64);
         let size = usize::try_from(length).unwrap_or(usize::MAX);
         if !possible.contains(&length) || first != ring.first_word(position, size, kind) {
-            // Either it is not written yet, or the producers came round.
+            // Either the record is still unwritten, or the producers came round.
             return self.incomplete(ring, position);
         }
         let time = ring.load(position.wrapping_add(1));
@@ -190,8 +190,8 @@ impl Cursor {
         if sum.0 != stored {
             return self.incomplete(ring, position);
         }
-        // Pairs with the fence of `Ring::reserved`: if a newer record wrote one of the words that
-        // were copied, the head shows it now.
+        // Pairs with the fence of `Ring::reserved`: if a newer record overwrote a copied word, the
+        // head now shows the newer record.
         fence(Ordering::Acquire);
         let head = ring.head.load(Ordering::Relaxed);
         if head.wrapping_sub(position) > ring.capacity() {

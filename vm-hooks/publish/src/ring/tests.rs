@@ -47,7 +47,7 @@ fn all(ring: &Ring<'_>, cursor: &mut Cursor) -> (Vec<(u8, u64, Vec<u64>)>, u64) 
 }
 
 proptest! {
-    /// What is read is what was written last, and the rest is counted.
+    /// Readers get the newest records, and count all other words.
     #[test]
     fn records_are_read_or_counted(
         batches in prop::collection::vec(
@@ -172,7 +172,7 @@ fn a_producer_that_was_overtaken_spoils_a_record_that_is_noticed() {
     }
 }
 
-/// Threads that write as fast as they can, and readers that keep up or not.
+/// Fast writer threads, with readers that may fall behind.
 #[test]
 fn threads_write_and_readers_see_no_wrong_record() {
     const EACH: u64 = 30_000;

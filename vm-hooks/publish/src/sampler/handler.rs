@@ -1,16 +1,16 @@
-//! The signal handler of sampled threads. What it does:
+//! The signal handler of sampled threads. Its steps:
 //!
-//! 1. It keeps `errno`.
-//! 2. It takes the time, before anything else.
-//! 3. It knows its own signals by their value, which points to the thread's slot. All others go to
-//!    the handler that was there before.
-//! 4. It reads registers from the signal's context and, on request, frames from the thread's own
+//! 1. Read the clock.
+//! 2. Save `errno`, and restore it at the end.
+//! 3. Recognise the sampler's own signals by their value, which points to the thread's slot.
+//!    Signals of other senders go to the previous handler.
+//! 4. Read registers from the signal's context and, on request, frames from the thread's own
 //!    stacks.
-//! 5. It reserves a record in the ring of samples and fills it.
+//! 5. Reserve a record in the ring of samples, and fill the record.
 //!
-//! It allocates nothing, takes no lock, formats nothing, and uses no thread-local memory (other than
-//! `errno`). The one system call besides the clock is `gettid`. All memory that it uses exists while
-//! the thread is registered.
+//! The handler allocates nothing, takes no lock, formats nothing, and uses no thread-local memory
+//! (other than `errno`). The one system call besides the clock is `gettid`. All memory used by the
+//! handler exists while the thread is registered.
 #![allow(
     unsafe_code,
     reason = "a signal handler gets pointers from the kernel, and reads its thread's stack"
@@ -28,9 +28,9 @@ use crate::layout::{thread, word};
 use crate::memory;
 use crate::sample::{self, LONGEST_CHAIN};
 
-/// The signal of the sampler, once its handler is installed; else 0.
+/// The sampler's signal; 0 before the handler is installed.
 static SIGNAL: AtomicI32 = AtomicI32::new(0);
-/// The handler that was there before, and its flags.
+/// Address and flags of the previous handler.
 static BEFORE: AtomicUsize = AtomicUsize::new(0);
 static BEFORE_FLAGS: AtomicI32 = AtomicI32::new(0);
 static INSTALLING: Mutex<()> = Mutex::new(());
@@ -75,7 +75,8 @@ unsafe extern "C" fn handle(number: c_int, info: *mut libc::siginfo_t, context: 
     let errno = unsafe { libc::__errno_location() };
     // SAFETY: as above.
     let kept = unsafe { errno.read() };
-    // SAFETY: the kernel gives it to a handler with SA_SIGINFO, for the time of the call.
+    // SAFETY: the kernel passes valid pointers to a handler with SA_SIGINFO, for the time of the
+    // call.
     let given = unsafe { info.as_ref() };
     // SAFETY: as above.
     let registers_of = unsafe { context.cast::<libc::ucontext_t>().as_ref() };
@@ -83,25 +84,25 @@ unsafe extern "C" fn handle(number: c_int, info: *mut libc::siginfo_t, context: 
     if let Some(((index, slot), context)) = ours {
         sample(time, index, slot, registers(context));
     } else {
-        // SAFETY: what the kernel gave is handed on unchanged.
+        // SAFETY: the kernel's arguments are handed on unchanged.
         unsafe { hand_on(number, info, context) };
     }
     // SAFETY: as above.
     unsafe { errno.write(kept) };
 }
 
-/// The slot that a signal of ours names.
+/// Finds the slot named by a sampler signal.
 fn slot_of(info: &libc::siginfo_t) -> Option<(usize, &'static Slot)> {
     if info.si_code != libc::SI_QUEUE {
         return None;
     }
-    // SAFETY: signals that were queued have a value.
+    // SAFETY: every queued signal carries a value.
     let value = unsafe { info.si_value() };
     slots::slot_at(value.sival_ptr.addr())
 }
 
 fn sample(time: u64, index: usize, slot: &Slot, registers: Registers) {
-    // It may be a late signal for another thread that had this slot.
+    // A late signal may be addressed to an earlier thread of this slot.
     if slot.tid() != Some(slots::current()) || slot.pending.swap(0, Ordering::Relaxed) == 0 {
         return;
     }
@@ -140,8 +141,8 @@ fn sample(time: u64, index: usize, slot: &Slot, registers: Registers) {
     shared.count(index, thread::SAMPLES);
 }
 
-/// Follows frame pointers, and returns the number of return addresses. Each frame lies above the
-/// one before, on the same stack.
+/// Follows frame pointers, and returns the number of return addresses. Each caller's frame lies at
+/// a higher address of the same stack.
 ///
 /// ```text
 /// fp      the caller's fp
@@ -152,7 +153,7 @@ fn follow(slot: &Slot, registers: Registers, chain: &mut [u64; LONGEST_CHAIN]) -
     let Some((start, end)) = slot.stack(fp) else {
         return 0;
     };
-    // Of a stack that is in use, what lies below the stack pointer may not even be mapped.
+    // On the current stack, addresses below the stack pointer may be unmapped.
     let mut lowest = if (start..end).contains(&sp) {
         sp
     } else {
@@ -163,8 +164,8 @@ fn follow(slot: &Slot, registers: Registers, chain: &mut [u64; LONGEST_CHAIN]) -
         if fp % 8 != 0 || fp < lowest || fp > last {
             return length;
         }
-        // SAFETY: the words lie aligned on a stack of this thread, above its stack pointer, or on
-        // one that the VM promised to keep mapped.
+        // SAFETY: the words lie aligned on a stack of this thread, above its stack pointer, or on a
+        // stack that the VM promised to keep mapped.
         let caller = unsafe { ptr::with_exposed_provenance::<u64>(fp as usize).read_volatile() };
         let next = ptr::with_exposed_provenance::<u64>(fp as usize + 8);
         // SAFETY: as above.
@@ -179,11 +180,11 @@ fn follow(slot: &Slot, registers: Registers, chain: &mut [u64; LONGEST_CHAIN]) -
     LONGEST_CHAIN
 }
 
-/// Lets the handler that was there before handle a signal that is not ours.
+/// Passes a foreign signal to the previous handler.
 ///
 /// # Safety
 ///
-/// The arguments are those of the kernel.
+/// The arguments come unchanged from the kernel.
 unsafe fn hand_on(number: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     type Plain = unsafe extern "C" fn(c_int);
     type Informed = unsafe extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
@@ -191,7 +192,8 @@ unsafe fn hand_on(number: c_int, info: *mut libc::siginfo_t, context: *mut c_voi
     match before {
         libc::SIG_IGN => {}
         libc::SIG_DFL => {
-            // As without us: most signals end the process once this handler has returned.
+            // The default action applies: most signals end the process once this handler has
+            // returned.
             // SAFETY: plain system call.
             unsafe { libc::signal(number, libc::SIG_DFL) };
             // SAFETY: plain system call.

@@ -1,18 +1,19 @@
-//! The sampler inside the VM: a thread of high priority ticks, and signals the VM's threads that
-//! run; each one's handler puts its own program counter into the ring of samples.
+//! The sampler inside the VM: a thread of high priority ticks, and signals the VM's running
+//! threads. Each signalled thread's handler puts the interrupted program counter into the ring of
+//! samples.
 //!
-//! It works without a profiler: samples stay in the ring, and a profiler that attaches later reads
-//! those that were not overwritten. Threads are sampled once they registered. There is one sampler
-//! in a process.
+//! The sampler works without a profiler: samples stay in the ring, and a profiler that attaches
+//! later reads the remaining samples. Only registered threads are sampled. Only one sampler can run
+//! per process.
 //!
-//! Samples follow CPU time. A thread that sleeps is never interrupted, so no system call of it ends
-//! early; the tick is counted as idle ([`ThreadTicks`]), so wall clock time is known as well.
+//! Samples follow CPU time. A sleeping thread is never interrupted, so no system call of the thread
+//! ends early; the tick is counted as idle ([`ThreadTicks`]), so wall clock time is known as well.
 //!
 //! | module | holds |
 //! |---|---|
 //! | `slots` | the registered threads |
-//! | `handler` | the signal handler: what it does is all there |
-//! | `ticker` | the thread that ticks |
+//! | `handler` | the signal handler, with all its steps |
+//! | `ticker` | the sampler's own thread |
 //! | `registers` | the registers of an interrupted thread, by CPU |
 
 pub(crate) mod handler;
@@ -89,11 +90,11 @@ pub enum SamplerError {
     Busy,
     /// The signal's handler cannot be installed.
     Signal(i32),
-    /// As many threads are registered as can.
+    /// The thread table is full.
     NoRow,
-    /// The thread cannot be started.
+    /// The sampler's thread cannot be started.
     Thread,
-    /// This process is a child of the publisher's.
+    /// This process is a forked child of the publisher's process.
     Child,
 }
 
@@ -112,11 +113,11 @@ impl fmt::Display for SamplerError {
 impl std::error::Error for SamplerError {}
 
 wire_enum! {
-    /// Whether it samples.
+    /// Whether the sampler runs.
     pub enum SamplerState {
-        /// It does not.
+        /// The sampler does not run.
         Stopped = 0,
-        /// It does.
+        /// The sampler runs.
         Running = 1,
     }
 }
@@ -124,13 +125,13 @@ wire_enum! {
 wire_enum! {
     /// Scheduling of the sampler's thread.
     pub enum Priority {
-        /// It did not run yet.
+        /// The sampler's thread never ran.
         None = 0,
         /// `SCHED_FIFO`, at the lowest real-time priority.
         RealTime = 1,
         /// A nice value below 0.
         Nice = 2,
-        /// As any other thread: ticks may come late.
+        /// The usual scheduling of threads: ticks may come late.
         Normal = 3,
     }
 }
@@ -149,34 +150,34 @@ wire_enum! {
     }
 }
 
-/// What the sampler does and did.
+/// State and counters of the sampler.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SamplerStatus {
-    /// Whether it samples.
+    /// Whether the sampler runs.
     pub state: SamplerState,
-    /// How it samples.
+    /// Options in use.
     pub options: SamplerOptions,
-    /// Scheduling of its thread.
+    /// Scheduling of the sampler's thread.
     pub priority: Priority,
-    /// Nice value of its thread.
+    /// Nice value of the sampler's thread.
     pub nice: i32,
-    /// Number of ticks. All else is at least as new.
+    /// Number of ticks. No other field is older.
     pub ticks: u64,
     /// Number of ticks that were left out because they came too late.
     pub late: u64,
-    /// Number of samples that found no room, where the oldest stay.
+    /// Number of samples refused by a full ring that keeps the oldest samples.
     pub refused: u64,
-    /// Number of threads that found no row.
+    /// Number of threads refused by a full thread table.
     pub no_row: u64,
-    /// CPU time of its thread in nanoseconds.
+    /// CPU time of the sampler's thread in nanoseconds.
     pub cpu_ns: u64,
-    /// Time at which it started last, in nanoseconds of `CLOCK_MONOTONIC`.
+    /// Time of the newest start, in nanoseconds of `CLOCK_MONOTONIC`.
     pub started: u64,
 }
 
 impl SamplerStatus {
     pub(crate) fn read(memory: &Memory) -> Self {
-        // First, so that all else is at least as new.
+        // Load the ticks first: later loads cannot give older values.
         let ticks = memory.word(word::SAMPLER_TICKS).load(Ordering::Acquire);
         let get = |index: usize| memory.word(index).load(Ordering::Relaxed);
         let nice = i32::try_from(get(word::SAMPLER_NICE)).unwrap_or(0);
@@ -198,7 +199,7 @@ impl SamplerStatus {
     }
 }
 
-/// What the ticks found of a registered thread.
+/// Tick counts of a registered thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThreadTicks {
     /// Thread id.
@@ -207,13 +208,13 @@ pub struct ThreadTicks {
     pub role: ThreadRole,
     /// Number of ticks.
     pub ticks: u64,
-    /// Number of ticks at which it did not run.
+    /// Number of ticks that counted the thread as idle.
     pub idle: u64,
     /// Number of signals.
     pub signalled: u64,
     /// Number of samples written.
     pub samples: u64,
-    /// Number of ticks left out because the previous signal was not handled yet.
+    /// Number of ticks left out because the previous signal was still unhandled.
     pub pending: u64,
     /// CPU time at the last tick, in nanoseconds.
     pub cpu_ns: u64,

@@ -1,5 +1,5 @@
-//! The threads that registered for sampling, in static memory: a signal that is handled late must
-//! find its slot, whatever happened to the publisher.
+//! The threads that registered for sampling, in static memory: a late signal must find its slot
+//! even if the publisher has ended.
 #![allow(
     unsafe_code,
     reason = "a slot holds a publisher for the signal handler, as a pointer"
@@ -12,25 +12,25 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, 
 use crate::layout;
 use crate::publisher::Shared;
 
-/// Most ranges of a thread's stacks: its own, and those that the VM gave.
+/// Maximum number of a thread's stack ranges: the thread's own stack, and the VM's further stacks.
 pub(crate) const STACKS: usize = 4;
 
 /// A registered thread.
 #[derive(Debug)]
 pub(crate) struct Slot {
-    /// Thread id; 0 if the slot is free, [`TAKEN`] while it is filled.
+    /// Thread id; 0 marks a free slot, [`TAKEN`] a slot during a change.
     tid: AtomicU32,
-    /// Counts the threads that had the slot.
+    /// Counts the registrations in this slot.
     generation: AtomicU64,
-    /// The publisher, which the slot keeps.
+    /// The publisher, kept alive by the slot.
     owner: AtomicPtr<Shared>,
-    /// A signal is on its way: time of sending, else 0.
+    /// Sending time of a pending signal, else 0.
     pub(super) pending: AtomicU64,
-    /// Ranges of its stacks: first address, first address after it.
+    /// Ranges of the thread's stacks: first address, first address after the stack.
     stacks: [[AtomicU64; 2]; STACKS],
 }
 
-/// The tid of a slot that is being filled. No thread has it.
+/// Thread id that marks a slot during a change. No thread has this id.
 const TAKEN: u32 = u32::MAX;
 
 static SLOTS: [Slot; layout::THREADS] = [const {
@@ -43,16 +43,16 @@ static SLOTS: [Slot; layout::THREADS] = [const {
     }
 }; layout::THREADS];
 
-/// Number of slots from the first one on that were ever taken.
+/// Number of slots to search. Later slots were never taken.
 static USED: AtomicUsize = AtomicUsize::new(0);
 
-/// The slots that were ever taken, and perhaps more.
+/// The slots to search: all slots taken so far, and perhaps unused slots.
 pub(crate) fn slots() -> &'static [Slot] {
     let used = USED.load(Ordering::Acquire);
     SLOTS.get(..used).unwrap_or(&SLOTS)
 }
 
-/// The slot at an address that came with a signal, with its index. `None` for other addresses.
+/// The slot at a signal's address value, with the slot's index. `None` for other addresses.
 pub(super) fn slot_at(address: usize) -> Option<(usize, &'static Slot)> {
     let offset = address.checked_sub(SLOTS.as_ptr().addr())?;
     let size = size_of::<Slot>();
@@ -114,12 +114,12 @@ impl Slot {
         ptr::eq(self.owner.load(Ordering::Relaxed), shared)
     }
 
-    /// The publisher, for the thread of the slot: only it gives the slot back, so the publisher
-    /// stays meanwhile.
+    /// The publisher, for the slot's own thread: no other thread frees the slot of a living thread,
+    /// so the publisher stays alive meanwhile.
     ///
     /// # Safety
     ///
-    /// The caller is the thread of the slot, or its signal handler.
+    /// The caller is the slot's thread, or the thread's signal handler.
     pub(super) unsafe fn owner(&self) -> Option<&Shared> {
         // SAFETY: the slot keeps the publisher until its thread gives it back.
         unsafe { self.owner.load(Ordering::Relaxed).as_ref() }
@@ -134,17 +134,18 @@ impl Slot {
         ranges.find(|&(start, end)| start <= address && address < end)
     }
 
-    /// Gives the slot back. `tid` is its thread, which is the calling one, or has ended.
+    /// Frees the slot. `tid` is the slot's thread: either the calling thread, or an ended thread.
     pub(crate) fn free(&self, tid: u32) {
         let order = (Ordering::AcqRel, Ordering::Relaxed);
         if (self.tid.compare_exchange(tid, TAKEN, order.0, order.1)).is_err() {
             return;
         }
-        // A signal of this thread from here on finds the slot without a thread.
+        // From here on, the signal handler of this thread finds an empty slot.
         compiler_fence(Ordering::SeqCst);
         let owner = self.owner.swap(ptr::null_mut(), Ordering::AcqRel);
         if !owner.is_null() {
-            // SAFETY: `take` made it of an `Arc`, and whoever swaps it out owns it.
+            // SAFETY: `take` made the pointer from an `Arc`, and the swap passed ownership to this
+            // call.
             drop(unsafe { Arc::from_raw(owner.cast_const()) });
         }
         self.tid.store(0, Ordering::Release);
@@ -166,7 +167,7 @@ pub(crate) fn own_stack() -> Option<[u64; 2]> {
     let got = unsafe {
         libc::pthread_attr_getstack(&raw const attributes, &raw mut start, &raw mut size)
     };
-    // SAFETY: the structure was filled, and is not used any more.
+    // SAFETY: an earlier call filled the structure, and later code never uses it.
     unsafe { libc::pthread_attr_destroy(&raw mut attributes) };
     let start = start.addr() as u64;
     (got == 0).then(|| [start, start.saturating_add(size as u64)])

@@ -1,11 +1,13 @@
-//! The thread that ticks.
+//! The sampler's thread.
 //!
-//! At each tick it decides for each thread whether it runs. It reads the thread's CPU clock twice:
-//! if the second reading is later, the thread is on a CPU now. Otherwise it may be one that this
-//! thread itself displaced: a runnable one, on this CPU. If its clock has advanced since the last tick,
-//! it is taken with the probability of the part of that time in which it ran. All others are idle, and
-//! are left alone. On another CPU, a thread that does not run now was displaced by others: taking it too
-//! would count it twice on a busy machine.
+//! At each tick, the ticker decides which registered threads run. The ticker reads a thread's CPU
+//! clock twice: if the second reading is later, the thread is on a CPU now. Otherwise the ticker
+//! itself may have displaced the thread: such a thread is runnable, and last ran on the ticker's
+//! CPU. If a displaced thread's clock has advanced since the last tick, the ticker samples the
+//! thread at random: the probability is the share of CPU time in the time since the last tick. All
+//! other threads count as idle, and get no signal. On another CPU, a runnable thread that does not
+//! run now was displaced by other threads: sampling such threads would count them twice on a busy
+//! machine.
 #![allow(
     unsafe_code,
     reason = "scheduling, clocks and signals of threads are system calls"
@@ -22,9 +24,10 @@ use crate::layout::{self, thread, word};
 use crate::memory;
 use crate::publisher::Shared;
 
-/// Ticks between two looks at the profilers' leases, and at this thread's own CPU time.
+/// Ticks between two checks of the profilers' leases and of this thread's own CPU time.
 const LOOK: u64 = 64;
-/// A signal that was not handled for so long is lost: others of its number may have taken its place.
+/// A signal unhandled for this long counts as lost: another pending signal with this number can
+/// replace it.
 const LOST_SIGNAL_NS: u64 = 1_000_000_000;
 
 /// What the ticker knows about a slot.
@@ -37,7 +40,7 @@ struct Watched {
     stat: Option<File>,
 }
 
-/// What each look needs.
+/// Tools for looking at a thread.
 #[derive(Debug)]
 struct Tools {
     random: Random,
@@ -63,7 +66,7 @@ pub(crate) fn run(shared: &Arc<Shared>) {
         }
         let now = memory::now();
         if let late @ 1.. = now.saturating_sub(next) / period {
-            // Ticks are not caught up with: they would all hit the same place.
+            // Missed ticks are skipped: a burst of ticks would sample one place many times.
             shared.add(word::SAMPLER_LATE, late);
             next = now;
         }
@@ -115,7 +118,7 @@ fn look_at(
         };
     }
     let (Some(first), Some(second)) = (cpu_clock(tid), cpu_clock(tid)) else {
-        // It ended without a word.
+        // The thread ended without unregistering.
         slot.free(tid);
         shared.set(index, thread::TID, 0);
         return;
@@ -155,7 +158,7 @@ fn cpu_clock(tid: u32) -> Option<u64> {
     memory::clock((!tid.cast_signed() << 3) | 6)
 }
 
-/// Whether the kernel calls a thread runnable, and last ran it on this CPU, by its open `stat`
+/// Whether a thread is runnable, and last ran on this CPU, according to its open `stat`
 /// (`proc_pid_stat(5)`).
 fn is_displaced(stat: &File) -> bool {
     let mut bytes = [0; 1024];
@@ -170,7 +173,7 @@ fn is_displaced(stat: &File) -> bool {
 
 /// State and last CPU in a `stat`: fields 3 and 39.
 fn state_and_cpu(stat: &[u8]) -> Option<(u8, i32)> {
-    // The name may hold brackets, but nothing after it does.
+    // The name may hold brackets. Later fields contain none.
     let name_end = stat.iter().rposition(|&byte| byte == b')')?;
     let rest = std::str::from_utf8(stat.get(name_end + 1..)?).ok()?;
     let mut fields = rest.split_ascii_whitespace();
@@ -248,7 +251,7 @@ fn sleep_until(time: u64) {
     };
 }
 
-/// The best scheduling that this thread may have, into the status.
+/// Gives this thread the best permitted scheduling, and records the result in the status.
 fn raise_priority(shared: &Shared) {
     // SAFETY: plain system call.
     let sched_priority = unsafe { libc::sched_get_priority_min(libc::SCHED_FIFO) };

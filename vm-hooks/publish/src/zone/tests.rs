@@ -12,19 +12,19 @@ use proptest::prelude::*;
 use super::*;
 use crate::event::{Gone, GoneReason, Moved, Snapshot};
 
-/// A step of a VM. A change is made in the VM's table at once, and published in a later step, as
-/// if the thread had stopped between the two.
+/// A step of a VM. Each change enters the VM's table at once, and a later step publishes the
+/// change, like a thread that paused in between.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Add,
     Remove(usize),
     Move(usize, u64),
     Recase(usize),
-    /// One of the threads with a change to publish does so.
+    /// A thread publishes one of the pending changes.
     Publish(usize),
     /// The describing thread begins, looks at the next entry, publishes what it saw, or ends.
     Describe,
-    /// The reader is overrun: it misses what was published and not read.
+    /// The reader is overrun, and misses all unread events.
     Overrun,
     /// The reader reads this many events.
     Read(usize),
@@ -65,14 +65,14 @@ struct World {
     /// The VM's table: id → (start, case).
     table: BTreeMap<u64, (u64, u64)>,
     ids: u64,
-    /// Changes to publish, in the order of their making.
+    /// Unpublished changes, oldest first.
     unpublished: VecDeque<(u64, Event<'static>)>,
     stream: VecDeque<Event<'static>>,
-    /// The describing thread: its snapshot, the last id that it looked at, and what it saw.
+    /// The describing thread: its snapshot, last visited id, and unpublished description.
     describing: Option<(u64, Option<u64>, Option<Constituent<'static>>)>,
     snapshots: u64,
     zone: Zone,
-    /// What the reader made of the changes: id → (start, case).
+    /// The reader's view after all changes: id → (start, case).
     read: BTreeMap<u64, (u64, u64)>,
 }
 
@@ -191,7 +191,7 @@ impl World {
         }
     }
 
-    /// Everything is published, and what is published is read.
+    /// Publishes all changes, and reads all published events.
     fn settle(&mut self) {
         while !self.unpublished.is_empty() {
             self.step(Step::Publish(0));
@@ -221,7 +221,7 @@ proptest! {
         if world.zone.is_synced() && world.describing.is_none() {
             prop_assert_eq!(&world.read, &world.table);
         }
-        // A snapshot that is under way ends; a reader that is not in step asks for one more.
+        // First the running snapshot ends. A reader out of sync then requests another snapshot.
         while world.describing.is_some() {
             world.describe();
         }

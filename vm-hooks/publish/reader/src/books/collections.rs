@@ -17,7 +17,7 @@ const MAX_PHASES: usize = 1 << 12;
 /// Maximum number of remembered keys of finished collections, for survivals and deaths that follow.
 const MAX_KEYS: usize = 1 << 16;
 
-/// The collections that run, and the keys of the last ones.
+/// Running collections, and the keys of recent collections.
 #[derive(Debug, Default)]
 pub(super) struct Collections {
     open: BTreeMap<u64, Collection>,
@@ -25,7 +25,7 @@ pub(super) struct Collections {
 }
 
 impl Collections {
-    /// Takes an event of a collection; `false` if it makes no sense. `tid` finds threads.
+    /// Takes an event of a collection; `false` if the event is invalid. `tid` finds threads.
     pub fn take(
         &mut self,
         time: TimeNs,
@@ -47,7 +47,7 @@ impl Collections {
         self.keys.get(&id).copied()
     }
 
-    /// Emits the collections that have not ended.
+    /// Emits unfinished collections.
     pub fn finish(&mut self, poll: &mut Poll) {
         for collection in std::mem::take(&mut self.open).into_values() {
             poll.collection(collection);

@@ -68,7 +68,7 @@ impl Books {
         }
     }
 
-    /// Keys of a class and a site. An unknown site counts as a complaint.
+    /// Finds the keys of a class and site. An unknown site counts as a complaint.
     fn class_and_site(&mut self, class: u64, site: u64) -> (Option<ClassKey>, Option<SiteKey>) {
         let found = self.sites.get(site);
         self.complaints.unknown_ids += u64::from(site != 0 && found.is_none());

@@ -24,8 +24,8 @@ fn word() -> impl Strategy<Value = u64> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
-    /// Whatever a VM publishes, records are sound: they name what was emitted before, and code that
-    /// went does not go again.
+    /// Any published events make sound records: records refer only to methods and code already
+    /// emitted, and code disappears only once.
     #[test]
     fn any_events_make_sound_records(
         items in vec((0..28_u8, vec(word(), 0..24), 0..1000_u64, 0..30_u8), 0..60),
