@@ -71,6 +71,9 @@ struct Known {
     key: ConstituentKey,
     /// First address.
     start: u64,
+    bytes: u64,
+    /// Machine code, not data of the VM.
+    is_code: bool,
 }
 
 /// vmscope's knowledge of a VM.
@@ -176,6 +179,10 @@ impl Books {
                 code,
                 "pieces of code have impossible addresses or reuse an id",
             ),
+            (
+                self.overlaps(),
+                "pieces of code lie in the memory of others at the end",
+            ),
             (maps, "pc maps are unordered, or leave their code"),
             (
                 unknown_ids,
@@ -202,6 +209,22 @@ impl Books {
                 "give the VM's stream more memory",
             );
         }
+    }
+
+    /// Number of pieces of code that begin before the end of an earlier piece. Earlier overlaps may
+    /// be honest: a thread publishes new code before another thread publishes the removal.
+    fn overlaps(&self) -> u64 {
+        let code = self.constituents.values().filter(|known| known.is_code);
+        let places = code.map(|known| (known.start, known.start.saturating_add(known.bytes)));
+        let mut places: Vec<(u64, u64)> = places.collect();
+        places.sort_unstable();
+        let mut end = 0;
+        let overlaps = places.iter().filter(|(start, its_end)| {
+            let overlaps = *start < end;
+            end = end.max(*its_end);
+            overlaps
+        });
+        overlaps.count() as u64
     }
 
     fn event(
@@ -355,8 +378,16 @@ impl Books {
             cases: self.cases(&code.cases),
             map: map.unwrap_or_default(),
         };
-        let (key, start) = (constituent.key, code.start);
-        self.constituents.insert(code.id, Known { key, start });
+        let known_now = Known {
+            key: constituent.key,
+            start: code.start,
+            bytes: size,
+            is_code: !matches!(
+                code.kind,
+                e::ConstituentKind::Bytecodes | e::ConstituentKind::MethodObject
+            ),
+        };
+        self.constituents.insert(code.id, known_now);
         let is_pic = matches!(
             code.kind,
             e::ConstituentKind::ClosedPic | e::ConstituentKind::OpenPic

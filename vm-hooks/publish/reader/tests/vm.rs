@@ -341,6 +341,9 @@ fn what_a_vm_says_becomes_records() {
             ..constituent(id, 0x1000 * id)
         });
     }
+    // Two more in one place.
+    p.publish(&constituent(20, 0x2010));
+    p.publish(&constituent(21, 0x2020));
     p.publish(&e::Thread {
         tid,
         role: e::ThreadRole::Mutator,
@@ -499,6 +502,7 @@ fn what_a_vm_says_becomes_records() {
     assert_eq!(
         limits,
         [
+            "of the VM's events: 2 pieces of code lie in the memory of others at the end",
             "of the VM's events: 2 pc maps are unordered, or leave their code",
             "of the VM's events: 1 events name unknown methods, classes, sites or code",
             "of the VM's events: 1 collections, phases or compilations end without a start",
