@@ -121,11 +121,11 @@ fn a_running_vm_describes_what_it_has() {
     let target = Target::ready(toy);
     for round in ["attached", "attached again"] {
         let file = folder.file("out.vmscope");
-        let mut attach = command(["attach", "--quiet", "--duration", "4", "--output"]);
+        let mut attach = command(["attach", "--quiet", "--duration", "6", "--output"]);
         attach.arg(&file).arg(target.pid().to_string());
         run(attach).code(0);
         // Code that went before the VM answered has no name.
-        let (_, unnamed) = are_true(round, &file, 1_000_000_000);
+        let (_, unnamed) = are_true(round, &file, 2_000_000_000);
         assert_eq!(unnamed, 0, "{round}");
     }
 }
