@@ -341,7 +341,7 @@ pub enum EngineError {
         #[source]
         source: io::Error,
     },
-    /// The process has no sampler of its own.
+    /// The process does not link `vmscope-publish`.
     #[error(
         "process {pid} does not link vmscope-publish, so no sampler is in it: use --engine kernel"
     )]

@@ -86,7 +86,7 @@ fn compiled_methods_are_those_of_the_jvm_with_their_bytecodes() {
         methods.len()
     );
 
-    // Some are compiled and freed in between.
+    // The JVM compiles and frees methods between the two lists.
     let before = told_by_the_jvm(&jdk.java(), pid).unwrap_or_default();
     let zone = constituents(pid, &[]);
     let after = told_by_the_jvm(&jdk.java(), pid).unwrap_or_default();

@@ -181,7 +181,7 @@ fn a_vm_that_is_killed_leaves_its_last_words_to_its_reader() {
 fn a_vm_that_is_killed_while_it_writes() {
     let mut vm = Vm::start("vm-that-writes", "busy");
     let mut attached = vm.attach();
-    // So that it has written all of the ring.
+    // By then the VM has written each word of the ring.
     while attached.backlog() < 1 << 18 {
         std::thread::yield_now();
     }

@@ -56,8 +56,7 @@ fn a_child_is_quiet() {
     publisher.stop_sampler();
 }
 
-/// A signal of others has the effect that it had before the sampler: without a handler, SIGPROF
-/// ends a process.
+/// Signals of other senders keep their effect: without an earlier handler, SIGPROF ends the process.
 #[test]
 fn a_signal_of_others_without_a_handler_ends_the_process() {
     let publisher = Publisher::new(&Options::default()).unwrap();

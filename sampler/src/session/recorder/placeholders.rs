@@ -17,6 +17,8 @@ const WAIT_FOR: DurationNs = DurationNs(5_000_000_000);
 pub(super) struct Placeholders {
     waiting: HashMap<(ProcessKey, Tid), Vec<Record>>,
     count: usize,
+    /// Time of the last removal of compilations that waited too long.
+    swept_at: TimeNs,
     /// Number of compilations that waited too long or had no room, and their earliest and latest time.
     lost: Option<(u64, TimeNs, TimeNs)>,
 }
@@ -50,7 +52,9 @@ impl Placeholders {
             *key = found;
             return Some(record);
         }
-        match key.placeholder() {
+        let placeholder = key.placeholder();
+        self.sweep(&record);
+        match placeholder {
             Some(tid) if self.count < MAX_WAITING => {
                 self.count += 1;
                 let waiting = self.waiting.entry((process, tid)).or_default();
@@ -66,11 +70,8 @@ impl Placeholders {
     pub fn take(&mut self, process: ProcessKey, tid: Tid, now: TimeNs) -> Vec<Record> {
         let waited = self.waiting.remove(&(process, tid)).unwrap_or_default();
         self.count -= waited.len();
-        let is_late = |record: &Record| match record {
-            Record::Compilation(one) => now.since(one.emitted_at()) > WAIT_FOR,
-            _ => false,
-        };
-        let (late, mut waited): (Vec<_>, Vec<_>) = waited.into_iter().partition(is_late);
+        let (late, mut waited): (Vec<_>, Vec<_>) =
+            waited.into_iter().partition(|record| is_late(record, now));
         late.iter().for_each(|record| self.lose(record));
         for record in &mut waited {
             // A change follows the thread's start.
@@ -79,6 +80,25 @@ impl Placeholders {
             }
         }
         waited
+    }
+
+    /// Removes compilations that are much older than `newest`, if that was not done for as long: threads
+    /// that the engine never tells of must not take the room of others.
+    fn sweep(&mut self, newest: &Record) {
+        let Some(now) = newest
+            .time()
+            .filter(|now| now.since(self.swept_at) > WAIT_FOR)
+        else {
+            return;
+        };
+        self.swept_at = now;
+        let mut late = Vec::new();
+        for waiting in self.waiting.values_mut() {
+            late.extend(waiting.extract_if(.., |record| is_late(record, now)));
+        }
+        self.waiting.retain(|_, waiting| !waiting.is_empty());
+        self.count -= late.len();
+        late.iter().for_each(|record| self.lose(record));
     }
 
     fn lose(&mut self, record: &Record) {
@@ -105,6 +125,14 @@ impl Placeholders {
                 thread: None,
             })
         }));
+    }
+}
+
+/// Whether a compilation has waited too long at `now`.
+fn is_late(record: &Record, now: TimeNs) -> bool {
+    match record {
+        Record::Compilation(one) => now.since(one.emitted_at()) > WAIT_FOR,
+        _ => false,
     }
 }
 
@@ -194,5 +222,20 @@ mod tests {
             panic!("{lost:?}")
         };
         assert_eq!(lost.count, 1 + 5 + MAX_WAITING as u64);
+    }
+
+    #[test]
+    fn compilations_of_unknown_threads_make_room() {
+        let mut placeholders = Placeholders::default();
+        for id in 0..MAX_WAITING as u64 {
+            placeholders.resolve(PROCESS, compilation(id, 1), nobody);
+        }
+        let later = 10_000_000_000;
+        placeholders.resolve(PROCESS, compilation(0, later), nobody);
+        let waited = placeholders.take(PROCESS, TID, TimeNs(later));
+        assert_eq!(waited.len(), 1);
+        let mut lost = Vec::new();
+        placeholders.finish(&mut lost);
+        assert!(matches!(&lost[..], [Record::Lost(lost)] if lost.count == MAX_WAITING as u64));
     }
 }

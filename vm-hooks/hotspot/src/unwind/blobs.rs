@@ -91,7 +91,7 @@ impl Blobs {
             return Some(known.piece.clone());
         }
         let heap = *self.heap(at)?;
-        // Mostly, the same blob is still there.
+        // The known blob mostly still has its block.
         let found = match self
             .known(at)
             .map(|known| (known.block, known.piece.clone()))

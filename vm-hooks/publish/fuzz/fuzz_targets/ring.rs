@@ -41,7 +41,7 @@ fuzz_target!(|input: &[u8]| {
         unreachable!("it was just made");
     };
     let words = memory.all();
-    // Steps of 12 bytes: what is done, where, and with what.
+    // Steps of 12 bytes: an action, a place, and values for the action.
     for (now, step) in input.as_chunks::<12>().0.iter().enumerate() {
         let [what, low, high, detail, rest @ ..] = *step;
         let value = u64::from_le_bytes(rest);

@@ -80,7 +80,7 @@ impl Adapter for PublishAdapter {
 
     fn finish(&mut self, process: &ProcessView, poll: &mut Poll) -> Result<(), AdapterError> {
         if let Some(stream) = &mut self.stream {
-            let batch = stream.end();
+            let batch = stream.end(!process.is_alive());
             self.take(batch, process, poll);
         }
         self.books.finish(poll);

@@ -71,7 +71,6 @@ struct Known {
     key: ConstituentKey,
     /// First address.
     start: u64,
-    bytes: u64,
     /// Machine code, not data of the VM.
     is_code: bool,
 }
@@ -92,29 +91,33 @@ pub(crate) struct Books {
     certain_until: Option<TimeNs>,
     has_snapshot: bool,
     complaints: Complaints,
-    lost_events: Option<(TimeNs, TimeNs)>,
+    has_lost_events: bool,
     too_long: u64,
 }
 
 /// Thread ids in vmscope's pid namespace, by thread id in the VM's namespace.
 #[derive(Debug, Default)]
-struct Threads(FxHashMap<u32, Tid>);
+struct Threads {
+    known: FxHashMap<u32, Tid>,
+    /// The thread list was read for this batch: a VM that invents ids causes no further readings.
+    is_read: bool,
+}
 
 impl Threads {
-    /// The thread's id in vmscope's pid namespace. Each unknown id causes a reading of the thread
-    /// list.
+    /// The thread's id in vmscope's pid namespace. The first unknown id of a batch causes a reading of
+    /// the thread list.
     fn outer(&mut self, inner: u32, process: &ProcessView) -> Option<Tid> {
         if process.inner_pid() == process.pid() {
             return (inner != 0).then_some(Tid(inner));
         }
-        if !self.0.contains_key(&inner) {
+        if !self.known.contains_key(&inner) && !std::mem::replace(&mut self.is_read, true) {
             let threads = process.threads().unwrap_or_default();
-            self.0 = threads
+            self.known = threads
                 .iter()
                 .map(|one| (one.inner_tid.0, one.tid))
                 .collect();
         }
-        self.0.get(&inner).copied()
+        self.known.get(&inner).copied()
     }
 }
 
@@ -127,6 +130,7 @@ impl Books {
     /// Turns a batch into records.
     pub fn take(&mut self, batch: Batch, process: &ProcessView, poll: &mut Poll) {
         self.too_long = batch.too_long;
+        self.threads.is_read = false;
         let latest = poll.now();
         for item in batch.items {
             match item {
@@ -140,8 +144,7 @@ impl Books {
                     self.zone.lost();
                     self.certain_until.get_or_insert(from);
                     if words > 0 {
-                        let first = self.lost_events.map_or(from, |(first, _)| first);
-                        self.lost_events = Some((first, to));
+                        self.has_lost_events = true;
                         poll.happened_at(Some(to));
                         // The number of lost events is unknown.
                         poll.lost(Stream::Adapter, 1, from);
@@ -203,7 +206,7 @@ impl Books {
                 poll.limit(text, "see the VM's use of vmscope-publish");
             }
         }
-        if self.lost_events.take().is_some() {
+        if std::mem::take(&mut self.has_lost_events) {
             poll.limit(
                 "the VM overwrote events before vmscope read them".to_owned(),
                 "give the VM's stream more memory",
@@ -214,9 +217,9 @@ impl Books {
     /// Number of pieces of code that begin before the end of an earlier piece. Earlier overlaps may
     /// be honest: a thread publishes new code before another thread publishes the removal.
     fn overlaps(&self) -> u64 {
-        let code = self.constituents.values().filter(|known| known.is_code);
-        let places = code.map(|known| (known.start, known.start.saturating_add(known.bytes)));
-        let mut places: Vec<(u64, u64)> = places.collect();
+        let code = self.constituents.iter().filter(|(_, known)| known.is_code);
+        let places = code.filter_map(|(id, _)| self.zone.place(*id));
+        let mut places: Vec<(u64, u64)> = places.map(|place| (place.start, place.end)).collect();
         places.sort_unstable();
         let mut end = 0;
         let overlaps = places.iter().filter(|(start, its_end)| {
@@ -381,7 +384,6 @@ impl Books {
         let known_now = Known {
             key: constituent.key,
             start: code.start,
-            bytes: size,
             is_code: !matches!(
                 code.kind,
                 e::ConstituentKind::Bytecodes | e::ConstituentKind::MethodObject

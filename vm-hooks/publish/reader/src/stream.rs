@@ -56,6 +56,8 @@ pub(crate) struct Batch {
 struct Shared {
     batch: Mutex<Batch>,
     is_over: AtomicBool,
+    /// The VM's process has ended.
+    is_dead: AtomicBool,
 }
 
 impl Shared {
@@ -104,8 +106,10 @@ impl Stream {
         std::mem::replace(&mut *batch, next)
     }
 
-    /// Ends reading and takes the rest.
-    pub fn end(&mut self) -> Batch {
+    /// Ends reading and takes the rest. The events of a dead VM stay as they are: what is incomplete
+    /// counts as lost.
+    pub fn end(&mut self, is_dead: bool) -> Batch {
+        self.shared.is_dead.store(is_dead, Ordering::Relaxed);
         self.stop();
         self.take()
     }
@@ -154,7 +158,23 @@ impl Reading {
             };
             std::thread::sleep(pause);
         }
-        while self.read(Attached::read_of_dead) == BURST {}
+        let next = match self.shared.is_dead.load(Ordering::Relaxed) {
+            true => Attached::read_of_dead,
+            // A thread of the VM may be writing an event.
+            false => Attached::read,
+        };
+        while self.read(next) == BURST {}
+        self.count_unread();
+    }
+
+    /// Counts the events that found no room in the last batch.
+    fn count_unread(&mut self) {
+        let mut batch = self.shared.batch();
+        let (from, to) = (batch.read_until, now());
+        if batch.bytes > MAX_HELD_BYTES {
+            let words = self.attached.backlog();
+            batch.items.push(Item::Lost { from, to, words });
+        }
     }
 
     fn request(&mut self) {

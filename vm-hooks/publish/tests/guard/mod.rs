@@ -59,7 +59,7 @@ pub unsafe extern "C" fn pthread_mutex_lock(mutex: *mut libc::pthread_mutex_t) -
     let real = REAL.get_or_init(|| {
         // SAFETY: the name ends with 0.
         let found = unsafe { libc::dlsym(libc::RTLD_NEXT, c"pthread_mutex_lock".as_ptr()) };
-        // SAFETY: it is the function of this name.
+        // SAFETY: the symbol `pthread_mutex_lock` has this type.
         unsafe { std::mem::transmute::<*mut c_void, Lock>(found) }
     });
     // SAFETY: as promised by the caller.
