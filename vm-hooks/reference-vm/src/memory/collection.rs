@@ -74,7 +74,7 @@ impl Heap {
     }
 
     /// Collects old space, just after a scavenge.
-    fn collect_old(
+    pub(super) fn collect_old(
         &mut self,
         cause: &'static str,
         roots: &mut dyn Roots,

@@ -195,6 +195,10 @@ impl Heap {
     /// one joins the remembered set.
     #[inline]
     pub fn store(&mut self, object: Oop, index: usize, value: Oop) {
+        debug_assert!(
+            // SAFETY: the interpreter stores only in objects.
+            index < unsafe { object::num_slots(object) }
+        );
         // SAFETY: the interpreter stores only in slots that objects have; it checks indices.
         unsafe { object::set_slot(object, index, value) };
         if self.is_new(value) && !self.is_new(object) {

@@ -1,6 +1,7 @@
 //! Tests of the heap as a whole.
 
 mod graph;
+mod model;
 mod spaces;
 
 use super::object;
