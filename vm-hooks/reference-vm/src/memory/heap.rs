@@ -278,6 +278,12 @@ impl Heap {
         self.fixed_fields.insert(class_index, fields);
     }
 
+    /// The parameters, as far as they were possible.
+    #[must_use]
+    pub fn parameters(&self) -> &Parameters {
+        &self.parameters
+    }
+
     /// Counters and present sizes.
     #[must_use]
     pub fn statistics(&self) -> Statistics {
