@@ -24,7 +24,9 @@ pub(crate) fn sample_needs() -> SampleNeeds {
         return SampleNeeds::default();
     }
     SampleNeeds {
-        registers: REGISTERS.iter().fold(0, |all, register| all | 1 << register),
+        registers: REGISTERS
+            .iter()
+            .fold(0, |all, register| all | 1 << register),
         stack_bytes: STACK_BYTES,
         sources: Vec::new(),
     }
