@@ -2,9 +2,10 @@
 
 use super::builder::Owner;
 use super::classes::ClassError;
-use super::{Image, NoMemory};
+use super::{CLASS_SLOTS, Image, NoMemory};
+use crate::compiler::bytecodes::{self, Instruction};
 use crate::compiler::verifier::{self, VerifyError};
-use crate::compiler::{self, CompiledCode, Scope};
+use crate::compiler::{self, CompiledCode, Literal, Scope};
 use crate::interpreter::{Outcome, Vm};
 use crate::memory::{Oop, classes};
 use crate::syntax::{self, DoItSource, Item, MethodSource, SyntaxError};
@@ -46,9 +47,47 @@ pub enum LoadError {
         /// The reason.
         error: VerifyError,
     },
+    /// A method writes an instance variable that the VM relies on.
+    #[error(
+        "{file}:{line}: the instance variables of {class} can only be read: the VM relies on them"
+    )]
+    ReadOnly {
+        /// The file.
+        file: String,
+        /// Line of the method.
+        line: u32,
+        /// The class.
+        class: String,
+    },
     /// No memory for classes and methods.
     #[error(transparent)]
     NoMemory(#[from] NoMemory),
+}
+
+/// Classes whose instance variables only the VM writes; those of classes, too.
+const READ_ONLY: [u32; 4] = [
+    classes::BLOCK_CLOSURE,
+    classes::CONTEXT,
+    classes::PROCESSOR_SCHEDULER,
+    classes::COMPILED_METHOD,
+];
+
+/// Whether code or its blocks write one of the first instance variables.
+fn writes_field_below(code: &CompiledCode, fields: usize) -> bool {
+    let mut offset = 0;
+    while let Ok((instruction, length)) = bytecodes::decode(&code.bytecodes, offset) {
+        if let Instruction::PopIntoReceiverVariable(field)
+        | Instruction::StoreIntoReceiverVariable(field) = instruction
+            && field < fields
+        {
+            return true;
+        }
+        offset += length;
+    }
+    code.literals.iter().any(|literal| match literal {
+        Literal::Block(block) => writes_field_below(block, fields),
+        _ => false,
+    })
 }
 
 /// The names that code of a class can use.
@@ -186,8 +225,29 @@ impl Vm {
             .class(class)
             .map_or(0, |class| class.instance_variables.len());
         let file = file.to_owned();
+        if let Some(class) = self.writes_read_only(&code, class) {
+            let class = class.to_owned();
+            return Err(LoadError::ReadOnly { file, line, class });
+        }
         verifier::verify(&code, fields).map_err(|error| LoadError::Verify { file, line, error })?;
         Ok(code)
+    }
+
+    /// Name of the class whose instance variables a method writes although the VM relies on them.
+    fn writes_read_only(&self, code: &CompiledCode, class: u32) -> Option<&str> {
+        let mut index = class;
+        while let Some(class) = self.image.class(index) {
+            let describes_classes = class.meta || index == classes::BEHAVIOR;
+            if describes_classes || READ_ONLY.contains(&index) {
+                let fields = match describes_classes {
+                    true => CLASS_SLOTS,
+                    false => class.instance_variables.len(),
+                };
+                return writes_field_below(code, fields).then_some(class.name.as_str());
+            }
+            index = class.superclass;
+        }
+        None
     }
 
     /// The class's binding for super sends: the value of a method's last literal.

@@ -133,6 +133,8 @@ pub(super) struct Found {
     pub primitive: Option<Primitive>,
 }
 
+/// Slot of a class object with its class index.
+const CLASS_INDEX: usize = 2;
 /// Number of entries in the lookup cache; a power of two.
 pub(super) const CACHE: usize = 2048;
 
@@ -337,9 +339,12 @@ impl Vm {
         if value { self.known.yes } else { self.known.no }
     }
 
-    /// Class index that a class object stands for.
+    /// Class index that a class object stands for; 0 if it is none.
     pub(crate) fn class_index_of(&self, class: Oop) -> u32 {
-        let number = objects::slot(class, 2).as_integer();
+        if !self.is_class(class) {
+            return 0;
+        }
+        let number = objects::slot(class, CLASS_INDEX).as_integer();
         number
             .and_then(|number| u32::try_from(number).ok())
             .unwrap_or(0)

@@ -1,0 +1,131 @@
+//! Runs Smalltalk files in a VM of this process, and keeps what they print.
+#![allow(dead_code, reason = "each test uses a part")]
+
+use std::cell::RefCell;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use vmscope_reference_vm::image::LoadError;
+use vmscope_reference_vm::memory::{Parameters, Stress};
+use vmscope_reference_vm::{Options, Outcome, Vm};
+
+/// A place for output that the test still sees.
+#[derive(Clone, Default)]
+pub struct Text(Rc<RefCell<Vec<u8>>>);
+
+impl Text {
+    pub fn get(&self) -> String {
+        String::from_utf8_lossy(&self.0.borrow()).into_owned()
+    }
+}
+
+impl Write for Text {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.borrow_mut().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A VM with the places of its output.
+pub struct Running {
+    pub vm: Vm,
+    pub output: Text,
+    pub errors: Text,
+}
+
+/// Starts a VM.
+pub fn vm(memory: Parameters, arguments: &[&str]) -> Running {
+    let (output, errors) = (Text::default(), Text::default());
+    let options = Options {
+        memory,
+        arguments: arguments
+            .iter()
+            .map(|&argument| argument.to_owned())
+            .collect(),
+        output: Box::new(output.clone()),
+        errors: Box::new(errors.clone()),
+        ..Options::default()
+    };
+    let vm = Vm::new(options).expect("the class library loads");
+    Running { vm, output, errors }
+}
+
+impl Running {
+    /// Loads a text as a file.
+    pub fn load(&mut self, text: &str) -> Result<Outcome, LoadError> {
+        self.vm.load("test.st", text)
+    }
+
+    /// The output of a text that must end well.
+    pub fn output_of(&mut self, text: &str) -> String {
+        let outcome = self.load(text);
+        let (output, errors) = (self.output.get(), self.errors.get());
+        assert!(
+            matches!(outcome, Ok(Outcome::Value(_))),
+            "{outcome:?}\n{output}\n{errors}"
+        );
+        output
+    }
+}
+
+/// A Smalltalk source file of the crate.
+pub fn source(path: &str) -> (PathBuf, String) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("smalltalk")
+        .join(path);
+    let text = std::fs::read_to_string(&path).expect("the file is there");
+    (path, text)
+}
+
+/// Names of the files in a folder of Smalltalk sources.
+pub fn files(folder: &str) -> Vec<String> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("smalltalk")
+        .join(folder);
+    let entries = std::fs::read_dir(path).expect("the folder is there");
+    let names = entries.map(|entry| {
+        entry
+            .expect("an entry")
+            .file_name()
+            .into_string()
+            .expect("UTF-8")
+    });
+    let mut names: Vec<String> = names.map(|name| format!("{folder}/{name}")).collect();
+    names.sort();
+    names
+}
+
+/// The ways to stress the memory, by name. All of them check the heap after each collection.
+pub fn modes() -> Vec<(&'static str, Parameters)> {
+    let stress = |eden_bytes, collect_every, full_every, tenure_all| Parameters {
+        eden_bytes,
+        growth_headroom: 256 << 10,
+        shrink_threshold: 512 << 10,
+        stress: Stress {
+            collect_every,
+            full_every,
+            tenure_all,
+            verify: true,
+        },
+        ..Parameters::default()
+    };
+    vec![
+        ("ordinary", Parameters::default()),
+        (
+            "a collection at every 501st allocation",
+            stress(1 << 20, 501, 0, false),
+        ),
+        ("a tiny eden", stress(64 << 10, 0, 0, false)),
+        ("every survivor tenured", stress(256 << 10, 0, 0, true)),
+        (
+            "every third collection is full",
+            stress(256 << 10, 0, 3, false),
+        ),
+        ("all at once", stress(64 << 10, 301, 5, true)),
+    ]
+}
