@@ -43,7 +43,10 @@ fn old_space_grows_and_shrinks() {
     assert_eq!(after.old_used, 0);
     assert!(after.shrinks > 0);
     assert_eq!(after.segments, before.segments);
-    assert_eq!(after.grows, full.grows, "nothing was freed only to grow again");
+    assert_eq!(
+        after.grows, full.grows,
+        "nothing was freed only to grow again"
+    );
     // Eden's objects must find room at the next scavenge.
     assert!(after.old_free >= 64 << 10);
     let again = old_list(&mut heap, 20, 1000);
