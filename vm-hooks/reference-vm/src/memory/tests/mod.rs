@@ -1,6 +1,8 @@
 //! Tests of the heap as a whole.
 
+mod death;
 mod graph;
+mod growth;
 mod model;
 mod spaces;
 
