@@ -1,7 +1,8 @@
 //! Code of control structures.
 
 use super::bytecodes::{GREATER_OR_EQUAL, IDENTICAL, Instruction, LESS_OR_EQUAL, PLUS};
-use super::generator::{Generated, Generator, POP_INTO, PUSH, STORE_INTO};
+use super::frame::{POP_INTO, PUSH, STORE_INTO};
+use super::generator::{Generated, Generator};
 use super::tree::{Arm, Body, Count, If, IfNil, Place, While};
 
 impl Generator<'_> {

@@ -1,8 +1,8 @@
 //! From the resolved tree to bytecodes.
 
 use super::assembler::Assembler;
-use super::bytecodes::{InVector, Instruction, SPECIAL_SELECTORS};
-use super::frame::{Frame, Location};
+use super::bytecodes::{Instruction, SPECIAL_SELECTORS};
+use super::frame::{Access, Frame, Location, POP_INTO, PUSH, STORE_INTO};
 use super::tree::{Analysis, Body, Message, Node, Place, Statement, UnitId, VariableId};
 use super::{CompiledCode, Literal, literals::Literals, verifier};
 use crate::syntax::SyntaxError;
@@ -42,35 +42,6 @@ pub fn generate(
     code.primitive = method.primitive;
     Ok(code)
 }
-
-/// The instructions that read or write the kinds of variables.
-pub(super) struct Access {
-    temp: fn(usize) -> Instruction,
-    in_vector: fn(InVector) -> Instruction,
-    instance: fn(usize) -> Instruction,
-    binding: fn(usize) -> Instruction,
-}
-
-pub(super) const PUSH: Access = Access {
-    temp: Instruction::PushTemp,
-    in_vector: Instruction::PushInVector,
-    instance: Instruction::PushReceiverVariable,
-    binding: Instruction::PushLiteralVariable,
-};
-
-pub(super) const POP_INTO: Access = Access {
-    temp: Instruction::PopIntoTemp,
-    in_vector: Instruction::PopInVector,
-    instance: Instruction::PopIntoReceiverVariable,
-    binding: Instruction::PopIntoLiteralVariable,
-};
-
-pub(super) const STORE_INTO: Access = Access {
-    temp: Instruction::StoreIntoTemp,
-    in_vector: Instruction::StoreInVector,
-    instance: Instruction::StoreIntoReceiverVariable,
-    binding: Instruction::StoreIntoLiteralVariable,
-};
 
 /// Generates the code of one unit.
 pub(super) struct Generator<'a> {
