@@ -45,6 +45,15 @@ pub const SPECIAL_SELECTORS: [(&str, usize); 32] = [
     ("y", 0),
 ];
 
+/// Index of `+` in [`SPECIAL_SELECTORS`].
+pub const PLUS: usize = 0;
+/// Index of `<=`.
+pub const LESS_OR_EQUAL: usize = 4;
+/// Index of `>=`.
+pub const GREATER_OR_EQUAL: usize = 5;
+/// Index of `==`.
+pub const IDENTICAL: usize = 22;
+
 /// An instruction, with its extensions folded in.
 ///
 /// Indices count from 0. Distances of jumps count from the end of the instruction.

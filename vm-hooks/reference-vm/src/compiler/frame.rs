@@ -1,6 +1,6 @@
 //! The temps of a unit: arguments, copied values, then the others.
 
-use super::bytecodes::InVector;
+use super::bytecodes::{InVector, Instruction};
 use super::tree::{Analysis, ScopeId, UnitId, VariableId};
 use std::collections::HashMap;
 
@@ -17,6 +17,35 @@ pub enum Location {
     Temp(usize),
     Vector(InVector),
 }
+
+/// The instructions that read or write the kinds of variables.
+pub struct Access {
+    pub temp: fn(usize) -> Instruction,
+    pub in_vector: fn(InVector) -> Instruction,
+    pub instance: fn(usize) -> Instruction,
+    pub binding: fn(usize) -> Instruction,
+}
+
+pub const PUSH: Access = Access {
+    temp: Instruction::PushTemp,
+    in_vector: Instruction::PushInVector,
+    instance: Instruction::PushReceiverVariable,
+    binding: Instruction::PushLiteralVariable,
+};
+
+pub const POP_INTO: Access = Access {
+    temp: Instruction::PopIntoTemp,
+    in_vector: Instruction::PopInVector,
+    instance: Instruction::PopIntoReceiverVariable,
+    binding: Instruction::PopIntoLiteralVariable,
+};
+
+pub const STORE_INTO: Access = Access {
+    temp: Instruction::StoreIntoTemp,
+    in_vector: Instruction::StoreInVector,
+    instance: Instruction::StoreIntoReceiverVariable,
+    binding: Instruction::StoreIntoLiteralVariable,
+};
 
 /// The temps of a unit.
 pub struct Frame {

@@ -2,11 +2,8 @@
 
 use super::assembler::Assembler;
 use super::bytecodes::{Instruction, SPECIAL_SELECTORS};
-use super::frame::{Frame, Location};
-use super::tree::{
-    Analysis, Arm, Body, Count, If, IfNil, Message, Node, Place, Statement, UnitId, VariableId,
-    While,
-};
+use super::frame::{Access, Frame, Location, POP_INTO, PUSH, STORE_INTO};
+use super::tree::{Analysis, Body, Message, Node, Place, Statement, UnitId, VariableId};
 use super::{CompiledCode, Literal, literals::Literals, verifier};
 use crate::syntax::SyntaxError;
 use crate::syntax::ast::{Method, MethodKind, Position};
@@ -47,18 +44,20 @@ pub fn generate(
 }
 
 /// Generates the code of one unit.
-struct Generator<'a> {
+pub(super) struct Generator<'a> {
     analysis: &'a Analysis,
     file: &'a str,
     unit: UnitId,
     frame: Frame,
     literals: Literals,
-    code: Assembler,
-    /// The place in the source, for lines and errors.
+    pub(super) code: Assembler,
+    /// Where the unit begins.
+    start: Position,
+    /// Where the node begins whose code is made.
     position: Position,
 }
 
-type Generated = Result<(), SyntaxError>;
+pub(super) type Generated = Result<(), SyntaxError>;
 
 impl<'a> Generator<'a> {
     fn new(
@@ -78,12 +77,13 @@ impl<'a> Generator<'a> {
             frame,
             literals: Literals::default(),
             code: Assembler::new(),
+            start: position,
             position,
         })
     }
 
     fn finish(self) -> Result<CompiledCode, SyntaxError> {
-        let error = |message: &str| SyntaxError::new(self.file, self.position, message.to_owned());
+        let error = |message: &str| SyntaxError::new(self.file, self.start, message.to_owned());
         let Some((bytecodes, lines)) = self.code.finish() else {
             return Err(error(
                 "expected shorter code: a jump or an index is too large",
@@ -111,7 +111,7 @@ impl<'a> Generator<'a> {
         Err(SyntaxError::new(self.file, self.position, message))
     }
 
-    fn emit(&mut self, instruction: Instruction) {
+    pub(super) fn emit(&mut self, instruction: Instruction) {
         self.code.emit(instruction);
     }
 
@@ -150,7 +150,7 @@ impl<'a> Generator<'a> {
                 && !self.analysis.is_shared(*id)
             {
                 self.emit(Instruction::PushNil);
-                self.pop_into(&Place::Variable(*id))?;
+                self.access(&POP_INTO, &Place::Variable(*id))?;
             }
         }
         Ok(())
@@ -187,7 +187,7 @@ impl<'a> Generator<'a> {
     }
 
     /// The code of an inlined block, whose value is left on the stack if it is `wanted`.
-    fn body(&mut self, body: &Body, wanted: bool) -> Generated {
+    pub(super) fn body(&mut self, body: &Body, wanted: bool) -> Generated {
         self.prologue(body)?;
         match body.statements.split_last() {
             Some((last, others)) if wanted && !last.returns => {
@@ -208,16 +208,16 @@ impl<'a> Generator<'a> {
                 self.emit(Instruction::PushReceiver);
                 Ok(())
             }
-            Node::Read(place) if wanted => self.push(place),
+            Node::Read(place) if wanted => self.access(&PUSH, place),
             Node::Closure(unit, body) if wanted => self.closure(*unit, body),
             // Without an effect.
             Node::Constant(_) | Node::Receiver | Node::Read(_) | Node::Closure(..) => Ok(()),
             Node::Assignment(place, value) => {
                 self.value(value)?;
                 if wanted {
-                    self.store_into(place)
+                    self.access(&STORE_INTO, place)
                 } else {
-                    self.pop_into(place)
+                    self.access(&POP_INTO, place)
                 }
             }
             Node::If(node) => self.branch(node, wanted),
@@ -226,13 +226,7 @@ impl<'a> Generator<'a> {
                 self.while_loop(node)?;
                 self.nil_if(wanted)
             }
-            Node::Repeat(body) => {
-                let start = self.code.label();
-                self.code.bind(start);
-                self.body(body, false)?;
-                self.code.jump(start);
-                Ok(())
-            }
+            Node::Repeat(body) => self.repeat(body),
             Node::Count(node) => self.count(node, wanted),
             Node::Send(receiver, message) => {
                 self.value(receiver)?;
@@ -253,7 +247,7 @@ impl<'a> Generator<'a> {
         }
     }
 
-    fn value(&mut self, node: &Node) -> Generated {
+    pub(super) fn value(&mut self, node: &Node) -> Generated {
         self.node(node, true)
     }
 
@@ -267,14 +261,14 @@ impl<'a> Generator<'a> {
         }
     }
 
-    fn nil_if(&mut self, wanted: bool) -> Generated {
+    pub(super) fn nil_if(&mut self, wanted: bool) -> Generated {
         if wanted {
             self.emit(Instruction::PushNil);
         }
         Ok(())
     }
 
-    fn constant(&mut self, literal: &Literal) -> Generated {
+    pub(super) fn constant(&mut self, literal: &Literal) -> Generated {
         let short = match literal {
             Literal::Nil => Some(Instruction::PushNil),
             Literal::True => Some(Instruction::PushTrue),
@@ -295,46 +289,15 @@ impl<'a> Generator<'a> {
         Ok(())
     }
 
-    fn push(&mut self, place: &Place) -> Generated {
+    /// Reads or writes a variable.
+    pub(super) fn access(&mut self, access: &Access, place: &Place) -> Generated {
         let instruction = match place {
             Place::Variable(id) => match self.location(*id)? {
-                Location::Temp(temp) => Instruction::PushTemp(temp),
-                Location::Vector(place) => Instruction::PushInVector(place),
+                Location::Temp(temp) => (access.temp)(temp),
+                Location::Vector(place) => (access.in_vector)(place),
             },
-            Place::Instance(index) => Instruction::PushReceiverVariable(*index),
-            Place::Binding(name) => {
-                Instruction::PushLiteralVariable(self.literal(Literal::Binding(name.clone()))?)
-            }
-        };
-        self.emit(instruction);
-        Ok(())
-    }
-
-    fn pop_into(&mut self, place: &Place) -> Generated {
-        let instruction = match place {
-            Place::Variable(id) => match self.location(*id)? {
-                Location::Temp(temp) => Instruction::PopIntoTemp(temp),
-                Location::Vector(place) => Instruction::PopInVector(place),
-            },
-            Place::Instance(index) => Instruction::PopIntoReceiverVariable(*index),
-            Place::Binding(name) => {
-                Instruction::PopIntoLiteralVariable(self.literal(Literal::Binding(name.clone()))?)
-            }
-        };
-        self.emit(instruction);
-        Ok(())
-    }
-
-    fn store_into(&mut self, place: &Place) -> Generated {
-        let instruction = match place {
-            Place::Variable(id) => match self.location(*id)? {
-                Location::Temp(temp) => Instruction::StoreIntoTemp(temp),
-                Location::Vector(place) => Instruction::StoreInVector(place),
-            },
-            Place::Instance(index) => Instruction::StoreIntoReceiverVariable(*index),
-            Place::Binding(name) => {
-                Instruction::StoreIntoLiteralVariable(self.literal(Literal::Binding(name.clone()))?)
-            }
+            Place::Instance(index) => (access.instance)(*index),
+            Place::Binding(name) => (access.binding)(self.literal(Literal::Binding(name.clone()))?),
         };
         self.emit(instruction);
         Ok(())
@@ -432,136 +395,5 @@ impl<'a> Generator<'a> {
             ignores_outer: !self.analysis.units[unit].returns,
         });
         Ok(())
-    }
-
-    fn arm(&mut self, arm: &Arm, wanted: bool) -> Generated {
-        match arm {
-            Arm::Body(body) => self.body(body, wanted),
-            Arm::Constant(literal) if wanted => self.constant(literal),
-            Arm::Constant(_) => Ok(()),
-        }
-    }
-
-    fn branch(&mut self, node: &If, wanted: bool) -> Generated {
-        self.value(&node.condition)?;
-        // The arm that is a constant comes last.
-        let (first, second, skip) = match node.when_true {
-            Arm::Body(_) => (&node.when_true, &node.when_false, false),
-            Arm::Constant(_) => (&node.when_false, &node.when_true, true),
-        };
-        let other = self.code.label();
-        self.code.jump_if(skip, other);
-        self.arm(first, wanted)?;
-        if !wanted && matches!(second, Arm::Constant(_)) {
-            self.code.bind(other);
-            return Ok(());
-        }
-        let end = self.code.label();
-        self.code.jump(end);
-        self.code.bind(other);
-        self.arm(second, wanted)?;
-        self.code.bind(end);
-        Ok(())
-    }
-
-    fn is_nil(&mut self) {
-        self.emit(Instruction::PushNil);
-        let identical = SPECIAL_SELECTORS.iter().position(|s| s.0 == "==");
-        self.emit(Instruction::SendSpecial(identical.unwrap_or(0)));
-    }
-
-    fn nil_test(&mut self, node: &IfNil, wanted: bool) -> Generated {
-        self.value(&node.value)?;
-        let end = self.code.label();
-        let Some((argument, otherwise)) = &node.otherwise else {
-            // ifNil: the value stays on the stack.
-            if wanted {
-                self.emit(Instruction::Dup);
-            }
-            self.is_nil();
-            self.code.jump_if(false, end);
-            if wanted {
-                self.emit(Instruction::Pop);
-            }
-            if let Some(body) = &node.when_nil {
-                self.body(body, wanted)?;
-            }
-            self.code.bind(end);
-            return Ok(());
-        };
-        if let Some(argument) = argument {
-            self.store_into(&Place::Variable(*argument))?;
-        }
-        self.is_nil();
-        let nil = self.code.label();
-        self.code.jump_if(true, nil);
-        self.body(otherwise, wanted)?;
-        if wanted || node.when_nil.is_some() {
-            self.code.jump(end);
-        }
-        self.code.bind(nil);
-        match &node.when_nil {
-            Some(body) => self.body(body, wanted)?,
-            None => self.nil_if(wanted)?,
-        }
-        self.code.bind(end);
-        Ok(())
-    }
-
-    fn while_loop(&mut self, node: &While) -> Generated {
-        let start = self.code.label();
-        let end = self.code.label();
-        self.code.bind(start);
-        self.body(&node.condition, true)?;
-        self.code.jump_if(!node.wanted, end);
-        if let Some(body) = &node.body {
-            self.body(body, false)?;
-        }
-        self.code.jump(start);
-        self.code.bind(end);
-        Ok(())
-    }
-
-    fn count(&mut self, node: &Count, wanted: bool) -> Generated {
-        let counter = Place::Variable(node.counter);
-        self.value(&node.first)?;
-        if wanted && !node.answers_limit {
-            self.store_into(&counter)?;
-        } else {
-            self.pop_into(&counter)?;
-        }
-        let keep_limit = wanted && node.answers_limit;
-        let limit_variable = node.limit_variable.map(Place::Variable);
-        if limit_variable.is_some() || keep_limit {
-            self.value(&node.limit)?;
-        }
-        match &limit_variable {
-            Some(limit) if keep_limit => self.store_into(limit)?,
-            Some(limit) => self.pop_into(limit)?,
-            None => {}
-        }
-        let start = self.code.label();
-        let end = self.code.label();
-        self.code.bind(start);
-        self.push(&counter)?;
-        match &limit_variable {
-            Some(limit) => self.push(limit)?,
-            None => self.value(&node.limit)?,
-        }
-        self.arithmetic(if node.ascending { "<=" } else { ">=" });
-        self.code.jump_if(false, end);
-        self.body(&node.body, false)?;
-        self.push(&counter)?;
-        self.constant(&node.step)?;
-        self.arithmetic("+");
-        self.pop_into(&counter)?;
-        self.code.jump(start);
-        self.code.bind(end);
-        Ok(())
-    }
-
-    fn arithmetic(&mut self, selector: &str) {
-        let index = SPECIAL_SELECTORS.iter().position(|s| s.0 == selector);
-        self.emit(Instruction::SendSpecial(index.unwrap_or(0)));
     }
 }

@@ -3,6 +3,7 @@
 mod assembler;
 pub mod bytecodes;
 pub mod code;
+mod control;
 mod decoder;
 pub mod disassembler;
 mod encoder;

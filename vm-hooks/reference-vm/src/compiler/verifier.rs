@@ -152,10 +152,10 @@ impl Check<'_> {
         match step.instruction {
             I::PushReceiverVariable(index)
             | I::PopIntoReceiverVariable(index)
-            | I::StoreIntoReceiverVariable(index) => {
-                if index >= self.instance_variables {
-                    return Err(Flaw::InstanceVariable(index));
-                }
+            | I::StoreIntoReceiverVariable(index)
+                if index >= self.instance_variables =>
+            {
+                return Err(Flaw::InstanceVariable(index));
             }
             I::PushLiteralVariable(index)
             | I::PopIntoLiteralVariable(index)
@@ -195,10 +195,10 @@ impl Check<'_> {
                     return Err(Flaw::Home);
                 }
             }
-            I::CallPrimitive(number) => {
-                if self.is_block || step.offset != 0 || number != self.code.primitive {
-                    return Err(Flaw::Primitive);
-                }
+            I::CallPrimitive(number)
+                if self.is_block || step.offset != 0 || number != self.code.primitive =>
+            {
+                return Err(Flaw::Primitive);
             }
             _ => {}
         }

@@ -4,6 +4,7 @@ pub mod ast;
 mod chunks;
 mod definitions;
 mod literals;
+mod methods;
 mod parser;
 mod scanner;
 #[cfg(test)]

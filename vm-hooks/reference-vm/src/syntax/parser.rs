@@ -1,9 +1,7 @@
 //! From tokens to the syntax tree.
 
 use super::SyntaxError;
-use super::ast::{
-    Block, Expression, ExpressionKind, Message, Method, MethodKind, Name, Position, Statement,
-};
+use super::ast::{Block, Expression, ExpressionKind, Message, Name, Position, Statement};
 use super::scanner::{Lexeme, Token};
 
 /// How deep parentheses, blocks and the like may nest.
@@ -37,39 +35,6 @@ impl<'a> Parser<'a> {
             next: 0,
             nesting: 0,
         }
-    }
-
-    /// Parses a method: pattern, pragmas, temps, statements.
-    pub fn method(mut self) -> Result<Method, SyntaxError> {
-        let position = self.position();
-        let (selector, arguments) = self.pattern()?;
-        let mut method = Method {
-            kind: MethodKind::Method,
-            selector,
-            arguments,
-            primitive: 0,
-            temps: Vec::new(),
-            statements: Vec::new(),
-            position,
-        };
-        self.pragmas(&mut method)?;
-        method.temps.extend(self.temps()?);
-        self.pragmas(&mut method)?;
-        method.statements = self.statements(&Token::End)?;
-        Ok(method)
-    }
-
-    /// Parses temps and statements.
-    pub fn do_it(mut self) -> Result<Method, SyntaxError> {
-        Ok(Method {
-            kind: MethodKind::DoIt,
-            selector: "DoIt".to_owned(),
-            arguments: Vec::new(),
-            primitive: 0,
-            position: self.position(),
-            temps: self.temps()?,
-            statements: self.statements(&Token::End)?,
-        })
     }
 
     pub(super) fn peek(&self) -> &Token {
@@ -148,7 +113,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    fn name(&mut self) -> Result<Name, SyntaxError> {
+    pub(super) fn name(&mut self) -> Result<Name, SyntaxError> {
         let position = self.position();
         match self.peek() {
             Token::Identifier(text) if !is_reserved(text) => {
@@ -160,58 +125,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn pattern(&mut self) -> Result<(String, Vec<Name>), SyntaxError> {
-        match self.peek().clone() {
-            Token::Identifier(selector) => {
-                self.next += 1;
-                Ok((selector, Vec::new()))
-            }
-            Token::Binary(selector) => {
-                self.next += 1;
-                Ok((selector, vec![self.name()?]))
-            }
-            Token::Keyword(_) => {
-                let mut selector = String::new();
-                let mut arguments = Vec::new();
-                while let Token::Keyword(part) = self.peek() {
-                    selector += part;
-                    self.next += 1;
-                    arguments.push(self.name()?);
-                }
-                Ok((selector, arguments))
-            }
-            _ => self.expected("a method's selector"),
-        }
-    }
-
-    /// `<primitive: 60>`, `<primitive: 60 error: code>`; others are skipped.
-    fn pragmas(&mut self, method: &mut Method) -> Result<(), SyntaxError> {
-        let end = Token::Binary(">".to_owned());
-        while self.accept(&Token::Binary("<".to_owned())) {
-            if self.accept(&Token::Keyword("primitive:".to_owned())) {
-                method.primitive = match self.peek() {
-                    // `callPrimitive` has 13 bits for it.
-                    Token::Integer(number) => match u16::try_from(number) {
-                        Ok(number @ 1..0x2000) => usize::from(number),
-                        _ => return self.expected("a primitive's number from 1 to 8191"),
-                    },
-                    _ => return self.expected("a primitive's number"),
-                };
-                self.next += 1;
-                if self.accept(&Token::Keyword("error:".to_owned())) {
-                    method.temps.push(self.name()?);
-                }
-            } else {
-                while !matches!(self.peek(), Token::End) && *self.peek() != end {
-                    self.next += 1;
-                }
-            }
-            self.expect(&end)?;
-        }
-        Ok(())
-    }
-
-    fn temps(&mut self) -> Result<Vec<Name>, SyntaxError> {
+    pub(super) fn temps(&mut self) -> Result<Vec<Name>, SyntaxError> {
         let bar = Token::Binary("|".to_owned());
         let mut temps = Vec::new();
         while !self.accept(&Token::Binary("||".to_owned())) {
@@ -233,7 +147,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Statements up to `end`, which is taken.
-    fn statements(&mut self, end: &Token) -> Result<Vec<Statement>, SyntaxError> {
+    pub(super) fn statements(&mut self, end: &Token) -> Result<Vec<Statement>, SyntaxError> {
         let period = Token::Mark('.');
         let mut statements = Vec::new();
         loop {
