@@ -120,6 +120,25 @@ impl Oop {
         self.0 & TAG_MASK == 0
     }
 
+    /// The object at `address`, a multiple of eight.
+    #[must_use]
+    #[inline]
+    pub const fn from_address(address: usize) -> Self {
+        debug_assert!(address.trailing_zeros() >= TAG_BITS);
+        Self(address as u64)
+    }
+
+    /// The address of an object.
+    #[must_use]
+    #[inline]
+    #[allow(
+        clippy::cast_possible_truncation,
+        reason = "addresses have 64 bits where this VM runs"
+    )]
+    pub const fn address(self) -> usize {
+        self.0 as usize
+    }
+
     /// Class index of an immediate value: its tag.
     #[must_use]
     #[inline]

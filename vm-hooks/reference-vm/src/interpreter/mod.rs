@@ -1,0 +1,30 @@
+//! Runs bytecodes.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `raw`, `objects`, `stack` | pointers into bytecodes, frames and objects: the unsafe code |
+//! | `vm` | the VM's state, starting and ending |
+//! | `dispatch`, `bytecodes` | the interpreter's loop, a handler for each family of bytecodes |
+//! | `sends` | method lookup, frames, returns |
+//! | `sites` | allocation sites that allocate in old space |
+//! | `returns` | non-local returns, context tokens |
+//! | `safepoint` | what happens between bytecodes: collections, timers, requests |
+//! | `processes` | semaphores, priorities, switches |
+//! | `primitives` | primitives by number |
+
+mod bytecodes;
+mod dispatch;
+pub mod objects;
+mod primitives;
+mod processes;
+mod raw;
+mod returns;
+mod safepoint;
+mod sends;
+mod sites;
+mod stack;
+mod trace;
+mod vm;
+
+pub use dispatch::{bytecode_handlers, code_range};
+pub use vm::{Events, Options, Outcome, StartError, Vm};

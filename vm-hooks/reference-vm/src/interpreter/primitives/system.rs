@@ -1,0 +1,169 @@
+//! The VM itself: collections, clocks, output, parameters, globals.
+
+use std::io::Write;
+
+use super::Args;
+use super::strings::text;
+use crate::interpreter::objects::{class_index, slot};
+use crate::interpreter::raw::{Ip, Sp};
+use crate::interpreter::vm::{Next, Outcome, Vm, now_ns};
+use crate::memory::{Oop, classes};
+
+/// Longest file that a program can read, in bytes.
+const MOST_BYTES: u64 = 1 << 30;
+
+/// `quit: exitCode`.
+pub fn quit(vm: &mut Vm, _ip: Ip, sp: Sp, _count: usize) -> Option<Next> {
+    let code = i32::try_from(sp.at(0).as_integer()?).ok()?;
+    Some(vm.stop(Outcome::Quit(code)))
+}
+
+/// A full collection.
+pub fn collect_full(vm: &mut Vm, ip: Ip, sp: Sp, count: usize) -> Option<Next> {
+    Some(collect(vm, ip, sp, count, true))
+}
+
+/// A scavenge.
+pub fn scavenge(vm: &mut Vm, ip: Ip, sp: Sp, count: usize) -> Option<Next> {
+    Some(collect(vm, ip, sp, count, false))
+}
+
+fn collect(vm: &mut Vm, ip: Ip, sp: Sp, count: usize, full: bool) -> Next {
+    vm.save_state(ip, sp);
+    vm.collect_now(full, "program");
+    // The next safe point wakes the finalization process.
+    vm.ask_for_attention();
+    let free = vm.heap.statistics().old_free;
+    let free = Oop::small(i64::try_from(free).unwrap_or(0));
+    Next { ip, sp: sp.replace(count + 1, free) }
+}
+
+/// Milliseconds since the VM's start.
+pub fn milliseconds(vm: &mut Vm, _args: Args) -> Option<Oop> {
+    let since = now_ns().saturating_sub(vm.started_ns);
+    Oop::from_integer(i64::try_from(since / 1_000_000).ok()?)
+}
+
+/// Microseconds of the monotonic clock.
+pub fn microseconds(_vm: &mut Vm, _args: Args) -> Option<Oop> {
+    Oop::from_integer(i64::try_from(now_ns() / 1000).ok()?)
+}
+
+/// `Semaphore signalAtMilliseconds:`.
+pub fn signal_at(vm: &mut Vm, args: Args) -> Option<Oop> {
+    let (semaphore, time) = (args.receiver(), args.integer(0)?);
+    if class_index(semaphore) != classes::SEMAPHORE {
+        return None;
+    }
+    let time = u64::try_from(time.max(0)).ok()?;
+    let deadline = vm.started_ns.saturating_add(time.saturating_mul(1_000_000));
+    vm.timers.push((deadline, semaphore));
+    Some(semaphore)
+}
+
+/// Writes a String to the output, or to the error output.
+pub fn write(vm: &mut Vm, args: Args, is_error: bool) -> Option<Oop> {
+    let text = text(args.at(0))?;
+    let written = if is_error {
+        let _ = vm.output.flush();
+        vm.errors.write_all(text)
+    } else {
+        vm.output.write_all(text)
+    };
+    // A reader that went away is no error of the program, but nobody needs it any more.
+    if written.is_err() {
+        vm.outcome = Some(Outcome::Quit(1));
+        vm.ask_for_attention();
+    }
+    Some(args.receiver())
+}
+
+/// The program's arguments.
+pub fn arguments(vm: &mut Vm, _args: Args) -> Option<Oop> {
+    let arguments = vm.arguments.clone();
+    let strings: Option<Vec<Oop>> = arguments.iter().map(|text| vm.string(text.as_bytes())).collect();
+    vm.array(&strings?)
+}
+
+/// A Symbol's name.
+fn name(oop: Oop) -> Option<String> {
+    if class_index(oop) != classes::SYMBOL {
+        return None;
+    }
+    Some(String::from_utf8_lossy(text(oop)?).into_owned())
+}
+
+/// `Smalltalk at: aSymbol`.
+pub fn global_at(vm: &mut Vm, args: Args) -> Option<Oop> {
+    let association = vm.image.globals.get(&name(args.at(0))?)?;
+    let value = slot(*association, 1);
+    (value != vm.known.nil).then_some(value)
+}
+
+/// `Smalltalk at: aSymbol put: value`.
+pub fn global_at_put(vm: &mut Vm, args: Args) -> Option<Oop> {
+    if args.count != 2 {
+        return None;
+    }
+    let association = vm.image.global(&mut vm.heap, &name(args.at(0))?).ok()?;
+    vm.heap.store(association, 1, args.at(1));
+    Some(args.at(1))
+}
+
+/// The class that a metaclass belongs to.
+pub fn sole_instance(vm: &mut Vm, args: Args) -> Option<Oop> {
+    if !vm.is_class(args.receiver()) {
+        return None;
+    }
+    let class = vm.image.class(vm.class_index_of(args.receiver()))?;
+    let other = vm.image.class(class.other)?;
+    class.meta.then_some(other.oop)
+}
+
+/// Whether a class has a method with the selector, itself.
+pub fn includes_selector(vm: &mut Vm, args: Args) -> Option<Oop> {
+    if !vm.is_class(args.receiver()) {
+        return None;
+    }
+    let class = vm.image.class(vm.class_index_of(args.receiver()))?;
+    Some(vm.boolean(class.methods.contains_key(&args.at(0))))
+}
+
+/// The selectors of a class's own methods, in alphabetical order.
+pub fn selectors(vm: &mut Vm, args: Args) -> Option<Oop> {
+    if !vm.is_class(args.receiver()) {
+        return None;
+    }
+    let class = vm.image.class(vm.class_index_of(args.receiver()))?;
+    let mut selectors: Vec<Oop> = class.methods.keys().copied().collect();
+    selectors.sort_by_key(|selector| text(*selector));
+    vm.array(&selectors)
+}
+
+/// A file's contents as String.
+pub fn file_contents(vm: &mut Vm, args: Args) -> Option<Oop> {
+    use std::io::Read;
+    let path = std::str::from_utf8(text(args.at(0))?).ok()?;
+    let file = std::fs::File::open(path).ok()?;
+    let mut contents = Vec::new();
+    file.take(MOST_BYTES).read_to_end(&mut contents).ok()?;
+    vm.string(&contents)
+}
+
+/// Whether new instances of the receiver are allocated in old space.
+pub fn pretenure(vm: &mut Vm, args: Args) -> Option<Oop> {
+    let (class, on) = (args.receiver(), args.at(0));
+    if !vm.is_class(class) || (on != vm.known.yes && on != vm.known.no) {
+        return None;
+    }
+    let index = vm.class_index_of(class);
+    vm.heap.pretenure_class(index, on == vm.known.yes);
+    Some(class)
+}
+
+/// Cog's VM parameters.
+pub fn parameter(vm: &mut Vm, args: Args) -> Option<Oop> {
+    let number = args.integer(0)?;
+    let value = vm.vm_parameter(number)?;
+    Oop::from_integer(i64::try_from(value).unwrap_or(i64::MAX >> 3))
+}

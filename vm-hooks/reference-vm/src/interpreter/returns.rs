@@ -1,0 +1,148 @@
+//! Non-local returns, and the context tokens that name frames.
+//!
+//! A token's `frame` is the distance of the frame from its stack's base, in words; nil once the frame has
+//! returned. Its `stack` is the number of the stack.
+
+use super::objects::{self, slot};
+use super::raw::{Fp, Ip, Sp};
+use super::sends::MethodHeader;
+use super::vm::{Next, Vm};
+use crate::memory::header::Format;
+use crate::memory::{Oop, classes};
+
+/// What primitives mark frames for.
+pub(super) const UNWIND: i64 = 1;
+/// `on:do:`.
+pub(super) const HANDLERS: i64 = 2;
+/// The method that runs a handler.
+pub(super) const HANDLING: i64 = 3;
+
+impl Vm {
+    /// `^`: from a method to its caller, from a block to the caller of its home.
+    #[inline(always)]
+    pub(super) fn method_return(&mut self, value: Oop, sp: Sp) -> Next {
+        if self.fp.is_block() {
+            return self.non_local_return(value, sp);
+        }
+        self.return_value(value)
+    }
+
+    #[cold]
+    fn non_local_return(&mut self, value: Oop, sp: Sp) -> Next {
+        let closure = self.fp.closure();
+        let token = slot(closure, 0);
+        // The send's own return address: it does not return, unless the program insists.
+        let ip = self.fp_ip_here();
+        let Some(home) = self.frame_of(token) else {
+            let sp = sp.push(closure).push(value);
+            return self.send(self.known.cannot_return, 1, ip, sp);
+        };
+        if self.innermost_unwind(home).is_some() {
+            let sp = sp.push(token).push(value);
+            return self.send(self.known.return_, 1, ip, sp);
+        }
+        self.cut_to(home);
+        self.return_value(value)
+    }
+
+    /// Address of a bytecode that returns the top of the stack once more: the running code's own
+    /// return.
+    fn fp_ip_here(&self) -> Ip {
+        static RETURN_TOP: [u8; 1] = [92];
+        Ip(RETURN_TOP.as_ptr())
+    }
+
+    /// The frame that a token names, if it lives on the running stack.
+    pub(super) fn frame_of(&self, token: Oop) -> Option<Fp> {
+        if objects::class_index(token) != classes::CONTEXT {
+            return None;
+        }
+        let words = usize::try_from(slot(token, 0).as_integer()?).ok()?;
+        let number = usize::try_from(slot(token, 1).as_integer()?).ok()?;
+        if number != self.stacks.active_number() {
+            return None;
+        }
+        // Programs can write a token's fields, so the frame must really be there.
+        let wanted = Fp(self.stacks.active().base().wrapping_sub(words));
+        let mut fp = self.fp;
+        while !fp.is_none() && fp < wanted {
+            fp = fp.caller();
+        }
+        (fp == wanted).then_some(fp)
+    }
+
+    /// The token of a frame, made if there is none. `None` without memory.
+    pub(super) fn token_of(&mut self, fp: Fp) -> Option<Oop> {
+        if fp.token() != self.known.nil {
+            return Some(fp.token());
+        }
+        let token = self.heap.allocate(classes::CONTEXT, Format::FIXED, 2)?;
+        let base = self.stacks.active().base() as usize;
+        let words = (base - fp.0 as usize) / size_of::<Oop>();
+        objects::set_slot(token, 0, Oop::small(words as i64));
+        objects::set_slot(token, 1, Oop::small(self.stacks.active_number() as i64));
+        fp.set_token(token);
+        Some(token)
+    }
+
+    /// The home's token of a closure that the running code makes.
+    pub(super) fn home_token(&mut self) -> Option<Oop> {
+        if self.fp.is_block() {
+            return Some(slot(self.fp.closure(), 0));
+        }
+        self.token_of(self.fp)
+    }
+
+    /// Says that a token's frame has returned.
+    #[cold]
+    pub(super) fn end_token(&mut self, token: Oop) {
+        self.heap.store(token, 0, self.known.nil);
+    }
+
+    /// The innermost frame inside of `outer` whose unwind block must still run.
+    pub(super) fn innermost_unwind(&self, outer: Fp) -> Option<Fp> {
+        let mut fp = self.fp;
+        while fp != outer && !fp.is_none() {
+            if fp.mark() == UNWIND && fp.temp(1) == self.known.nil {
+                return Some(fp);
+            }
+            fp = fp.caller();
+        }
+        None
+    }
+
+    /// The nearest frame outside of `inner` that handles exceptions.
+    pub(super) fn next_handler(&self, inner: Fp) -> Option<Fp> {
+        if std::env::var_os("DBG").is_some() { eprintln!("SEARCH\n{}", self.stack_trace(self.fp)); }
+        let mut fp = inner.caller();
+        while !fp.is_none() {
+            match fp.mark() {
+                HANDLERS => return Some(fp),
+                // A handler runs: what it raises is for the handlers outside of its on:do:.
+                HANDLING => fp = self.frame_of(fp.temp(0))?,
+                _ => {}
+            }
+            fp = fp.caller();
+        }
+        None
+    }
+
+    /// Drops all frames inside of `outer`, which becomes the running frame.
+    pub(super) fn cut_to(&mut self, outer: Fp) {
+        while self.fp != outer {
+            if self.fp.token() != self.known.nil {
+                self.end_token(self.fp.token());
+            }
+            self.fp = self.fp.caller();
+        }
+    }
+
+    /// Runs a frame from its first bytecode again, without its operands. Temps keep their values.
+    pub(super) fn restart(&mut self, fp: Fp) -> Next {
+        self.cut_to(fp);
+        let method = fp.method();
+        let header = MethodHeader::of(method);
+        let ip = Ip(objects::body(method)).advance(header.first_bytecode());
+        Next { ip, sp: fp.empty_stack(header.temps()) }
+    }
+}

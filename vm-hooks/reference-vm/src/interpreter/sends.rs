@@ -1,0 +1,250 @@
+//! Sends: method lookup, frames, returns.
+
+use super::objects::{self, slot};
+use super::primitives::{self, Primitive};
+use super::raw::{Fp, IS_BLOCK, Ip, MARK_SHIFT, Sp};
+use super::vm::{CACHE, Found, Next, Outcome, Vm};
+use crate::image::builder::{ARGS_SHIFT, HAS_PRIMITIVE, LITERALS, NEEDS_TOKEN, TEMPS_SHIFT};
+use crate::memory::header::Format;
+use crate::memory::{Oop, classes};
+
+/// A method header's parts.
+#[derive(Clone, Copy)]
+pub(super) struct MethodHeader(i64);
+
+impl MethodHeader {
+    #[inline(always)]
+    pub fn of(method: Oop) -> Self {
+        Self(slot(method, 0).0.cast_signed() >> 3)
+    }
+
+    #[inline(always)]
+    pub fn literals(self) -> usize {
+        (self.0 & LITERALS).cast_unsigned() as usize
+    }
+
+    #[inline(always)]
+    pub fn temps(self) -> usize {
+        (self.0 >> TEMPS_SHIFT & 0x3f).cast_unsigned() as usize
+    }
+
+    #[inline(always)]
+    pub fn args(self) -> usize {
+        (self.0 >> ARGS_SHIFT & 0xf).cast_unsigned() as usize
+    }
+
+    #[inline(always)]
+    pub fn has_primitive(self) -> bool {
+        self.0 & HAS_PRIMITIVE != 0
+    }
+
+    #[inline(always)]
+    pub fn needs_token(self) -> bool {
+        self.0 & NEEDS_TOKEN != 0
+    }
+
+    /// Offset of the first bytecode from the method's first slot, in bytes.
+    #[inline(always)]
+    pub fn first_bytecode(self) -> isize {
+        8 * (self.literals().cast_signed() + 1)
+    }
+}
+
+/// Bytes of the instruction that names a method's primitive.
+const CALL_PRIMITIVE: isize = 3;
+/// Fields of a closure before its copied values.
+pub(super) const CLOSURE_FIELDS: usize = 4;
+
+/// Number of a method's primitive, or 0.
+pub(super) fn primitive_number(method: Oop) -> usize {
+    let header = MethodHeader::of(method);
+    if !header.has_primitive() {
+        return 0;
+    }
+    let first = Ip(objects::body(method)).advance(header.first_bytecode());
+    usize::from(first.byte(1)) + (usize::from(first.byte(2) & 31) << 8)
+}
+
+impl Vm {
+    /// Sends a message. Its receiver and arguments are on the stack; `ip` is the next bytecode.
+    #[inline(always)]
+    pub(super) fn send(&mut self, selector: Oop, num_args: usize, ip: Ip, sp: Sp) -> Next {
+        let class = objects::class_index(sp.at(num_args));
+        self.send_to(selector, num_args, class, ip, sp)
+    }
+
+    /// Sends a message, with lookup from `class` upwards.
+    #[inline(always)]
+    pub(super) fn send_to(
+        &mut self,
+        selector: Oop,
+        num_args: usize,
+        class: u32,
+        ip: Ip,
+        sp: Sp,
+    ) -> Next {
+        let at = cache_place(selector, class);
+        let mut found = self.cache[at];
+        if found.selector != selector || found.class != class {
+            match self.look_up(selector, class) {
+                Some(method) => found = method,
+                None => return self.not_understood(selector, num_args, ip, sp),
+            }
+        }
+        self.execute(found, num_args, ip, sp)
+    }
+
+    /// Runs a method: its primitive, or else its code in a new frame.
+    #[inline(always)]
+    pub(super) fn execute(&mut self, found: Found, num_args: usize, ip: Ip, sp: Sp) -> Next {
+        if let Some(primitive) = found.primitive {
+            match primitive {
+                Primitive::Value(call) => {
+                    if let Some(value) = call(self, primitives::Args { sp, count: num_args }) {
+                        return Next { ip, sp: sp.replace(num_args + 1, value) };
+                    }
+                }
+                Primitive::Control(call) => {
+                    if let Some(next) = call(self, ip, sp, num_args) {
+                        return next;
+                    }
+                }
+            }
+        }
+        self.save(ip);
+        let receiver = sp.at(num_args);
+        let next = self.activate(found.method, num_args, sp, receiver);
+        self.check(next)
+    }
+
+    /// Saves the address of the next bytecode in the running frame.
+    #[inline(always)]
+    pub(super) fn save(&mut self, ip: Ip) {
+        if !self.fp.is_none() {
+            self.fp.set_ip(ip);
+        }
+    }
+
+    /// Builds the frame of a method.
+    #[inline(always)]
+    pub(super) fn activate(&mut self, method: Oop, num_args: usize, sp: Sp, receiver: Oop) -> Next {
+        let header = MethodHeader::of(method);
+        let mut flags = num_args.cast_signed() as i64;
+        let mut first = header.first_bytecode();
+        if header.has_primitive() {
+            first += CALL_PRIMITIVE;
+            flags |= match primitive_number(method) {
+                198 => 1 << MARK_SHIFT,
+                199 => 2 << MARK_SHIFT,
+                197 => 3 << MARK_SHIFT,
+                _ => 0,
+            };
+        }
+        let nil = self.known.nil;
+        let (fp, mut sp) = self.fp.build(sp, method, flags, nil, receiver);
+        for _ in num_args..header.temps() {
+            sp = sp.push(nil);
+        }
+        self.fp = fp;
+        Next { ip: Ip(objects::body(method)).advance(first), sp }
+    }
+
+    /// Builds the frame of a block. The closure and the arguments are on the stack.
+    #[inline(always)]
+    pub(super) fn activate_block(&mut self, num_args: usize, sp: Sp) -> Next {
+        let closure = sp.at(num_args);
+        let code = slot(closure, 1);
+        let header = MethodHeader::of(code);
+        let nil = self.known.nil;
+        let flags = num_args.cast_signed() as i64 | IS_BLOCK;
+        let (fp, mut sp) = self.fp.build(sp, code, flags, nil, slot(closure, 3));
+        let copied = objects::num_slots(closure) - CLOSURE_FIELDS;
+        for at in 0..copied {
+            sp = sp.push(slot(closure, CLOSURE_FIELDS + at));
+        }
+        for _ in num_args + copied..header.temps() {
+            sp = sp.push(nil);
+        }
+        self.fp = fp;
+        let ip = Ip(objects::body(code)).advance(header.first_bytecode());
+        Next { ip, sp }
+    }
+
+    /// Returns `value` from the running frame to its caller.
+    #[inline(always)]
+    pub(super) fn return_value(&mut self, value: Oop) -> Next {
+        let fp = self.fp;
+        if fp.token() != self.known.nil {
+            self.end_token(fp.token());
+        }
+        let caller = fp.caller();
+        let sp = fp.pop_frame(value);
+        self.fp = caller;
+        if caller.is_none() {
+            return self.base_return(value, sp);
+        }
+        Next { ip: caller.ip(), sp }
+    }
+
+    /// A process's outermost frame returned.
+    #[cold]
+    fn base_return(&mut self, value: Oop, sp: Sp) -> Next {
+        if self.stacks.is_main() {
+            // The value was on the stack, where only the base frame's receiver stood before.
+            let active = self.stacks.active_mut();
+            (active.fp, active.sp) = (Fp::NONE, sp.drop(1));
+            return self.stop(Outcome::Value(value));
+        }
+        self.end_process()
+    }
+
+    #[cold]
+    fn look_up(&mut self, selector: Oop, class: u32) -> Option<Found> {
+        self.events.cache_misses += 1;
+        let method = self.image.lookup(selector, class)?;
+        let found = Found {
+            selector,
+            class,
+            method,
+            primitive: primitives::by_number(primitive_number(method)),
+        };
+        self.cache[cache_place(selector, class)] = found;
+        Some(found)
+    }
+
+    /// Forgets all lookups: a method was added.
+    pub(crate) fn flush_cache(&mut self) {
+        self.cache.fill(Found::NONE);
+    }
+
+    /// Replaces a message that the receiver does not understand by doesNotUnderstand:.
+    #[cold]
+    fn not_understood(&mut self, selector: Oop, num_args: usize, ip: Ip, sp: Sp) -> Next {
+        let class = objects::class_index(sp.at(num_args));
+        if selector == self.known.does_not_understand {
+            let name = self.image.class(class).map_or("?", |class| &class.name).to_owned();
+            let _ = writeln!(self.errors, "{name} has no method doesNotUnderstand:");
+            return self.stop(Outcome::Quit(1));
+        }
+        if std::env::var_os("DBG").is_some() { self.save(ip); eprintln!("DNU {:?} {}\n{}", self.image.class(class).map(|c| &c.name), String::from_utf8_lossy(objects::bytes(selector)), self.stack_trace(self.fp)); }
+        let arguments: Vec<Oop> = (0..num_args).rev().map(|depth| sp.at(depth)).collect();
+        let message = self.array(&arguments).and_then(|arguments| {
+            let message = self.heap.allocate(classes::MESSAGE, Format::FIXED, 2)?;
+            self.heap.store(message, 0, selector);
+            self.heap.store(message, 1, arguments);
+            Some(message)
+        });
+        let Some(message) = message else {
+            return self.out_of_memory();
+        };
+        let sp = sp.drop(num_args).push(message);
+        self.send(self.known.does_not_understand, 1, ip, sp)
+    }
+}
+
+use std::io::Write;
+
+#[inline(always)]
+fn cache_place(selector: Oop, class: u32) -> usize {
+    ((selector.0 >> 4) as usize ^ (class as usize) << 3 ^ class as usize) & (CACHE - 1)
+}

@@ -1,0 +1,76 @@
+//! Allocation sites whose objects are allocated in old space.
+
+use rustc_hash::FxHashSet;
+
+use super::objects;
+use super::raw::Ip;
+use super::vm::Vm;
+use crate::compiler::bytecodes;
+
+/// How many callers of the allocating code are looked at: `new` is called by the site, and calls
+/// `basicNew`.
+const CALLERS: usize = 3;
+
+/// The sites.
+#[derive(Debug, Default)]
+pub(super) struct PretenuredSites {
+    /// Methods (`Foo>>bar`) and the pcs of their sends.
+    wanted: Vec<(String, u32)>,
+    /// Addresses of the bytecodes after these sends.
+    found: FxHashSet<usize>,
+}
+
+impl PretenuredSites {
+    /// Sites by method and bytecode pc.
+    pub fn new(wanted: Vec<(String, u32)>) -> Self {
+        Self { wanted, found: FxHashSet::default() }
+    }
+
+    /// Whether there is a site.
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.found.is_empty()
+    }
+}
+
+impl Vm {
+    /// Looks for sites in the methods from this place of the list on.
+    pub(crate) fn find_sites(&mut self, first: usize) {
+        if self.pretenured_sites.wanted.is_empty() {
+            return;
+        }
+        for method in self.image.methods.iter().skip(first) {
+            let title = method.title();
+            let body = objects::body(method.oop) as usize - 1;
+            for (_, pc) in self.pretenured_sites.wanted.iter().filter(|site| site.0 == title) {
+                let offset = pc.checked_sub(method.first_pc()).map(|offset| offset as usize);
+                let Some(offset) = offset.filter(|offset| *offset < method.code.bytecodes.len()) else {
+                    continue;
+                };
+                if let Ok((_, length)) = bytecodes::decode(&method.code.bytecodes, offset) {
+                    let after = body + *pc as usize + length;
+                    self.pretenured_sites.found.insert(after);
+                }
+            }
+        }
+    }
+
+    /// Whether the code that continues at `ip`, or one of its callers, is at a pretenured site.
+    pub(super) fn is_pretenured_site(&self, ip: Ip) -> bool {
+        let is_site = |ip: Ip| self.pretenured_sites.found.contains(&(ip.0 as usize));
+        let mut fp = self.fp;
+        if is_site(ip) {
+            return true;
+        }
+        for _ in 0..CALLERS {
+            fp = fp.caller();
+            if fp.is_none() {
+                return false;
+            }
+            if is_site(fp.ip()) {
+                return true;
+            }
+        }
+        false
+    }
+}

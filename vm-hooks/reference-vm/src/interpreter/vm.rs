@@ -1,0 +1,405 @@
+//! The VM's state, and how it starts and ends.
+
+use std::io::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::dispatch::interpret;
+use super::objects;
+use super::primitives::Primitive;
+use super::processes::{Heartbeat, Stacks};
+use super::raw::{Fp, Ip, Sp};
+use super::sites::PretenuredSites;
+use super::stack::{MAIN_STACK_BYTES, Stack};
+use crate::compiler::bytecodes::SPECIAL_SELECTORS;
+use crate::image::{Image, LoadError, NoMemory, permanent};
+use crate::memory::header::Format;
+use crate::memory::{Heap, MemoryError, Oop, Parameters, classes};
+use crate::publish::Publication;
+
+/// How a VM runs.
+pub struct Options {
+    /// Parameters of the memory.
+    pub memory: Parameters,
+    /// What the program gets as its arguments.
+    pub arguments: Vec<String>,
+    /// Where the program's output goes.
+    pub output: Box<dyn Write>,
+    /// Where error messages go.
+    pub errors: Box<dyn Write>,
+    /// Whether the VM describes itself to profilers.
+    pub publish: bool,
+    /// Classes whose instances are allocated in old space.
+    pub pretenured_classes: Vec<String>,
+    /// Allocation sites whose objects are allocated in old space: method (`Foo>>bar`) and bytecode
+    /// pc of the send.
+    pub pretenured_sites: Vec<(String, u32)>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            memory: Parameters::default(),
+            arguments: Vec::new(),
+            output: Box::new(std::io::sink()),
+            errors: Box::new(std::io::sink()),
+            publish: false,
+            pretenured_classes: Vec::new(),
+            pretenured_sites: Vec::new(),
+        }
+    }
+}
+
+/// How an evaluation ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// With this value.
+    Value(Oop),
+    /// The program quit, with this exit code.
+    Quit(i32),
+}
+
+/// Why a VM does not start.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// The heap can't be made.
+    #[error(transparent)]
+    Memory(#[from] MemoryError),
+    /// No memory for classes and methods.
+    #[error(transparent)]
+    NoMemory(#[from] NoMemory),
+    /// A stack or thread can't be made.
+    #[error("the system has no memory for the stack")]
+    Stack,
+    /// The timer's thread can't be started.
+    #[error("cannot start the timer's thread: {0}")]
+    Timer(std::io::Error),
+    /// The class library is wrong.
+    #[error("the class library cannot be loaded: {0}")]
+    Library(#[from] LoadError),
+    /// The class library fails.
+    #[error("the class library's own code failed")]
+    LibraryFailed,
+    /// A class to be pretenured is not there.
+    #[error("cannot pretenure instances of {0}: the class is not defined")]
+    NoClass(String),
+}
+
+/// Objects that the VM refers to: all of them are permanent.
+#[derive(Debug)]
+pub(super) struct Known {
+    pub nil: Oop,
+    pub yes: Oop,
+    pub no: Oop,
+    pub scheduler: Oop,
+    pub does_not_understand: Oop,
+    pub must_be_boolean: Oop,
+    pub cannot_return: Oop,
+    pub return_: Oop,
+    pub signal: Oop,
+    pub value: Oop,
+    /// Selectors of bytecodes 96 to 127.
+    pub special: [Oop; 32],
+}
+
+/// Events of the interpreter since the start, as Cog counts them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Events {
+    /// Process switches.
+    pub process_switches: u64,
+    /// Safe points that looked for something to do.
+    pub interrupt_checks: u64,
+    /// Of these, the ones that the timer asked for.
+    pub timer_checks: u64,
+    /// Stack overflows.
+    pub stack_overflows: u64,
+    /// Method lookups that missed the cache.
+    pub cache_misses: u64,
+}
+
+/// A method that a class understands a selector by.
+#[derive(Clone, Copy)]
+pub(super) struct Found {
+    pub selector: Oop,
+    pub class: u32,
+    pub method: Oop,
+    pub primitive: Option<Primitive>,
+}
+
+/// Number of entries in the lookup cache; a power of two.
+pub(super) const CACHE: usize = 2048;
+
+/// A virtual machine.
+pub struct Vm {
+    /// Frame of the running code.
+    pub(super) fp: Fp,
+    /// Stack limit: `u64::MAX` if a safe point has something to do.
+    pub(super) limit: Arc<AtomicU64>,
+    pub(super) known: Known,
+    pub(super) ext_a: usize,
+    pub(super) ext_b: isize,
+    /// The objects.
+    pub heap: Heap,
+    pub(super) cache: Box<[Found]>,
+    /// Classes and methods.
+    pub image: Image,
+    pub(super) stacks: Stacks,
+    /// Deadlines in nanoseconds of CLOCK_MONOTONIC, with semaphores to be signalled.
+    pub(super) timers: Vec<(u64, Oop)>,
+    /// Set when interpretation shall end.
+    pub(super) outcome: Option<Outcome>,
+    pub(super) events: Events,
+    pub(super) output: Box<dyn Write>,
+    pub(super) errors: Box<dyn Write>,
+    pub(super) arguments: Vec<String>,
+    pub(super) pretenured_sites: PretenuredSites,
+    pub(crate) publication: Publication,
+    pub(super) started_ns: u64,
+    pub(super) heartbeat: Heartbeat,
+}
+
+impl std::fmt::Debug for Vm {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut vm = f.debug_struct("Vm");
+        vm.field("events", &self.events).finish_non_exhaustive()
+    }
+}
+
+impl Vm {
+    /// A VM with its class library.
+    ///
+    /// # Errors
+    ///
+    /// If the system has no memory or threads, or an option names something that is not there.
+    pub fn new(options: Options) -> Result<Self, StartError> {
+        let limit = Arc::new(AtomicU64::new(0));
+        let mut heap = Heap::new(&options.memory, Arc::clone(&limit))?;
+        let mut image = Image::default();
+        let nil = permanent(&mut heap, classes::UNDEFINED_OBJECT, Format::EMPTY, 0)?;
+        heap.set_nil(nil);
+        let yes = permanent(&mut heap, classes::TRUE, Format::EMPTY, 0)?;
+        let no = permanent(&mut heap, classes::FALSE, Format::EMPTY, 0)?;
+        for (name, value) in [("true", yes), ("false", no)] {
+            let association = image.global(&mut heap, name)?;
+            heap.store(association, 1, value);
+        }
+        let known = Known::new(&mut heap, &mut image, [nil, yes, no])?;
+        let main = Stack::new(MAIN_STACK_BYTES).ok_or(StartError::Stack)?;
+        let mut vm = Self {
+            fp: Fp::NONE,
+            limit: Arc::clone(&limit),
+            known,
+            ext_a: 0,
+            ext_b: 0,
+            heap,
+            cache: vec![Found::NONE; CACHE].into_boxed_slice(),
+            image,
+            stacks: Stacks::new(main),
+            timers: Vec::new(),
+            outcome: None,
+            events: Events::default(),
+            output: options.output,
+            errors: options.errors,
+            arguments: options.arguments,
+            pretenured_sites: PretenuredSites::new(options.pretenured_sites),
+            publication: Publication::new(options.publish),
+            started_ns: now_ns(),
+            heartbeat: Heartbeat::start(limit).map_err(StartError::Timer)?,
+        };
+        vm.publish_start();
+        vm.make_scheduler()?;
+        for (file, text) in crate::LIBRARY {
+            match vm.load(file, text)? {
+                Outcome::Value(_) => {}
+                Outcome::Quit(_) => return Err(StartError::LibraryFailed),
+            }
+        }
+        for name in options.pretenured_classes {
+            let index = vm.image.class_named(&name);
+            let index = index.ok_or(StartError::NoClass(name))?;
+            vm.heap.pretenure_class(index, true);
+        }
+        Ok(vm)
+    }
+
+    /// Runs a method without arguments in the main process, with nil as receiver.
+    pub(crate) fn run(&mut self, method: Oop) -> Outcome {
+        self.outcome = None;
+        self.enter_main();
+        let sp = self.stacks.active().sp.push(self.known.nil);
+        self.fp = Fp::NONE;
+        let next = self.activate(method, 0, sp, self.known.nil);
+        interpret(self, next.ip, next.sp);
+        let _ = self.output.flush();
+        self.publish_end();
+        self.outcome.unwrap_or(Outcome::Value(self.known.nil))
+    }
+
+    /// Ends the interpretation.
+    pub(super) fn stop(&mut self, outcome: Outcome) -> Next {
+        self.outcome = Some(outcome);
+        Next { ip: Ip(std::ptr::null()), sp: Sp::NONE }
+    }
+
+    /// Counters of the interpreter.
+    #[must_use]
+    pub fn events(&self) -> Events {
+        let timer_checks = self.heartbeat.beats();
+        Events { timer_checks, ..self.events }
+    }
+
+    /// Thread id of the timer; 0 until it runs.
+    pub(crate) fn heartbeat_tid(&self) -> u32 {
+        self.heartbeat.tid()
+    }
+
+    /// A VM parameter by Cog's number.
+    pub(super) fn vm_parameter(&self, number: i64) -> Option<u64> {
+        let heap = self.heap.statistics();
+        let sizes = self.heap.sizes();
+        let parameters = self.heap.parameters();
+        let events = self.events();
+        Some(match number {
+            1 => heap.old_total,
+            2 => heap.eden_used,
+            3 => heap.old_total + sizes.eden_capacity as u64,
+            7 => heap.full_gcs,
+            8 => heap.full_gc_ns / 1_000_000,
+            9 => heap.scavenges,
+            10 => heap.scavenge_ns / 1_000_000,
+            11 => heap.tenures,
+            18 => heap.compaction_ns / 1_000_000,
+            21 => heap.remembered,
+            22 => heap.remembered_overflows,
+            24 => parameters.shrink_threshold as u64,
+            25 => parameters.growth_headroom as u64,
+            31 => heap.grows,
+            32 => heap.shrinks,
+            34 => heap.allocated_bytes,
+            35 => heap.survivors_bytes,
+            40 => 8,
+            44 => sizes.eden_capacity as u64,
+            53 => heap.segments,
+            54 => heap.old_free,
+            56 => events.process_switches,
+            58 => events.interrupt_checks,
+            59 => events.timer_checks,
+            60 => events.stack_overflows,
+            72 => heap.mark_ns / 1_000_000,
+            _ => return None,
+        })
+    }
+
+    /// Whether this oop is true, false, or neither.
+    #[inline(always)]
+    pub(super) fn boolean(&self, value: bool) -> Oop {
+        if value { self.known.yes } else { self.known.no }
+    }
+
+    /// Class index that a class object stands for.
+    pub(crate) fn class_index_of(&self, class: Oop) -> u32 {
+        let number = objects::slot(class, 2).as_integer();
+        number.and_then(|number| u32::try_from(number).ok()).unwrap_or(0)
+    }
+
+    /// Whether an oop is a class or metaclass.
+    pub(super) fn is_class(&self, oop: Oop) -> bool {
+        let index = objects::class_index(oop);
+        oop.is_pointer()
+            && (index == classes::METACLASS || self.image.class(index).is_some_and(|class| class.meta))
+    }
+
+    /// A new String.
+    pub(super) fn string(&mut self, text: &[u8]) -> Option<Oop> {
+        self.bytes_object(classes::STRING, text)
+    }
+
+    /// A new object of bytes.
+    pub(super) fn bytes_object(&mut self, class: u32, bytes: &[u8]) -> Option<Oop> {
+        let format = Format::with_bytes(Format::BYTES, bytes.len());
+        let oop = self.heap.allocate(class, format, bytes.len().div_ceil(8))?;
+        objects::bytes_mut(oop).copy_from_slice(bytes);
+        Some(oop)
+    }
+
+    /// A Float, as an immediate value if possible.
+    #[inline(always)]
+    pub(super) fn float(&mut self, value: f64) -> Option<Oop> {
+        match Oop::from_float(value) {
+            Some(small) => Some(small),
+            None => self.bytes_object(classes::BOXED_FLOAT, &value.to_le_bytes()),
+        }
+    }
+
+    /// A new Array.
+    pub(super) fn array(&mut self, elements: &[Oop]) -> Option<Oop> {
+        let array = self.heap.allocate(classes::ARRAY, Format::INDEXED, elements.len())?;
+        for (at, element) in elements.iter().enumerate() {
+            self.heap.store(array, at, *element);
+        }
+        Some(array)
+    }
+
+    /// The heap reached its limit in the middle of a bytecode: the VM ends.
+    #[cold]
+    pub(super) fn out_of_memory(&mut self) -> Next {
+        let _ = writeln!(self.errors, "out of memory: the heap has reached its limit");
+        self.stop(Outcome::Quit(1))
+    }
+
+    /// Makes the next safe point look for something to do.
+    pub(super) fn ask_for_attention(&self) {
+        self.limit.store(u64::MAX, Ordering::Relaxed);
+    }
+}
+
+/// Where interpretation goes on.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Next {
+    pub(super) ip: Ip,
+    pub(super) sp: Sp,
+}
+
+impl Found {
+    pub const NONE: Self = Self {
+        selector: Oop::NONE,
+        class: 0,
+        method: Oop::NONE,
+        primitive: None,
+    };
+}
+
+impl Known {
+    fn new(heap: &mut Heap, image: &mut Image, [nil, yes, no]: [Oop; 3]) -> Result<Self, NoMemory> {
+        let mut symbol = |text: &str| image.symbol(heap, text.as_bytes());
+        let mut special = [nil; 32];
+        for (place, (text, _)) in special.iter_mut().zip(SPECIAL_SELECTORS) {
+            *place = symbol(text)?;
+        }
+        Ok(Self {
+            nil,
+            yes,
+            no,
+            scheduler: nil,
+            does_not_understand: symbol("doesNotUnderstand:")?,
+            must_be_boolean: symbol("mustBeBoolean")?,
+            cannot_return: symbol("cannotReturn:")?,
+            return_: symbol("return:")?,
+            signal: symbol("signal")?,
+            value: symbol("value")?,
+            special,
+        })
+    }
+}
+
+/// Nanoseconds of `CLOCK_MONOTONIC`.
+#[allow(unsafe_code, reason = "reads a clock")]
+pub(crate) fn now_ns() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is a valid place for the answer.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
+    let part = |value: i64| u64::try_from(value).unwrap_or(0);
+    part(time.tv_sec) * 1_000_000_000 + part(time.tv_nsec)
+}

@@ -1,0 +1,190 @@
+//! Making objects.
+
+use super::header::MANY_SLOTS;
+use super::object;
+use super::{Format, Header, Heap, Oop};
+
+impl Heap {
+    /// Makes an object in eden; in old space if its class is pretenured, if it is large, or if
+    /// eden is full. Slots that are references are nil, others 0. `None`: no memory.
+    ///
+    /// The object may be old, so its slots must be filled with [`store`](Self::store), unless
+    /// [`is_new`](Self::is_new) says that it is new.
+    #[must_use]
+    #[inline]
+    pub fn allocate(&mut self, class_index: u32, format: Format, slots: usize) -> Option<Oop> {
+        let address = self.eden.free;
+        if slots < MANY_SLOTS
+            && object::size_for(slots) <= self.eden.limit - address
+            && !self.pretenuring
+        {
+            self.eden.free = address + object::size_for(slots);
+            Some(self.initialize(address, class_index, format, slots))
+        } else {
+            self.allocate_slowly(class_index, format, slots)
+        }
+    }
+
+    /// Makes an object in old space.
+    #[must_use]
+    pub fn allocate_old(&mut self, class_index: u32, format: Format, slots: usize) -> Option<Oop> {
+        let bytes = self.checked_size(slots)?;
+        let address = self.take_old(bytes)?;
+        Some(self.initialize(address, class_index, format, slots))
+    }
+
+    /// Makes an object that never moves and never dies.
+    #[must_use]
+    pub fn allocate_permanent(
+        &mut self,
+        class_index: u32,
+        format: Format,
+        slots: usize,
+    ) -> Option<Oop> {
+        let bytes = self.checked_size(slots)?;
+        if !self.permanent.grow(bytes) {
+            return None;
+        }
+        let address = self.permanent.allocate(bytes)?;
+        Some(self.initialize(address, class_index, format, slots))
+    }
+
+    #[inline]
+    fn initialize(&self, address: usize, class_index: u32, format: Format, slots: usize) -> Oop {
+        let filler = if format.is_pointers() {
+            self.nil
+        } else {
+            Oop::NONE
+        };
+        let header = Header::new(class_index, format, slots);
+        // SAFETY: the callers have taken so many bytes at the address from a space.
+        unsafe { object::initialize(address, header, slots, filler) }
+    }
+
+    /// Bytes of an object with this number of slots, unless that is more than any heap has.
+    fn checked_size(&self, slots: usize) -> Option<usize> {
+        let most = self.parameters.max_old_bytes / object::WORD;
+        (slots <= most).then(|| object::size_for(slots))
+    }
+
+    #[cold]
+    fn allocate_slowly(&mut self, class_index: u32, format: Format, slots: usize) -> Option<Oop> {
+        self.count_for_stress();
+        if self.triggers.refuse {
+            self.triggers.refuse = false;
+            self.set_eden_limit();
+            return None;
+        }
+        let bytes = self.checked_size(slots)?;
+        let large = bytes > self.new_space.eden_bytes() / 8;
+        let address = if large || self.pretenured.contains_key(&class_index) {
+            self.take_old(bytes)?
+        } else {
+            match self.take_eden(bytes) {
+                Some(address) => address,
+                None => self.take_old(bytes)?,
+            }
+        };
+        Some(self.initialize(address, class_index, format, slots))
+    }
+
+    /// Takes bytes from eden, also beyond the threshold where a collection is wanted.
+    fn take_eden(&mut self, bytes: usize) -> Option<usize> {
+        let address = self.eden.free;
+        if address + bytes > self.triggers.eden_threshold {
+            self.triggers.want("eden is full");
+        }
+        let fits = bytes <= self.triggers.eden_end.saturating_sub(address);
+        if fits {
+            self.eden.free = address + bytes;
+        }
+        self.set_eden_limit();
+        fits.then_some(address)
+    }
+
+    /// Takes bytes from old space, which grows if it may.
+    fn take_old(&mut self, bytes: usize) -> Option<usize> {
+        let within = self.old.used() + bytes <= self.parameters.max_old_bytes;
+        if !within || !self.grow_old(bytes + self.triggers.reserve) {
+            self.triggers.full_wanted = true;
+            self.triggers.want("old space is full");
+            return None;
+        }
+        let address = self.old.allocate(bytes)?;
+        self.counters.allocated_bytes += bytes as u64;
+        if self.old.used() >= self.triggers.full_threshold {
+            self.triggers.want("old space has grown");
+        }
+        Some(address)
+    }
+
+    /// Makes sure that old space has `needed` free bytes. Answers whether that was possible.
+    fn grow_old(&mut self, needed: usize) -> bool {
+        if needed <= self.old.free_bytes() {
+            return true;
+        }
+        if !self.old.grow(needed) {
+            return false;
+        }
+        self.counters.grows += 1;
+        self.marks.reserve(self.old.capacity())
+    }
+
+    /// Says from what size of old space on a full collection is due: after a full collection.
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss,
+        reason = "a threshold need not be exact; the cast saturates"
+    )]
+    pub(super) fn set_full_threshold(&mut self) {
+        let used = self.old.used();
+        let growth = (used as f64 * self.parameters.full_gc_ratio) as usize;
+        let growth = growth.max(self.parameters.growth_headroom);
+        self.triggers.full_threshold = used.saturating_add(growth);
+    }
+
+    /// After a collection: eden is empty. It may be filled as far as old space has room for all
+    /// of new space's objects, so that the next scavenge always finds room.
+    pub(super) fn reopen_eden(&mut self) {
+        let eden = self.new_space.eden_bytes();
+        let survivors = self.new_space.past.used();
+        let usable = if self.grow_old(eden + survivors) {
+            eden
+        } else {
+            let free = self.old.free_bytes().saturating_sub(survivors);
+            free.min(eden) / object::WORD * object::WORD
+        };
+        let start = self.new_space.eden_start;
+        self.triggers.reserve = usable + survivors;
+        self.triggers.eden_end = start + usable;
+        self.triggers.eden_threshold = self.triggers.eden_end - usable / 64;
+        self.eden.free = start;
+        self.set_eden_limit();
+    }
+
+    /// Sets the address up to where [`allocate`](Self::allocate) does not ask.
+    pub(super) fn set_eden_limit(&mut self) {
+        let free = self.eden.free;
+        let asks_always = self.parameters.stress.collect_every > 0 || self.triggers.refuse;
+        self.eden.limit = if asks_always {
+            free
+        } else if free < self.triggers.eden_threshold {
+            self.triggers.eden_threshold
+        } else {
+            self.triggers.eden_end
+        };
+    }
+
+    fn count_for_stress(&mut self) {
+        let every = self.parameters.stress.collect_every;
+        if every == 0 {
+            return;
+        }
+        self.triggers.countdown -= 1;
+        if self.triggers.countdown == 0 {
+            self.triggers.countdown = every;
+            self.triggers.want("stress");
+        }
+    }
+}

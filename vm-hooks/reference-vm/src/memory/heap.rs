@@ -1,0 +1,342 @@
+//! The heap: its spaces, its sets of objects, and its counters.
+
+use super::new_space::NewSpace;
+use super::object;
+use super::segments::Segments;
+use super::view::Object;
+use super::{Oop, Parameters, Sizes, Statistics};
+use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
+use std::io;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// No memory for a heap.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MemoryError {
+    /// The system has no such range of addresses.
+    #[error("cannot reserve {bytes} bytes of addresses for the heap")]
+    Reserve {
+        /// Size of the range.
+        bytes: usize,
+        /// Why not.
+        source: io::Error,
+    },
+    /// The system has no memory for a reserved range.
+    #[error("cannot get {bytes} bytes of memory for the heap")]
+    Commit {
+        /// Size of the range.
+        bytes: usize,
+        /// Why not.
+        source: io::Error,
+    },
+}
+
+/// References from outside of the heap: stacks and the VM's own.
+pub trait Roots {
+    /// Calls `visit` with every root, once each. Collections change them when objects move.
+    fn visit(&mut self, visit: &mut dyn FnMut(&mut Oop));
+}
+
+/// Where the next object goes, and up to where without asking. Machine code allocates with these.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct EdenPointers {
+    /// Address of the next object.
+    pub free: usize,
+    /// Objects beyond this address need [`Heap::allocate`].
+    pub limit: usize,
+}
+
+/// All objects.
+#[derive(Debug)]
+pub struct Heap {
+    pub(super) eden: EdenPointers,
+    /// Whether a class is pretenured.
+    pub(super) pretenuring: bool,
+    pub(super) nil: Oop,
+    pub(super) new_space: NewSpace,
+    pub(super) old: Segments,
+    pub(super) permanent: Segments,
+    /// Old and permanent objects that may refer to new ones; each has its remembered bit set.
+    pub(super) remembered: Vec<Oop>,
+    /// Ephemerons whose keys died, the oldest first.
+    pub(super) mourners: VecDeque<Oop>,
+    /// Class indices whose objects are allocated in old space.
+    pub(super) pretenured: FxHashMap<u32, ()>,
+    /// Numbers of fixed fields, of classes whose objects are weak.
+    pub(super) fixed_fields: FxHashMap<u32, usize>,
+    pub(super) triggers: Triggers,
+    pub(super) parameters: Parameters,
+    /// All but the sizes, which [`statistics`](Self::statistics) adds.
+    pub(super) counters: Statistics,
+    pub(super) marks: super::compactor::Marks,
+    /// State of the generator of hashes.
+    hash_state: u32,
+}
+
+/// When to collect, and when to refuse.
+#[derive(Debug)]
+pub(super) struct Triggers {
+    /// The interpreter's stack limit.
+    alarm: Arc<AtomicU64>,
+    /// Why a collection is wanted.
+    pub wanted: Option<&'static str>,
+    /// Whether the next collection is to be full.
+    pub full_wanted: bool,
+    /// Beyond this address in eden, a collection is wanted.
+    pub eden_threshold: usize,
+    /// No object in eden goes beyond this address: what is in new space would not fit in old space.
+    pub eden_end: usize,
+    /// Bytes that must stay free in old space, for new space's survivors.
+    pub reserve: usize,
+    /// Bytes in old space from which on a full collection is due.
+    pub full_threshold: usize,
+    /// The next allocation fails: old space is too large even after a full collection.
+    pub refuse: bool,
+    /// Allocations until the next one that wants a collection, under stress.
+    pub countdown: u64,
+    /// Collections so far, full and not.
+    pub collections: u64,
+}
+
+impl Triggers {
+    pub fn want(&mut self, cause: &'static str) {
+        self.wanted.get_or_insert(cause);
+        self.alarm.store(u64::MAX, Ordering::Relaxed);
+    }
+}
+
+/// Smaller edens would have objects with an overflow header that are not large.
+const LEAST_EDEN: usize = 32 << 10;
+/// No system has more addresses.
+const MOST_OLD: usize = 1 << 47;
+/// The permanent space's addresses.
+const PERMANENT_BYTES: usize = if cfg!(miri) { 4 << 20 } else { 1 << 30 };
+/// The remembered set's table at the start.
+const REMEMBERED_CAPACITY: usize = 1024;
+
+impl Heap {
+    /// An empty heap. When a collection becomes wanted, the heap stores `u64::MAX` in `alarm`.
+    ///
+    /// # Errors
+    /// The system has no memory or no addresses for it.
+    pub fn new(parameters: &Parameters, alarm: Arc<AtomicU64>) -> Result<Self, MemoryError> {
+        let mut parameters = parameters.clone();
+        parameters.eden_bytes = parameters.eden_bytes.max(LEAST_EDEN);
+        parameters.max_old_bytes = parameters.max_old_bytes.min(MOST_OLD);
+        let new_space = NewSpace::new(parameters.eden_bytes)?;
+        // Scavenges may go beyond the limit for a while.
+        let beyond = 2 * (new_space.eden_bytes() + new_space.past.capacity());
+        let old = Segments::new(
+            parameters.max_old_bytes + beyond,
+            parameters.growth_headroom,
+        )?;
+        let permanent = Segments::new(PERMANENT_BYTES, parameters.growth_headroom)?;
+        let mut heap = Self {
+            eden: EdenPointers {
+                free: new_space.eden_start,
+                limit: new_space.eden_start,
+            },
+            pretenuring: false,
+            nil: Oop::NONE,
+            old,
+            permanent,
+            remembered: Vec::with_capacity(REMEMBERED_CAPACITY),
+            mourners: VecDeque::new(),
+            pretenured: FxHashMap::default(),
+            fixed_fields: FxHashMap::default(),
+            triggers: Triggers {
+                alarm,
+                wanted: None,
+                full_wanted: false,
+                eden_threshold: new_space.eden_end - new_space.eden_bytes() / 64,
+                eden_end: new_space.eden_end,
+                reserve: 0,
+                full_threshold: 0,
+                refuse: false,
+                countdown: parameters.stress.collect_every,
+                collections: 0,
+            },
+            new_space,
+            parameters,
+            counters: Statistics::default(),
+            marks: super::compactor::Marks::default(),
+            hash_state: 0x9E37_79B9,
+        };
+        heap.set_full_threshold();
+        heap.reopen_eden();
+        heap.counters.grows = 0;
+        Ok(heap)
+    }
+
+    /// Says which object is nil; it fills new objects.
+    pub fn set_nil(&mut self, nil: Oop) {
+        self.nil = nil;
+    }
+
+    /// The object nil.
+    #[must_use]
+    #[inline]
+    pub fn nil(&self) -> Oop {
+        self.nil
+    }
+
+    /// Whether `oop` is an object in new space, and so may move at any collection.
+    #[must_use]
+    #[inline]
+    pub fn is_new(&self, oop: Oop) -> bool {
+        self.new_space.contains(oop)
+    }
+
+    /// Replaces a slot of an object, with the write barrier: an old object that refers to a new
+    /// one joins the remembered set.
+    #[inline]
+    pub fn store(&mut self, object: Oop, index: usize, value: Oop) {
+        debug_assert!(
+            // SAFETY: the interpreter stores only in objects.
+            index < unsafe { object::num_slots(object) }
+        );
+        // SAFETY: the interpreter stores only in slots that objects have; it checks indices.
+        unsafe { object::set_slot(object, index, value) };
+        if self.is_new(value) && !self.is_new(object) {
+            self.remember(object);
+        }
+    }
+
+    /// Makes sure that an object, unless it is new, is in the remembered set: after its slots were
+    /// filled without the write barrier.
+    pub fn remember(&mut self, oop: Oop) {
+        if self.is_new(oop) {
+            return;
+        }
+        // SAFETY: the caller's objects are objects; `view` is forgotten at once.
+        let view = unsafe { Object::new(oop) };
+        let header = view.header();
+        if header.is_remembered() {
+            return;
+        }
+        view.set_header(header.with_remembered(true));
+        if self.remembered.len() == self.remembered.capacity() {
+            self.counters.remembered_overflows += 1;
+        }
+        self.remembered.push(oop);
+    }
+
+    /// The object's identity hash: 22 bits, never 0. Assigned when first asked for.
+    pub fn identity_hash(&mut self, oop: Oop) -> u32 {
+        // SAFETY: the caller's objects are objects; `view` is forgotten at once.
+        let view = unsafe { Object::new(oop) };
+        let header = view.header();
+        if header.hash() != 0 {
+            return header.hash();
+        }
+        let hash = self.next_hash();
+        view.set_header(header.with_hash(hash));
+        hash
+    }
+
+    fn next_hash(&mut self) -> u32 {
+        loop {
+            // Marsaglia's xorshift; its state is never 0, but its high bits may be.
+            self.hash_state ^= self.hash_state << 13;
+            self.hash_state ^= self.hash_state >> 17;
+            self.hash_state ^= self.hash_state << 5;
+            let hash = self.hash_state >> 10;
+            if hash != 0 {
+                return hash;
+            }
+        }
+    }
+
+    /// Takes the oldest ephemeron from the mourn queue.
+    pub fn next_mourner(&mut self) -> Option<Oop> {
+        self.mourners.pop_front()
+    }
+
+    /// Whether ephemerons wait in the mourn queue.
+    #[must_use]
+    pub fn has_mourners(&self) -> bool {
+        !self.mourners.is_empty()
+    }
+
+    /// Says whether objects of this class are allocated in old space.
+    pub fn pretenure_class(&mut self, class_index: u32, on: bool) {
+        if on {
+            self.pretenured.insert(class_index, ());
+        } else {
+            self.pretenured.remove(&class_index);
+        }
+        self.pretenuring = !self.pretenured.is_empty();
+    }
+
+    /// Says how many fixed fields the weak objects of this class have. They keep their objects
+    /// alive; only indexed fields are weak.
+    pub fn set_fixed_fields(&mut self, class_index: u32, fields: usize) {
+        self.fixed_fields.insert(class_index, fields);
+    }
+
+    /// The parameters, as far as they were possible.
+    #[must_use]
+    pub fn parameters(&self) -> &Parameters {
+        &self.parameters
+    }
+
+    /// Counters and present sizes.
+    #[must_use]
+    pub fn statistics(&self) -> Statistics {
+        let eden_used = self.eden_used() as u64;
+        Statistics {
+            allocated_bytes: self.counters.allocated_bytes + eden_used,
+            segments: self.old.count() as u64,
+            remembered: self.remembered.len() as u64,
+            eden_used,
+            old_used: self.old.used() as u64,
+            old_free: self.old.free_bytes() as u64,
+            old_total: self.old.capacity() as u64,
+            permanent_used: self.permanent.used() as u64,
+            ..self.counters
+        }
+    }
+
+    /// Bytes in use and capacities, as observers are told them.
+    #[must_use]
+    pub fn sizes(&self) -> Sizes {
+        Sizes {
+            eden_used: self.eden_used(),
+            eden_capacity: self.new_space.eden_bytes(),
+            survivor_used: self.new_space.past.used(),
+            survivor_capacity: self.new_space.past.capacity(),
+            old_used: self.old.used(),
+            old_capacity: self.old.capacity(),
+        }
+    }
+
+    /// Eden's pointers, for machine code.
+    pub fn eden_pointers(&mut self) -> &mut EdenPointers {
+        &mut self.eden
+    }
+
+    /// Address ranges: of new space, of old space's segments, of the permanent space's.
+    pub fn ranges(&self) -> (Range<usize>, Vec<Range<usize>>, Vec<Range<usize>>) {
+        let old = self.old.ranges().collect();
+        (
+            self.new_space.range(),
+            old,
+            self.permanent.ranges().collect(),
+        )
+    }
+
+    pub(super) fn eden_used(&self) -> usize {
+        self.eden.free - self.new_space.eden_start
+    }
+
+    /// Number of the first slots of a weak object that are strong.
+    pub(super) fn strong_count(&self, weak: Object) -> usize {
+        let class_index = weak.header().class_index();
+        let fixed = self.fixed_fields.get(&class_index).copied();
+        fixed.unwrap_or(0).min(weak.reference_count())
+    }
+}

@@ -1,0 +1,163 @@
+//! The first phase of a full collection: marks all live objects.
+
+use super::view::{Object, walk};
+use super::{Format, Heap, Oop, Roots};
+
+/// Objects that the mark stack holds. Those that do not fit are grey until the stack is empty; then
+/// the spaces are searched for them.
+const STACK_LIMIT: usize = if cfg!(test) { 16 } else { 1 << 20 };
+
+/// Marks the objects of new and old space that live. Permanent objects are roots, and never marked.
+struct Marker<'h> {
+    heap: &'h mut Heap,
+    /// Marked objects that are not yet scanned.
+    stack: Vec<Object>,
+    /// Whether there are grey objects: marked, not yet scanned, and not on the stack.
+    overflowed: bool,
+    /// Ephemerons whose keys are not known to live.
+    ephemerons: Vec<Object>,
+    /// Weak objects. Their weak slots are not yet updated.
+    weak: Vec<Object>,
+}
+
+impl Heap {
+    /// Sets the mark of all live objects, fills the mourn queue, and replaces weak references to
+    /// dead objects. Eden is empty.
+    pub(super) fn mark_live_objects(&mut self, roots: &mut dyn Roots) {
+        let mut marker = Marker {
+            heap: self,
+            stack: Vec::new(),
+            overflowed: false,
+            ephemerons: Vec::new(),
+            weak: Vec::new(),
+        };
+        roots.visit(&mut |root| marker.mark(*root));
+        for index in 0..marker.heap.mourners.len() {
+            marker.mark(marker.heap.mourners[index]);
+        }
+        for object in marker.heap.permanent_objects() {
+            marker.scan(object);
+        }
+        marker.mark_reachable();
+        marker.finish_ephemerons();
+        marker.finish_weak_objects();
+    }
+
+    /// The objects of old space.
+    pub(super) fn old_objects(&self) -> impl Iterator<Item = Object> + use<> {
+        // SAFETY: objects lie there without gaps; collectors replace only their contents.
+        unsafe { walk(self.old.start(), self.old.free()) }
+    }
+
+    /// The objects of the permanent space.
+    pub(super) fn permanent_objects(&self) -> impl Iterator<Item = Object> + use<> {
+        // SAFETY: objects lie there without gaps, and stay.
+        unsafe { walk(self.permanent.start(), self.permanent.free()) }
+    }
+
+    /// The objects that survived the last scavenge, and are still in new space.
+    pub(super) fn survivors(&self) -> impl Iterator<Item = Object> + use<> {
+        let past = &self.new_space.past;
+        // SAFETY: objects lie there without gaps; full collections replace only their contents.
+        unsafe { walk(past.start, past.free) }
+    }
+}
+
+impl Marker<'_> {
+    /// The object, if it is not permanent and not yet marked.
+    #[inline]
+    fn unmarked(&self, oop: Oop) -> Option<Object> {
+        if !self.heap.old.contains(oop) && !self.heap.is_new(oop) {
+            return None;
+        }
+        // SAFETY: references into these spaces are objects.
+        let object = unsafe { Object::new(oop) };
+        (!object.header().is_marked()).then_some(object)
+    }
+
+    #[inline]
+    fn mark(&mut self, oop: Oop) {
+        let Some(object) = self.unmarked(oop) else {
+            return;
+        };
+        let header = object.header().with_mark(true);
+        if self.stack.len() < STACK_LIMIT {
+            object.set_header(header);
+            self.stack.push(object);
+        } else {
+            object.set_header(header.with_grey(true));
+            self.overflowed = true;
+        }
+    }
+
+    /// Marks what the object keeps alive.
+    #[inline]
+    fn scan(&mut self, object: Object) {
+        let strong = match object.header().format() {
+            Format::WEAK => {
+                self.weak.push(object);
+                self.heap.strong_count(object)
+            }
+            Format::EPHEMERON if self.unmarked(object.first_slot()).is_some() => {
+                self.ephemerons.push(object);
+                0
+            }
+            _ => object.reference_count(),
+        };
+        object.visit(0..strong, |value| self.mark(value));
+    }
+
+    /// Scans all marked objects that are not yet scanned.
+    fn mark_reachable(&mut self) {
+        self.empty_stack();
+        while std::mem::take(&mut self.overflowed) {
+            for object in self.heap.survivors().chain(self.heap.old_objects()) {
+                if object.header().is_grey() {
+                    object.set_header(object.header().with_grey(false));
+                    self.scan(object);
+                    self.empty_stack();
+                }
+            }
+        }
+    }
+
+    fn empty_stack(&mut self) {
+        while let Some(object) = self.stack.pop() {
+            self.scan(object);
+        }
+    }
+
+    /// As in the scavenger: ephemerons whose keys are dead mourn, all at once.
+    fn finish_ephemerons(&mut self) {
+        while !self.ephemerons.is_empty() {
+            let mut progress = false;
+            for object in std::mem::take(&mut self.ephemerons) {
+                progress |= self.unmarked(object.first_slot()).is_none();
+                self.scan(object);
+            }
+            if !progress {
+                for object in std::mem::take(&mut self.ephemerons) {
+                    object.set_header(object.header().with_format(Format::FIXED));
+                    self.heap.mourners.push_back(object.oop());
+                    self.scan(object);
+                }
+            }
+            self.mark_reachable();
+        }
+    }
+
+    /// Replaces weak references to dead objects by nil.
+    fn finish_weak_objects(&mut self) {
+        let nil = self.heap.nil();
+        for object in std::mem::take(&mut self.weak) {
+            let strong = self.heap.strong_count(object);
+            object.update(strong..object.reference_count(), |value| {
+                if self.unmarked(value).is_some() {
+                    nil
+                } else {
+                    value
+                }
+            });
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! What collections tell while they run.
+
+/// Kinds of collections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Of new space.
+    Scavenge,
+    /// Of all spaces.
+    Full,
+}
+
+/// Bytes in use and capacities of the spaces.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sizes {
+    /// Bytes of eden in use.
+    pub eden_used: usize,
+    /// Bytes of eden.
+    pub eden_capacity: usize,
+    /// Bytes of the past survivor space in use.
+    pub survivor_used: usize,
+    /// Bytes of one survivor space.
+    pub survivor_capacity: usize,
+    /// Bytes of old space in use.
+    pub old_used: usize,
+    /// Bytes of old space's segments.
+    pub old_capacity: usize,
+}
+
+/// A collection begins.
+#[derive(Clone, Copy, Debug)]
+pub struct Begin<'a> {
+    /// Which collector.
+    pub kind: Kind,
+    /// Why.
+    pub cause: &'a str,
+    /// Before it.
+    pub sizes: Sizes,
+}
+
+/// A collection is over.
+#[derive(Clone, Copy, Debug)]
+pub struct End {
+    /// Which collector.
+    pub kind: Kind,
+    /// After it.
+    pub sizes: Sizes,
+    /// Bytes of the objects it found alive: of a scavenge those of new space, of a full
+    /// collection those of new and old space.
+    pub survived_bytes: usize,
+    /// Bytes that it moved from new space to old space.
+    pub tenured_bytes: usize,
+}
+
+/// Is told what collections do, while they do it. A full collection begins with a scavenge, which
+/// is told as a collection of its own.
+///
+/// Phases of a scavenge: "roots", "remembered set", "copying", "ephemerons" (with weak objects);
+/// of a full collection: "mark" (with ephemerons and weak objects), "plan", "update", "compact".
+pub trait Observer {
+    /// A collection begins.
+    fn collection_begin(&mut self, begin: &Begin<'_>);
+    /// A phase of it begins.
+    fn phase_begin(&mut self, name: &'static str);
+    /// The phase that began last is over.
+    fn phase_end(&mut self);
+    /// The collection is over.
+    fn collection_end(&mut self, end: &End);
+}
+
+/// Nobody listens.
+impl Observer for () {
+    fn collection_begin(&mut self, _: &Begin<'_>) {}
+    fn phase_begin(&mut self, _: &'static str) {}
+    fn phase_end(&mut self) {}
+    fn collection_end(&mut self, _: &End) {}
+}

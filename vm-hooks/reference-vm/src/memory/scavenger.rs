@@ -1,0 +1,275 @@
+//! The scavenger: copies new space's live objects to the future survivor space, or to old space.
+
+use super::view::Object;
+use super::{Format, Heap, Observer, Oop, Roots};
+
+/// When survivors fill more than this many tenths of a survivor space, the next scavenge tenures
+/// those that have survived before.
+const TENURING_TENTHS: usize = 9;
+
+/// What a scavenge did.
+#[derive(Debug, Default)]
+pub(super) struct Outcome {
+    /// Bytes copied to old space.
+    pub tenured_bytes: usize,
+    /// Bytes copied in all.
+    pub survived_bytes: usize,
+}
+
+/// One scavenge. Cheney's algorithm: copied objects that are not yet scanned lie between a scan
+/// address and the free address, in the future survivor space and in old space.
+struct Scavenger<'h> {
+    heap: &'h mut Heap,
+    /// Which objects go to old space.
+    tenuring: Tenuring,
+    /// Scan address in the future survivor space.
+    survivor_scan: usize,
+    /// Scan address in old space.
+    old_scan: usize,
+    /// Ephemerons whose keys are not known to live.
+    ephemerons: Vec<Object>,
+    /// Weak objects. Their weak slots are not yet updated.
+    weak: Vec<Object>,
+    outcome: Outcome,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Tenuring {
+    None,
+    Past,
+    All,
+}
+
+impl Heap {
+    /// Empties eden and the past survivor space.
+    pub(super) fn run_scavenger(
+        &mut self,
+        roots: &mut dyn Roots,
+        observer: &mut dyn Observer,
+    ) -> Outcome {
+        let past = &self.new_space.past;
+        let tenuring = if self.parameters.stress.tenure_all {
+            Tenuring::All
+        } else if past.used() * 10 > past.capacity() * TENURING_TENTHS {
+            Tenuring::Past
+        } else {
+            Tenuring::None
+        };
+        self.counters.allocated_bytes += self.eden_used() as u64;
+        let mut scavenger = Scavenger {
+            survivor_scan: self.new_space.future.start,
+            old_scan: self.old.free(),
+            heap: self,
+            tenuring,
+            ephemerons: Vec::new(),
+            weak: Vec::new(),
+            outcome: Outcome::default(),
+        };
+        scavenger.run(roots, observer);
+        let mut outcome = scavenger.outcome;
+        let spaces = &mut self.new_space;
+        std::mem::swap(&mut spaces.past, &mut spaces.future);
+        spaces.future.free = spaces.future.start;
+        let survivors = spaces.past.used();
+        outcome.survived_bytes = survivors + outcome.tenured_bytes;
+        self.counters.survivors_bytes = survivors as u64;
+        self.counters.tenured_bytes += outcome.tenured_bytes as u64;
+        outcome
+    }
+}
+
+impl Scavenger<'_> {
+    fn run(&mut self, roots: &mut dyn Roots, observer: &mut dyn Observer) {
+        observer.phase_begin("roots");
+        roots.visit(&mut |root| *root = self.forward_root(*root));
+        for index in 0..self.heap.mourners.len() {
+            self.heap.mourners[index] = self.forward_root(self.heap.mourners[index]);
+        }
+        observer.phase_end();
+
+        observer.phase_begin("remembered set");
+        self.scan_remembered_set();
+        observer.phase_end();
+
+        observer.phase_begin("copying");
+        self.copy_reachable();
+        observer.phase_end();
+
+        observer.phase_begin("ephemerons");
+        self.finish_ephemerons();
+        self.finish_weak_objects();
+        observer.phase_end();
+    }
+
+    /// The root's new value. A root may be visited twice: the future space's objects stay.
+    fn forward_root(&mut self, root: Oop) -> Oop {
+        if self.heap.new_space.future.contains(root) {
+            root
+        } else {
+            self.forward(root)
+        }
+    }
+
+    /// The new address of an object that a live object refers to. Copies it if it is still where
+    /// it was.
+    #[inline]
+    fn forward(&mut self, oop: Oop) -> Oop {
+        if !self.heap.is_new(oop) {
+            return oop;
+        }
+        // SAFETY: references that are new are objects, or were, before they were copied.
+        let object = unsafe { Object::new(oop) };
+        if object.is_forwarded() {
+            object.first_slot()
+        } else {
+            self.copy(object)
+        }
+    }
+
+    /// Copies an object, and leaves a forwarder behind.
+    #[inline]
+    fn copy(&mut self, object: Object) -> Oop {
+        let size = object.size();
+        let header = object.header();
+        let tenure = match self.tenuring {
+            Tenuring::None => false,
+            Tenuring::Past => self.heap.new_space.past.contains(object.oop()),
+            Tenuring::All => true,
+        };
+        let survivor = if tenure {
+            None
+        } else {
+            self.heap.new_space.future.allocate(size)
+        };
+        let address = survivor.unwrap_or_else(|| self.take_old(size));
+        // SAFETY: the address was just taken from a space, with the object's size.
+        let copy = unsafe { object.copy_to(address, size) };
+        object.forward(header, copy.oop());
+        copy.oop()
+    }
+
+    fn take_old(&mut self, size: usize) -> usize {
+        self.outcome.tenured_bytes += size;
+        self.heap.counters.tenures += 1;
+        let address = self.heap.old.allocate(size);
+        address.expect("eden is only filled as far as old space has room")
+    }
+
+    /// Scans the remembered set. Objects that no longer refer to new ones leave it; weak objects
+    /// and ephemerons may come back.
+    fn scan_remembered_set(&mut self) {
+        let mut remembered = std::mem::take(&mut self.heap.remembered);
+        remembered.retain(|&oop| {
+            // SAFETY: the remembered set has old and permanent objects.
+            let object = unsafe { Object::new(oop) };
+            let refers_to_new = self.scan(object);
+            if !refers_to_new {
+                object.set_header(object.header().with_remembered(false));
+            }
+            refers_to_new
+        });
+        self.heap.remembered = remembered;
+    }
+
+    /// Scans copied objects, which copies others, until all are scanned.
+    fn copy_reachable(&mut self) {
+        loop {
+            while self.survivor_scan < self.heap.new_space.future.free {
+                // SAFETY: copied objects lie here without gaps.
+                let object = unsafe { Object::first_at(self.survivor_scan) };
+                self.survivor_scan = object.end();
+                self.scan(object);
+            }
+            if self.old_scan == self.heap.old.free() {
+                return;
+            }
+            while self.old_scan < self.heap.old.free() {
+                // SAFETY: tenured objects lie here without gaps.
+                let object = unsafe { Object::first_at(self.old_scan) };
+                self.old_scan = object.end();
+                self.scan_and_remember(object);
+            }
+        }
+    }
+
+    /// Updates the references that keep objects alive. Answers whether one is to a new object.
+    #[inline]
+    fn scan(&mut self, object: Object) -> bool {
+        let strong = match object.header().format() {
+            Format::WEAK => {
+                self.weak.push(object);
+                self.heap.strong_count(object)
+            }
+            Format::EPHEMERON if self.may_be_dead(object.first_slot()) => {
+                self.ephemerons.push(object);
+                0
+            }
+            _ => object.reference_count(),
+        };
+        let mut refers_to_new = false;
+        object.update(0..strong, |value| {
+            let value = self.forward(value);
+            refers_to_new |= self.heap.is_new(value);
+            value
+        });
+        refers_to_new
+    }
+
+    /// Scans an object that may be old or permanent.
+    #[inline]
+    fn scan_and_remember(&mut self, object: Object) {
+        if self.scan(object) {
+            self.heap.remember(object.oop());
+        }
+    }
+
+    /// Whether a reference in an object not yet scanned is to an object not yet copied.
+    fn may_be_dead(&self, oop: Oop) -> bool {
+        if !self.heap.is_new(oop) {
+            return false;
+        }
+        // SAFETY: references that are new are objects, or were, before they were copied.
+        !unsafe { Object::new(oop) }.is_forwarded()
+    }
+
+    /// Scans ephemerons whose keys turned out to live. When no key is left that does, the other
+    /// ephemerons mourn: they become strong, and keep their keys. That may reach new ones.
+    fn finish_ephemerons(&mut self) {
+        while !self.ephemerons.is_empty() {
+            let mut progress = false;
+            for object in std::mem::take(&mut self.ephemerons) {
+                progress |= !self.may_be_dead(object.first_slot());
+                self.scan_and_remember(object);
+            }
+            if !progress {
+                for object in std::mem::take(&mut self.ephemerons) {
+                    object.set_header(object.header().with_format(Format::FIXED));
+                    self.heap.mourners.push_back(object.oop());
+                    self.scan_and_remember(object);
+                }
+            }
+            self.copy_reachable();
+        }
+    }
+
+    /// Replaces weak references to dead objects by nil.
+    fn finish_weak_objects(&mut self) {
+        let nil = self.heap.nil();
+        for object in std::mem::take(&mut self.weak) {
+            let strong = self.heap.strong_count(object);
+            let mut refers_to_new = false;
+            object.update(strong..object.reference_count(), |value| {
+                let value = if self.may_be_dead(value) {
+                    nil
+                } else {
+                    self.forward(value)
+                };
+                refers_to_new |= self.heap.is_new(value);
+                value
+            });
+            if refers_to_new {
+                self.heap.remember(object.oop());
+            }
+        }
+    }
+}

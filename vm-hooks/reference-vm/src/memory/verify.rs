@@ -1,0 +1,110 @@
+//! The check of the whole heap.
+
+use super::classes::FORWARDER;
+use super::view::{Object, walk};
+use super::{Format, Heap, Oop, Roots};
+use rustc_hash::FxHashSet;
+
+/// What is known about the heap while it is checked.
+struct Verifier<'h> {
+    heap: &'h Heap,
+    /// All objects' addresses.
+    objects: FxHashSet<Oop>,
+    remembered: FxHashSet<Oop>,
+}
+
+impl Heap {
+    /// Checks all objects: their headers, that their references are to objects, and that the
+    /// remembered set is complete.
+    ///
+    /// # Errors
+    /// What is wrong with the first object that is wrong.
+    pub fn verify(&mut self, roots: &mut dyn Roots) -> Result<(), String> {
+        let verifier = Verifier {
+            objects: self.all_objects().map(Object::oop).collect(),
+            remembered: self.remembered.iter().copied().collect(),
+            heap: self,
+        };
+        verifier.check_remembered_set()?;
+        for object in verifier.heap.all_objects() {
+            verifier.check(object)?;
+        }
+        let mut result = Ok(());
+        roots.visit(&mut |root| {
+            if let Err(complaint) = verifier.check_reference(*root) {
+                result = Err(format!("a root: {complaint}"));
+            }
+        });
+        result?;
+        for &mourner in &verifier.heap.mourners {
+            let checked = verifier.check_reference(mourner);
+            checked.map_err(|complaint| format!("the mourn queue: {complaint}"))?;
+        }
+        Ok(())
+    }
+
+    fn all_objects(&self) -> impl Iterator<Item = Object> + use<> {
+        // SAFETY: objects lie there without gaps, and nobody changes them meanwhile.
+        let eden = unsafe { walk(self.new_space.eden_start, self.eden.free) };
+        eden.chain(self.survivors())
+            .chain(self.old_objects())
+            .chain(self.permanent_objects())
+    }
+}
+
+impl Verifier<'_> {
+    fn check_remembered_set(&self) -> Result<(), String> {
+        if self.remembered.len() != self.heap.remembered.len() {
+            return Err("the remembered set has an object twice".to_owned());
+        }
+        for &oop in &self.heap.remembered {
+            self.check_reference(oop)?;
+            if self.heap.is_new(oop) {
+                return Err(format!("{oop:?} is remembered, but new"));
+            }
+        }
+        Ok(())
+    }
+
+    fn check(&self, object: Object) -> Result<(), String> {
+        let oop = object.oop();
+        let header = object.header();
+        let class_index = header.class_index();
+        if class_index == FORWARDER || header.format() == Format::FORWARDER {
+            return Err(format!("{oop:?} is a forwarder"));
+        }
+        if header.is_marked() || header.is_grey() {
+            return Err(format!("{oop:?} is still marked"));
+        }
+        if header.is_remembered() != self.remembered.contains(&oop) {
+            return Err(format!("{oop:?} has a wrong remembered bit"));
+        }
+        let must_be_remembered = !self.heap.is_new(oop);
+        let mut result = Ok(());
+        object.visit(0..object.reference_count(), |value| {
+            let unwritten = value == Oop::NONE && header.format().is_method();
+            let checked = if unwritten {
+                Ok(())
+            } else if must_be_remembered && self.heap.is_new(value) && !header.is_remembered() {
+                Err(format!(
+                    "refers to {value:?}, which is new, but is not remembered"
+                ))
+            } else {
+                self.check_reference(value)
+            };
+            if let Err(complaint) = checked {
+                result = Err(format!("{oop:?} of class {class_index}: {complaint}"));
+            }
+        });
+        result
+    }
+
+    /// A reference is to an object, or an immediate value.
+    fn check_reference(&self, oop: Oop) -> Result<(), String> {
+        if !oop.is_pointer() || self.objects.contains(&oop) {
+            Ok(())
+        } else {
+            Err(format!("{oop:?} is not an object"))
+        }
+    }
+}

@@ -1,0 +1,400 @@
+//! The VM's self-description: what `vmscope-publish` is told.
+
+use std::borrow::Cow;
+
+use vmscope_publish::event::{
+    AddressRange, CollectionBegin, CollectionEnd, CollectionScope, Constituent, ConstituentKind,
+    Counter, CounterMeaning, Fact, Interpreter, InterpreterSource, InterpreterValue, LineEntry,
+    ListingEntry, Method as MethodEvent, PhaseBegin, PhaseEnd, Region, RegionRule, Regions,
+    SamplePlace, SpaceUse, Text, Thread, ThreadRole,
+};
+use vmscope_publish::{Callbacks, Describer, Options, Publisher};
+
+use crate::compiler::disassembler;
+use crate::image::Method;
+use crate::interpreter::{Vm, bytecode_handlers, code_range, objects};
+use crate::memory::{Begin, End, Kind, Observer, Sizes};
+
+/// Ids of the interpreter's handlers begin here; those of methods begin at 1.
+const FIRST_HANDLER: u64 = 1 << 40;
+/// Time between two publications of the figures, in nanoseconds.
+const FIGURES_NS: u64 = 200_000_000;
+
+/// The publisher, and what it must remember.
+#[derive(Debug, Default)]
+pub struct Publication {
+    publisher: Option<Publisher>,
+    /// Why there is no publisher.
+    pub(crate) trouble: Option<String>,
+    collection: u64,
+    next_phase: u32,
+    next_figures: u64,
+}
+
+/// This thread's id.
+#[allow(unsafe_code, reason = "asks the kernel")]
+pub(crate) fn thread_id() -> u32 {
+    // SAFETY: `gettid` has no conditions.
+    unsafe { libc::gettid() }.cast_unsigned()
+}
+
+impl Publication {
+    /// A publication; without a publisher if the VM shall not publish, or can't.
+    pub fn new(on: bool) -> Self {
+        let mut publication = Self::default();
+        if on {
+            let options = Options {
+                name: "vmscope reference VM",
+                version: env!("CARGO_PKG_VERSION"),
+                ..Options::default()
+            };
+            match Publisher::new(&options) {
+                Ok(publisher) => publication.publisher = Some(publisher),
+                Err(error) => publication.trouble = Some(error.to_string()),
+            }
+        }
+        publication
+    }
+
+    /// Whether a profiler has asked for something.
+    #[inline]
+    pub fn has_requests(&self) -> bool {
+        self.publisher.as_ref().is_some_and(Publisher::has_requests)
+    }
+
+    /// The publisher, if a profiler listens.
+    fn listener(&self) -> Option<&Publisher> {
+        self.publisher.as_ref().filter(|publisher| publisher.listening())
+    }
+
+    /// Whether the figures are to be published again.
+    pub fn figures_are_due(&mut self, now: u64) -> bool {
+        let is_due = self.listener().is_some() && now >= self.next_figures;
+        if is_due {
+            self.next_figures = now + FIGURES_NS;
+        }
+        is_due
+    }
+}
+
+fn spaces(sizes: &Sizes) -> Vec<SpaceUse<'static>> {
+    let space = |name: &'static str, used: usize, capacity: usize| SpaceUse {
+        name: name.into(),
+        used: Some(used as u64),
+        capacity: Some(capacity as u64),
+    };
+    vec![
+        space("eden", sizes.eden_used, sizes.eden_capacity),
+        space("survivors", sizes.survivor_used, sizes.survivor_capacity),
+        space("old", sizes.old_used, sizes.old_capacity),
+    ]
+}
+
+impl Observer for Publication {
+    fn collection_begin(&mut self, begin: &Begin<'_>) {
+        self.collection += 1;
+        self.next_phase = 0;
+        let Some(publisher) = self.listener() else {
+            return;
+        };
+        let (collector, kind) = match begin.kind {
+            Kind::Scavenge => ("scavenger", "scavenge"),
+            Kind::Full => ("mark-compact", "full"),
+        };
+        publisher.publish(&CollectionBegin {
+            id: self.collection,
+            scope: CollectionScope::Whole,
+            collector: collector.into(),
+            kind: kind.into(),
+            cause: begin.cause.into(),
+            spaces: spaces(&begin.sizes).into(),
+        });
+    }
+
+    fn phase_begin(&mut self, name: &'static str) {
+        if let Some(publisher) = self.listener() {
+            publisher.publish(&PhaseBegin {
+                collection: self.collection,
+                phase: self.next_phase,
+                name: name.into(),
+                within: None,
+                stop_the_world: true,
+                tid: thread_id(),
+            });
+        }
+    }
+
+    fn phase_end(&mut self) {
+        let (collection, phase) = (self.collection, self.next_phase);
+        self.next_phase += 1;
+        if let Some(publisher) = self.listener() {
+            publisher.publish(&PhaseEnd { collection, phase });
+        }
+    }
+
+    fn collection_end(&mut self, end: &End) {
+        if let Some(publisher) = self.listener() {
+            publisher.publish(&CollectionEnd {
+                id: self.collection,
+                spaces: spaces(&end.sizes).into(),
+                survived_bytes: Some(end.survived_bytes as u64),
+                tenured_bytes: Some(end.tenured_bytes as u64),
+            });
+        }
+    }
+}
+
+/// Where events go: to listening profilers as news, or into a description.
+enum To<'p> {
+    News(&'p Publisher),
+    Description(&'p Describer<'p>),
+}
+
+impl To<'_> {
+    fn publish<B: vmscope_publish::event::Body>(&self, event: &B) {
+        match self {
+            To::News(publisher) => publisher.publish(event),
+            To::Description(describer) => describer.publish(event),
+        }
+    }
+}
+
+impl Vm {
+    /// Publishes what exists before the first method.
+    pub(crate) fn publish_start(&self) {
+        if let Some(publisher) = self.publication.listener() {
+            self.publish_vm(&To::News(publisher));
+        }
+    }
+
+    /// Publishes the methods and blocks that the loader made last.
+    pub(crate) fn publish_newest(&mut self) {
+        let published = self.image.published;
+        self.image.published = self.image.methods.len();
+        self.find_sites(published);
+        if let Some(publisher) = self.publication.listener() {
+            let to = To::News(publisher);
+            for method in self.image.methods.iter().skip(published) {
+                publish_method(method, &to);
+            }
+        }
+    }
+
+    /// Publishes the figures if the last publication is long ago.
+    pub(crate) fn publish_figures(&mut self, now: u64) {
+        if self.publication.figures_are_due(now)
+            && let Some(publisher) = self.publication.listener()
+        {
+            self.publish_counters(&To::News(publisher));
+        }
+    }
+
+    /// Publishes the last figures.
+    pub(crate) fn publish_end(&self) {
+        if let Some(publisher) = self.publication.listener() {
+            self.publish_counters(&To::News(publisher));
+        }
+    }
+
+    /// Answers profilers' requests. The running process's state is saved.
+    #[cold]
+    pub(crate) fn answer_profilers(&mut self) {
+        if let Some(publisher) = self.publication.publisher.clone() {
+            publisher.poll(&mut Answers(self));
+        }
+    }
+
+    /// Threads, facts, figures and the interpreter's code.
+    fn publish_vm(&self, to: &To<'_>) {
+        let heartbeat = self.heartbeat_tid();
+        for (tid, role, name) in [
+            (std::process::id(), ThreadRole::Mutator, "interpreter"),
+            (heartbeat, ThreadRole::Heartbeat, "heartbeat"),
+        ] {
+            if tid != 0 {
+                to.publish(&Thread { tid, role, name: name.into() });
+            }
+        }
+        let parameters = self.heap.parameters();
+        for (name, value) in [
+            ("eden size", parameters.eden_bytes),
+            ("growth headroom", parameters.growth_headroom),
+            ("shrink threshold", parameters.shrink_threshold),
+        ] {
+            let value = format!("{value}");
+            to.publish(&Fact { name: name.into(), value: value.as_str().into() });
+        }
+        let ratio = format!("{:.0} %", parameters.full_gc_ratio * 100.0);
+        to.publish(&Fact { name: "full-GC ratio".into(), value: ratio.as_str().into() });
+        to.publish(&Fact { name: "code size".into(), value: "0 (interpreter only)".into() });
+        self.publish_counters(to);
+        publish_interpreter(to);
+        to.publish(&Regions { rules: region_rules().into() });
+    }
+
+    fn publish_counters(&self, to: &To<'_>) {
+        let heap = self.heap.statistics();
+        let events = self.events();
+        let gauge = CounterMeaning::Gauge;
+        let total = CounterMeaning::Total;
+        for (section, name, unit, meaning, value) in [
+            ("Memory", "old", "bytes", gauge, heap.old_used),
+            ("Memory", "free", "bytes", gauge, heap.old_free),
+            ("Memory", "permanent", "bytes", gauge, heap.permanent_used),
+            ("Memory", "allocated", "bytes", total, heap.allocated_bytes),
+            ("Memory", "segments", "", gauge, heap.segments),
+            ("Memory", "grown", "", total, heap.grows),
+            ("Memory", "shrunk", "", total, heap.shrinks),
+            ("GCs", "full", "", total, heap.full_gcs),
+            ("GCs", "full time", "ns", total, heap.full_gc_ns),
+            ("GCs", "mark time", "ns", total, heap.mark_ns),
+            ("GCs", "compaction time", "ns", total, heap.compaction_ns),
+            ("GCs", "scavenges", "", total, heap.scavenges),
+            ("GCs", "scavenge time", "ns", total, heap.scavenge_ns),
+            ("GCs", "tenures", "", total, heap.tenures),
+            ("GCs", "tenured", "bytes", total, heap.tenured_bytes),
+            ("GCs", "root table overflows", "", total, heap.remembered_overflows),
+            ("Events", "Process switches", "", total, events.process_switches),
+            ("Events", "Interrupt checks", "", total, events.interrupt_checks),
+            ("Events", "Event checks", "", total, events.timer_checks),
+            ("Events", "Stack overflows", "", total, events.stack_overflows),
+            ("Events", "Method cache misses", "", total, events.cache_misses),
+        ] {
+            to.publish(&Counter {
+                section: section.into(),
+                name: name.into(),
+                unit: unit.into(),
+                meaning,
+                value: value as f64,
+            });
+        }
+    }
+}
+
+/// The VM's answers to profilers.
+struct Answers<'v>(&'v mut Vm);
+
+impl Callbacks for Answers<'_> {
+    fn describe(&mut self, describer: &Describer<'_>) {
+        let to = To::Description(describer);
+        self.0.publish_vm(&to);
+        for method in &self.0.image.methods {
+            publish_method(method, &to);
+        }
+    }
+
+    fn collect(&mut self) {
+        self.0.collect_now(true, "profiler");
+    }
+}
+
+/// A method or block, and its bytecodes as a constituent whose offsets are bytecode pcs.
+fn publish_method(method: &Method, to: &To<'_>) {
+    let first = method.first_pc();
+    let mut listing = Vec::new();
+    let mut text = String::new();
+    for line in disassembler::listing(&method.code, first) {
+        text.push_str(&line.text);
+        let end = u32::try_from(text.len()).unwrap_or(u32::MAX);
+        listing.push(ListingEntry { bytecode: line.pc, end });
+    }
+    let lines = method.code.lines.iter().map(|(offset, line)| LineEntry {
+        bytecode: first + u32::try_from(*offset).unwrap_or(0),
+        line: *line,
+    });
+    let name = method.name.as_str();
+    to.publish(&MethodEvent {
+        id: method.id,
+        class: method.class.as_str().into(),
+        name: name.into(),
+        file: method.file.as_str().into(),
+        line: method.line,
+        lines: lines.collect::<Vec<_>>().into(),
+        bytecodes: Cow::Borrowed(&method.code.bytecodes),
+        listing: listing.into(),
+        listing_text: text.into_bytes().into(),
+    });
+    // A bytecode's pc is its offset from the first slot plus one.
+    let body = objects::body(method.oop) as u64;
+    let end = body + u64::from(first) - 1 + method.code.bytecodes.len() as u64;
+    to.publish(&Constituent {
+        id: method.id,
+        start: body - 1,
+        end,
+        kind: ConstituentKind::Bytecodes,
+        name: method.title().as_str().into(),
+        method: method.id,
+        ..Constituent::default()
+    });
+}
+
+/// The interpreter's handlers, and where a sample shows the bytecode.
+fn publish_interpreter(to: &To<'_>) {
+    let (start, end) = code_range();
+    let mut handlers = bytecode_handlers();
+    handlers.sort_by_key(|handler| handler.1);
+    // The compiler makes one function of equal ones.
+    handlers.dedup_by_key(|handler| handler.1);
+    for (at, (name, address)) in handlers.iter().enumerate() {
+        let next = handlers.get(at + 1).map_or(end, |next| next.1);
+        to.publish(&Constituent {
+            id: FIRST_HANDLER + at as u64,
+            start: *address as u64,
+            end: next as u64,
+            kind: ConstituentKind::Interpreter,
+            name: Text::from(*name),
+            ..Constituent::default()
+        });
+    }
+    let ranges = vec![AddressRange { start: start as u64, end: end as u64 }];
+    to.publish(&Interpreter {
+        ranges: ranges.into(),
+        sources: bytecode_sources().into(),
+    });
+}
+
+/// Where the address of the running bytecode is: among the words that a handler saved on the
+/// stack, the oldest first, or in a register that functions preserve.
+fn bytecode_sources() -> Vec<InterpreterSource> {
+    let source = |place, register, offset| InterpreterSource {
+        place,
+        register,
+        offset,
+        holds: InterpreterValue::Bytecode,
+    };
+    let (stack, preserved): (u32, &[u32]) = if cfg!(target_arch = "x86_64") {
+        // rsp; r14, rbx, r15, r12, r13, rbp.
+        (7, &[22, 1, 23, 20, 21, 6])
+    } else if cfg!(target_arch = "aarch64") {
+        (31, &[19, 20, 21, 22, 23, 24])
+    } else {
+        return Vec::new();
+    };
+    let on_stack = (0..STACK_WORDS).rev().map(|word| source(SamplePlace::Stack, stack, word * 8));
+    let in_registers = preserved.iter().map(|register| source(SamplePlace::Register, *register, 0));
+    on_stack.chain(in_registers).collect()
+}
+
+/// Words of a handler's frame that may hold what the handler saved.
+const STACK_WORDS: i32 = 16;
+
+/// The VM's own functions, by part.
+fn region_rules() -> Vec<RegionRule<'static>> {
+    let rule = |prefix: &'static str, region, part: &'static str| RegionRule {
+        prefix: prefix.into(),
+        region,
+        part: part.into(),
+        ..RegionRule::default()
+    };
+    vec![
+        rule("vmscope_reference_vm::memory::scavenger", Region::Gc, "scavenger"),
+        rule("vmscope_reference_vm::memory::marker", Region::Gc, "mark"),
+        rule("vmscope_reference_vm::memory::compactor", Region::Gc, "compact"),
+        rule("vmscope_reference_vm::memory", Region::Gc, "memory"),
+        rule("vmscope_reference_vm::compiler", Region::Compiler, "bytecode compiler"),
+        rule("vmscope_reference_vm::syntax", Region::Compiler, "bytecode compiler"),
+        rule("vmscope_reference_vm::interpreter::primitives", Region::Vm, "primitives"),
+        rule("vmscope_reference_vm::interpreter", Region::Interpreter, "run time"),
+        rule("vmscope_reference_vm", Region::Vm, ""),
+    ]
+}
