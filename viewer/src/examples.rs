@@ -57,6 +57,12 @@ Examples:
   vmscope dump 4711
   vmscope dump java --json";
 
+pub const REFERENCE_VM: &str = "\
+Examples:
+  vmscope reference-vm tiny.st -- 10
+  vmscope record -- vmscope reference-vm tiny.st
+  vmscope reference-vm -e '100 factorial printString size'";
+
 pub const CONSTITUENTS: &str = "\
 Examples:
   vmscope constituents 4711

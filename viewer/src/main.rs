@@ -28,6 +28,7 @@ mod record;
 #[cfg(test)]
 #[path = "../../symbolizer/tests/recordings/mod.rs"]
 mod recordings;
+mod reference_vm;
 mod report;
 mod signals;
 mod target;
@@ -105,6 +106,11 @@ enum Command {
     /// piece of machine code: some seconds of CPU time for thousands of methods.
     #[command(after_help = examples::CONSTITUENTS)]
     Constituents(constituents::ConstituentsArgs),
+    /// Run the embedded Smalltalk VM
+    ///
+    /// A small VM in the manner of Cog: a target to try vmscope on, and one whose truth is known.
+    #[command(name = "reference-vm", after_help = examples::REFERENCE_VM)]
+    ReferenceVm(reference_vm::ReferenceVmArgs),
     /// Check whether this machine allows sampling, with remedies
     #[command(after_help = examples::DOCTOR)]
     Doctor(doctor::DoctorArgs),
@@ -177,6 +183,7 @@ fn run(command: Command, favoured: &Favoured, out: &mut Printer<'_>) -> anyhow::
             constituents::run(&args, out)?;
             0
         }
+        Command::ReferenceVm(args) => reference_vm::run(&args)?,
         Command::Generate(args) => {
             generate::run(&args, Cli::command(), out.data())?;
             0

@@ -34,8 +34,16 @@ impl MemoryOption {
     }
 }
 
-/// A size in bytes, or with K, M or G: 1024 times as much each.
+/// A size of at least 1 MiB.
 fn size(text: &str) -> Result<u64, String> {
+    match parse_bytes(text) {
+        Ok(bytes) if bytes >= 1 << 20 => Ok(bytes),
+        _ => Err("expected a size of at least 1M, such as 512M or 4G".to_owned()),
+    }
+}
+
+/// A size in bytes, or with K, M or G: 1024 times as much each.
+pub fn parse_bytes(text: &str) -> Result<u64, String> {
     let text = text.trim_end_matches("iB").trim_end_matches('B');
     let (number, shift) = match text.chars().next_back() {
         Some('k' | 'K') => (&text[..text.len() - 1], 10),
@@ -45,10 +53,7 @@ fn size(text: &str) -> Result<u64, String> {
     };
     let bytes = number.parse::<u64>().ok();
     let bytes = bytes.and_then(|number| number.checked_mul(1 << shift));
-    match bytes.filter(|bytes| *bytes >= 1 << 20) {
-        Some(bytes) => Ok(bytes),
-        None => Err("expected a size of at least 1M, such as 512M or 4G".to_owned()),
-    }
+    bytes.ok_or_else(|| "expected a size, such as 64K, 512M or 4G".to_owned())
 }
 
 /// Memory of the machine, or of the control group, in bytes.

@@ -62,6 +62,16 @@ pub fn stdout() -> impl Write {
     io::BufWriter::new(io::stdout().lock())
 }
 
+/// Standard output for the embedded VM's program: its bytes as they are.
+pub fn program_output() -> Box<dyn Write> {
+    Box::new(io::BufWriter::new(io::stdout()))
+}
+
+/// Standard error for the embedded VM's program.
+pub fn program_errors() -> Box<dyn Write> {
+    Box::new(io::stderr())
+}
+
 pub fn is_stdout_terminal() -> bool {
     io::stdout().is_terminal()
 }

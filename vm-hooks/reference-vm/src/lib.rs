@@ -30,3 +30,26 @@ const LIBRARY: &[(&str, &str)] = sources! {
     "kernel/10-system.st"
     "kernel/11-test.st"
 };
+
+/// The bytecodes of all methods and blocks whose name contains a text, in the conventional form.
+#[must_use]
+pub fn listing(vm: &Vm, text: &str) -> String {
+    use std::fmt::Write;
+    let mut out = String::new();
+    for method in &vm.image.methods {
+        let title = method.title();
+        if title.contains(text) {
+            let _ = writeln!(out, "{title}");
+            for line in compiler::disassembler::listing(&method.code, method.first_pc()) {
+                let bytes: Vec<String> = line
+                    .bytes
+                    .iter()
+                    .map(|byte| format!("{byte:02X}"))
+                    .collect();
+                let _ = writeln!(out, "{:>5} <{}> {}", line.pc, bytes.join(" "), line.text);
+            }
+            out.push('\n');
+        }
+    }
+    out
+}

@@ -64,7 +64,9 @@ impl Publication {
 
     /// The publisher, if a profiler listens.
     fn listener(&self) -> Option<&Publisher> {
-        self.publisher.as_ref().filter(|publisher| publisher.listening())
+        self.publisher
+            .as_ref()
+            .filter(|publisher| publisher.listening())
     }
 
     /// Whether the figures are to be published again.
@@ -212,7 +214,11 @@ impl Vm {
             (heartbeat, ThreadRole::Heartbeat, "heartbeat"),
         ] {
             if tid != 0 {
-                to.publish(&Thread { tid, role, name: name.into() });
+                to.publish(&Thread {
+                    tid,
+                    role,
+                    name: name.into(),
+                });
             }
         }
         let parameters = self.heap.parameters();
@@ -222,14 +228,25 @@ impl Vm {
             ("shrink threshold", parameters.shrink_threshold),
         ] {
             let value = format!("{value}");
-            to.publish(&Fact { name: name.into(), value: value.as_str().into() });
+            to.publish(&Fact {
+                name: name.into(),
+                value: value.as_str().into(),
+            });
         }
         let ratio = format!("{:.0} %", parameters.full_gc_ratio * 100.0);
-        to.publish(&Fact { name: "full-GC ratio".into(), value: ratio.as_str().into() });
-        to.publish(&Fact { name: "code size".into(), value: "0 (interpreter only)".into() });
+        to.publish(&Fact {
+            name: "full-GC ratio".into(),
+            value: ratio.as_str().into(),
+        });
+        to.publish(&Fact {
+            name: "code size".into(),
+            value: "0 (interpreter only)".into(),
+        });
         self.publish_counters(to);
         publish_interpreter(to);
-        to.publish(&Regions { rules: region_rules().into() });
+        to.publish(&Regions {
+            rules: region_rules().into(),
+        });
     }
 
     fn publish_counters(&self, to: &To<'_>) {
@@ -253,12 +270,42 @@ impl Vm {
             ("GCs", "scavenge time", "ns", total, heap.scavenge_ns),
             ("GCs", "tenures", "", total, heap.tenures),
             ("GCs", "tenured", "bytes", total, heap.tenured_bytes),
-            ("GCs", "root table overflows", "", total, heap.remembered_overflows),
-            ("Events", "Process switches", "", total, events.process_switches),
-            ("Events", "Interrupt checks", "", total, events.interrupt_checks),
+            (
+                "GCs",
+                "root table overflows",
+                "",
+                total,
+                heap.remembered_overflows,
+            ),
+            (
+                "Events",
+                "Process switches",
+                "",
+                total,
+                events.process_switches,
+            ),
+            (
+                "Events",
+                "Interrupt checks",
+                "",
+                total,
+                events.interrupt_checks,
+            ),
             ("Events", "Event checks", "", total, events.timer_checks),
-            ("Events", "Stack overflows", "", total, events.stack_overflows),
-            ("Events", "Method cache misses", "", total, events.cache_misses),
+            (
+                "Events",
+                "Stack overflows",
+                "",
+                total,
+                events.stack_overflows,
+            ),
+            (
+                "Events",
+                "Method cache misses",
+                "",
+                total,
+                events.cache_misses,
+            ),
         ] {
             to.publish(&Counter {
                 section: section.into(),
@@ -296,7 +343,10 @@ fn publish_method(method: &Method, to: &To<'_>) {
     for line in disassembler::listing(&method.code, first) {
         text.push_str(&line.text);
         let end = u32::try_from(text.len()).unwrap_or(u32::MAX);
-        listing.push(ListingEntry { bytecode: line.pc, end });
+        listing.push(ListingEntry {
+            bytecode: line.pc,
+            end,
+        });
     }
     let lines = method.code.lines.iter().map(|(offset, line)| LineEntry {
         bytecode: first + u32::try_from(*offset).unwrap_or(0),
@@ -346,7 +396,10 @@ fn publish_interpreter(to: &To<'_>) {
             ..Constituent::default()
         });
     }
-    let ranges = vec![AddressRange { start: start as u64, end: end as u64 }];
+    let ranges = vec![AddressRange {
+        start: start as u64,
+        end: end as u64,
+    }];
     to.publish(&Interpreter {
         ranges: ranges.into(),
         sources: bytecode_sources().into(),
@@ -370,8 +423,12 @@ fn bytecode_sources() -> Vec<InterpreterSource> {
     } else {
         return Vec::new();
     };
-    let on_stack = (0..STACK_WORDS).rev().map(|word| source(SamplePlace::Stack, stack, word * 8));
-    let in_registers = preserved.iter().map(|register| source(SamplePlace::Register, *register, 0));
+    let on_stack = (0..STACK_WORDS)
+        .rev()
+        .map(|word| source(SamplePlace::Stack, stack, word * 8));
+    let in_registers = preserved
+        .iter()
+        .map(|register| source(SamplePlace::Register, *register, 0));
     on_stack.chain(in_registers).collect()
 }
 
@@ -387,14 +444,38 @@ fn region_rules() -> Vec<RegionRule<'static>> {
         ..RegionRule::default()
     };
     vec![
-        rule("vmscope_reference_vm::memory::scavenger", Region::Gc, "scavenger"),
+        rule(
+            "vmscope_reference_vm::memory::scavenger",
+            Region::Gc,
+            "scavenger",
+        ),
         rule("vmscope_reference_vm::memory::marker", Region::Gc, "mark"),
-        rule("vmscope_reference_vm::memory::compactor", Region::Gc, "compact"),
+        rule(
+            "vmscope_reference_vm::memory::compactor",
+            Region::Gc,
+            "compact",
+        ),
         rule("vmscope_reference_vm::memory", Region::Gc, "memory"),
-        rule("vmscope_reference_vm::compiler", Region::Compiler, "bytecode compiler"),
-        rule("vmscope_reference_vm::syntax", Region::Compiler, "bytecode compiler"),
-        rule("vmscope_reference_vm::interpreter::primitives", Region::Vm, "primitives"),
-        rule("vmscope_reference_vm::interpreter", Region::Interpreter, "run time"),
+        rule(
+            "vmscope_reference_vm::compiler",
+            Region::Compiler,
+            "bytecode compiler",
+        ),
+        rule(
+            "vmscope_reference_vm::syntax",
+            Region::Compiler,
+            "bytecode compiler",
+        ),
+        rule(
+            "vmscope_reference_vm::interpreter::primitives",
+            Region::Vm,
+            "primitives",
+        ),
+        rule(
+            "vmscope_reference_vm::interpreter",
+            Region::Interpreter,
+            "run time",
+        ),
         rule("vmscope_reference_vm", Region::Vm, ""),
     ]
 }

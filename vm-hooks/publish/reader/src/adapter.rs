@@ -2,11 +2,14 @@
 
 use std::time::Duration;
 
-use vmscope_process::{Adapter, AdapterError, FramePointers, Poll, ProcessView, Unwinder};
+use vmscope_process::{
+    Adapter, AdapterError, FramePointers, Poll, ProcessView, SampleNeeds, Unwinder,
+};
 use vmscope_publish::reader::{Attached, Identity};
 use vmscope_records::{TimeNs, VmIdentity};
 
 use crate::books::Books;
+use crate::needs::sample_needs;
 use crate::stream::{Batch, Stream};
 
 /// Pause between polls. Events carry timestamps, and a thread reads the stream during pauses.
@@ -49,6 +52,10 @@ impl Adapter for PublishAdapter {
             kind: self.identity.name.clone(),
             version: self.identity.version.clone(),
         }
+    }
+
+    fn sample_needs(&self) -> SampleNeeds {
+        sample_needs()
     }
 
     fn poll(&mut self, process: &ProcessView, poll: &mut Poll) -> Result<(), AdapterError> {

@@ -1,12 +1,13 @@
 //! The family: finds a VM's shared memory among its descriptors.
 
 use vmscope_process::{
-    Adapter, AdapterError, AdapterFamily, EnvironmentChange, Launch, ProcessView,
+    Adapter, AdapterError, AdapterFamily, EnvironmentChange, Launch, ProcessView, SampleNeeds,
 };
 use vmscope_publish::layout::EXPECT;
 use vmscope_publish::reader::{AttachError, Attached, Identity, find};
 
 use crate::adapter::PublishAdapter;
+use crate::needs::sample_needs;
 
 /// The kernel's name for the mapped memory.
 const MAPPED_NAME: &[u8] = b"/memfd:vmscope-publish";
@@ -25,6 +26,10 @@ impl AdapterFamily for Family {
             name: EXPECT.to_owned(),
             value: "1".to_owned(),
         }]
+    }
+
+    fn launch_needs(&self, _: &Launch) -> SampleNeeds {
+        sample_needs()
     }
 
     fn recognise(&self, process: &ProcessView) -> Result<Option<Box<dyn Adapter>>, AdapterError> {

@@ -7,6 +7,7 @@ mod adapter;
 mod books;
 mod convert;
 mod family;
+mod needs;
 mod stream;
 
 pub use family::{Family, open};

@@ -10,8 +10,6 @@ use crate::memory::{Heap, Oop, classes};
 
 /// Bit of a method header: the code has a primitive.
 pub const HAS_PRIMITIVE: i64 = 1 << 16;
-/// Bit of a method header: the frame needs a context token.
-pub const NEEDS_TOKEN: i64 = 1 << 28;
 /// Bits of a method header: number of literals.
 pub const LITERALS: i64 = 0x7fff;
 /// Where a method header has the number of temps, and of arguments.
@@ -20,6 +18,7 @@ pub const TEMPS_SHIFT: u32 = 18;
 pub const ARGS_SHIFT: u32 = 24;
 
 /// Whose code is built.
+#[derive(Debug)]
 pub struct Owner<'a> {
     /// Index of the class.
     pub class: u32,
@@ -43,7 +42,8 @@ impl Image {
     ) -> Result<Oop, NoMemory> {
         let selector = self.symbol(heap, code.selector.as_bytes())?;
         let name = code.selector.clone();
-        let method = self.build_code(heap, code, owner, &name, classes::COMPILED_METHOD, selector)?;
+        let method =
+            self.build_code(heap, code, owner, &name, classes::COMPILED_METHOD, selector)?;
         let last = literals_of(method);
         heap.store(method, last, owner.binding);
         Ok(method)
@@ -70,14 +70,14 @@ impl Image {
         literals.extend([selector, heap.nil()]);
         let bytes = 8 * (literals.len() + 1) + code.bytecodes.len();
         let format = Format::with_bytes(Format::METHOD, bytes);
-        let method = heap.allocate_permanent(class, format, bytes.div_ceil(8)).ok_or(NoMemory)?;
+        let method = heap
+            .allocate_permanent(class, format, bytes.div_ceil(8))
+            .ok_or(NoMemory)?;
         let number = |value: usize| i64::try_from(value).unwrap_or(0);
-        let flag = |set, bit| if set { bit } else { 0 };
         let header = number(literals.len()) & LITERALS
-            | flag(code.primitive != 0, HAS_PRIMITIVE)
+            | if code.primitive == 0 { 0 } else { HAS_PRIMITIVE }
             | number(code.num_temps) << TEMPS_SHIFT
             | number(code.num_args) << ARGS_SHIFT
-            | flag(code.needs_token, NEEDS_TOKEN)
             // A negative header: the second set of bytecodes, SistaV1.
             | i64::MIN >> 3;
         heap.store(method, 0, Oop::small(header));
@@ -99,7 +99,10 @@ impl Image {
             class: owner.name.to_owned(),
             name: name.to_owned(),
             file: owner.file.to_owned(),
-            line: code.lines.first().map_or(owner.line, |line| line.1.min(owner.line.max(line.1))),
+            line: code
+                .lines
+                .first()
+                .map_or(owner.line, |line| line.1.min(owner.line.max(line.1))),
             code,
         });
         Ok(method)
@@ -116,10 +119,12 @@ impl Image {
             Literal::Nil => heap.nil(),
             Literal::True => self.singleton("true", heap),
             Literal::False => self.singleton("false", heap),
-            Literal::Integer(value) => match i64::try_from(value).ok().and_then(Oop::from_integer) {
-                Some(small) => small,
-                None => permanent_bytes(heap, large_class(value), &magnitude(value))?,
-            },
+            Literal::Integer(value) => {
+                match i64::try_from(value).ok().and_then(Oop::from_integer) {
+                    Some(small) => small,
+                    None => permanent_bytes(heap, large_class(value), &magnitude(value))?,
+                }
+            }
             Literal::Float(value) => match Oop::from_float(*value) {
                 Some(small) => small,
                 None => permanent_bytes(heap, classes::BOXED_FLOAT, &value.to_le_bytes())?,

@@ -41,11 +41,13 @@ impl Image {
         let name = &definition.name;
         let superclass = match &definition.superclass {
             None => 0,
-            Some(above) => (self.class_named(above))
-                .ok_or_else(|| ClassError::NoSuperclass(above.clone()))?,
+            Some(above) => {
+                (self.class_named(above)).ok_or_else(|| ClassError::NoSuperclass(above.clone()))?
+            }
         };
         let inherited = self.class(superclass);
-        let mut variables = inherited.map_or_else(Vec::new, |class| class.instance_variables.clone());
+        let mut variables =
+            inherited.map_or_else(Vec::new, |class| class.instance_variables.clone());
         for variable in &definition.instance_variables {
             if variables.contains(variable) {
                 return Err(ClassError::Duplicate(variable.clone()));
@@ -96,7 +98,9 @@ impl Image {
             Some((index, ..)) => *index,
             None => meta_index + 1,
         };
-        let super_meta = self.class(superclass).map_or(known::CLASS, |class| class.other);
+        let super_meta = self
+            .class(superclass)
+            .map_or(known::CLASS, |class| class.other);
         let meta_variables = match self.class(super_meta) {
             Some(class) => class.instance_variables.clone(),
             // The root's metaclass comes before the class Class.
@@ -137,6 +141,9 @@ impl Image {
         heap.store(association, 1, meta.oop);
         self.by_name.insert(name.to_owned(), index);
         heap.set_fixed_fields(index, class.instance_variables.len());
+        if self.pretenured.iter().any(|pretenured| pretenured == name) {
+            heap.pretenure_class(index, true);
+        }
         if name == "Class" {
             // The root's metaclass inherits from Class, which did not exist at that time.
             let root = self.class(known::OBJECT).map(|root| root.other);
@@ -189,7 +196,10 @@ impl Image {
         }
         let format = i64::from(class.format.0) << 16 | i64::try_from(count).unwrap_or(0);
         let (format, number) = (Oop::small(format), Oop::small(i64::from(index)));
-        for (at, value) in [superclass, format, number, name, names].into_iter().enumerate() {
+        for (at, value) in [superclass, format, number, name, names]
+            .into_iter()
+            .enumerate()
+        {
             heap.store(class.oop, at, value);
         }
         set_class_hash(class.oop, index);
@@ -206,10 +216,15 @@ impl Image {
         let unknown = || ClassError::NoSuperclass(name.to_owned());
         let index = self.class_named(name).ok_or_else(unknown)?;
         let meta_index = self.class(index).ok_or_else(unknown)?.other;
-        let has_subclasses = self.classes.iter().flatten().any(|class| class.superclass == index);
+        let has_subclasses = self
+            .classes
+            .iter()
+            .flatten()
+            .any(|class| class.superclass == index);
         let meta = self.class(meta_index).ok_or_else(unknown)?;
         let inherited = self.class(meta.superclass);
-        let mut variables = inherited.map_or_else(behavior_variables, |class| class.instance_variables.clone());
+        let mut variables =
+            inherited.map_or_else(behavior_variables, |class| class.instance_variables.clone());
         for variable in names {
             if variables.contains(variable) {
                 return Err(ClassError::Duplicate(variable.clone()));
@@ -283,7 +298,10 @@ fn check_known(name: &str, variables: &[String]) -> Result<(), ClassError> {
         return Ok(());
     };
     let are_there = variables.len() >= fields.len()
-        && variables.iter().zip(*fields).all(|(variable, field)| variable == field);
+        && variables
+            .iter()
+            .zip(*fields)
+            .all(|(variable, field)| variable == field);
     if are_there {
         Ok(())
     } else {

@@ -60,7 +60,10 @@ struct ClassScope<'a> {
 impl Scope for ClassScope<'_> {
     fn instance_variable(&self, name: &str) -> Option<usize> {
         let class = self.image.class(self.class)?;
-        class.instance_variables.iter().position(|variable| variable == name)
+        class
+            .instance_variables
+            .iter()
+            .position(|variable| variable == name)
     }
 
     fn is_class_variable(&self, name: &str) -> bool {
@@ -90,8 +93,10 @@ impl Vm {
                 }
                 Item::ClassInstanceVariables { class, names, line } => {
                     let file = file.to_owned();
-                    (self.image.define_class_variables(&mut self.heap, &class, &names))
-                        .map_err(|error| LoadError::Class { file, line, error })?;
+                    (self
+                        .image
+                        .define_class_variables(&mut self.heap, &class, &names))
+                    .map_err(|error| LoadError::Class { file, line, error })?;
                 }
                 Item::Method(source) => self.install(&source)?,
                 Item::DoIt(source) => {
@@ -111,7 +116,12 @@ impl Vm {
     ///
     /// As [`load`](Self::load).
     pub fn evaluate(&mut self, source: &DoItSource) -> Result<Outcome, LoadError> {
-        let code = self.compile(&source.ast, &source.file, source.line, classes::UNDEFINED_OBJECT)?;
+        let code = self.compile(
+            &source.ast,
+            &source.file,
+            source.line,
+            classes::UNDEFINED_OBJECT,
+        )?;
         let binding = self.image.global(&mut self.heap, "UndefinedObject")?;
         let owner = Owner {
             class: classes::UNDEFINED_OBJECT,
@@ -131,7 +141,10 @@ impl Vm {
             line: source.line,
             name: source.class.clone(),
         };
-        let index = self.image.class_named(&source.class).ok_or_else(not_there)?;
+        let index = self
+            .image
+            .class_named(&source.class)
+            .ok_or_else(not_there)?;
         let other = self.image.class(index).ok_or_else(not_there)?.other;
         let index = if source.meta { other } else { index };
         let code = self.compile(&source.ast, &source.file, source.line, index)?;
@@ -144,7 +157,9 @@ impl Vm {
             file: &source.file,
             line: source.line,
         };
-        let selector = self.image.symbol(&mut self.heap, code.selector.as_bytes())?;
+        let selector = self
+            .image
+            .symbol(&mut self.heap, code.selector.as_bytes())?;
         let method = self.image.build(&mut self.heap, code, &owner)?;
         if let Some(class) = self.image.class_mut(index) {
             class.methods.insert(selector, method);
@@ -161,9 +176,15 @@ impl Vm {
         line: u32,
         class: u32,
     ) -> Result<CompiledCode, LoadError> {
-        let scope = ClassScope { image: &self.image, class };
+        let scope = ClassScope {
+            image: &self.image,
+            class,
+        };
         let code = compiler::compile(ast, file, &scope)?;
-        let fields = self.image.class(class).map_or(0, |class| class.instance_variables.len());
+        let fields = self
+            .image
+            .class(class)
+            .map_or(0, |class| class.instance_variables.len());
         let file = file.to_owned();
         verifier::verify(&code, fields).map_err(|error| LoadError::Verify { file, line, error })?;
         Ok(code)
@@ -173,7 +194,8 @@ impl Vm {
     pub(crate) fn method_class(&self, method: Oop) -> u32 {
         let mut method = method;
         loop {
-            let last = crate::interpreter::objects::slot(method, super::builder::literals_of(method));
+            let last =
+                crate::interpreter::objects::slot(method, super::builder::literals_of(method));
             if crate::interpreter::objects::format(last).is_method() {
                 method = last;
                 continue;

@@ -72,6 +72,8 @@ pub struct Image {
     pub methods: Vec<Method>,
     /// Places in `methods` by address.
     by_address: FxHashMap<Oop, usize>,
+    /// Names of classes whose instances are allocated in old space.
+    pub pretenured: Vec<String>,
     /// How many of `methods` are published.
     pub published: usize,
 }
@@ -180,7 +182,8 @@ pub(crate) fn permanent(
     format: Format,
     slots: usize,
 ) -> Result<Oop, NoMemory> {
-    heap.allocate_permanent(class, format, slots).ok_or(NoMemory)
+    heap.allocate_permanent(class, format, slots)
+        .ok_or(NoMemory)
 }
 
 /// A permanent object of bytes.

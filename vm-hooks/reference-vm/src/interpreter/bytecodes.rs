@@ -21,7 +21,10 @@ macro_rules! handlers {
 /// Goes on after an instruction of `bytes` bytes.
 #[inline(always)]
 fn next(ip: Ip, bytes: isize, sp: Sp) -> Next {
-    Next { ip: ip.advance(bytes), sp }
+    Next {
+        ip: ip.advance(bytes),
+        sp,
+    }
 }
 
 /// The low bits of the opcode.
@@ -51,7 +54,12 @@ fn literal(vm: &Vm, index: usize) -> Oop {
 /// Sends a special selector.
 #[inline(always)]
 fn send_special(vm: &mut Vm, index: usize, ip: Ip, sp: Sp) -> Next {
-    vm.send(vm.known.special[index], SPECIAL_SELECTORS[index].1, ip.advance(1), sp)
+    vm.send(
+        vm.known.special[index],
+        SPECIAL_SELECTORS[index].1,
+        ip.advance(1),
+        sp,
+    )
 }
 
 handlers! {
@@ -460,7 +468,11 @@ pub(super) fn floor_divide(left: i64, right: i64) -> Option<i64> {
 pub(super) fn floor_modulo(left: i64, right: i64) -> Option<i64> {
     let remainder = left.checked_rem(right)?;
     let is_lower = remainder != 0 && (remainder < 0) != (right < 0);
-    Some(if is_lower { remainder + right } else { remainder })
+    Some(if is_lower {
+        remainder + right
+    } else {
+        remainder
+    })
 }
 
 /// Shifts left, or right for a negative distance. `None` if bits are lost on the left.
@@ -468,7 +480,9 @@ pub(super) fn shift(value: i64, distance: i64) -> Option<i64> {
     if distance <= 0 {
         return Some(value >> distance.unsigned_abs().min(63));
     }
-    let distance = u32::try_from(distance).ok().filter(|distance| *distance < 62)?;
+    let distance = u32::try_from(distance)
+        .ok()
+        .filter(|distance| *distance < 62)?;
     let shifted = value << distance;
     (shifted >> distance == value).then_some(shifted)
 }
@@ -521,7 +535,11 @@ impl Vm {
 
     /// Whether the object has fields that references index, and how many fields come first.
     pub(super) fn indexable(&self, oop: Oop) -> Option<usize> {
-        let fields = || self.image.class(class_index(oop)).map(|class| class.instance_variables.len());
+        let fields = || {
+            self.image
+                .class(class_index(oop))
+                .map(|class| class.instance_variables.len())
+        };
         match format(oop) {
             Format::INDEXED => Some(0),
             Format::FIXED_AND_INDEXED | Format::WEAK => fields(),

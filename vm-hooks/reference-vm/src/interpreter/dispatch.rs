@@ -4,7 +4,10 @@
 //! section of their own, so that a sample's address tells that the interpreter ran, and which
 //! bytecode. The loop keeps the address of the running bytecode in a register that called functions
 //! preserve: profilers find the address there, or among the words that a handler has saved.
-#![allow(unsafe_code, reason = "names a section, and keeps a value in a register")]
+#![allow(
+    unsafe_code,
+    reason = "names a section, and keeps a value in a register"
+)]
 
 use super::bytecodes as b;
 use super::raw::{Ip, Sp};
@@ -135,7 +138,7 @@ pub(super) extern "C" fn interpret(vm: &mut Vm, mut ip: Ip, mut sp: Sp) {
         // SAFETY: no instruction. The address counts as used after the call, so the compiler keeps
         // it in a register that the handler preserves.
         unsafe {
-            core::arch::asm!("/* {0} */", in(reg) ip.0, options(nomem, nostack, preserves_flags));
+            core::arch::asm!("/* {0} */", in(reg) ip.0.addr(), options(nomem, nostack, preserves_flags));
         }
         ip = next.ip;
         sp = next.sp;
@@ -152,5 +155,8 @@ unsafe extern "C" {
 /// Addresses of the interpreter's code: the first, and the first after it.
 #[must_use]
 pub fn code_range() -> (usize, usize) {
-    ((&raw const SECTION_START).addr(), (&raw const SECTION_END).addr())
+    (
+        (&raw const SECTION_START).addr(),
+        (&raw const SECTION_END).addr(),
+    )
 }

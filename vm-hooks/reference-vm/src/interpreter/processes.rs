@@ -112,7 +112,8 @@ impl Vm {
         let stack = self.stacks.active_mut();
         (stack.fp, stack.sp) = (Fp::NONE, Sp(stack.base()));
         stack.overflowed = false;
-        self.heap.store(self.known.scheduler, ACTIVE, self.stacks.main_process);
+        self.heap
+            .store(self.known.scheduler, ACTIVE, self.stacks.main_process);
         self.set_limit();
     }
 
@@ -230,7 +231,8 @@ impl Vm {
     /// Runs the process of the highest priority. Sleeps until there is one; the VM ends if none
     /// ever will be.
     fn run_next(&mut self, keep: bool) -> Next {
-        self.heap.store(self.known.scheduler, ACTIVE, self.known.nil);
+        self.heap
+            .store(self.known.scheduler, ACTIVE, self.known.nil);
         loop {
             for priority in (1..=PRIORITIES).rev() {
                 if let Some(process) = self.remove_first(self.list_of(priority)) {
@@ -239,7 +241,9 @@ impl Vm {
                 }
             }
             let Some(deadline) = self.timers.iter().map(|timer| timer.0).min() else {
-                let _ = self.errors.write_all(b"all processes wait for each other: the program can't go on\n");
+                let _ = self
+                    .errors
+                    .write_all(b"all processes wait for each other: the program can't go on\n");
                 return self.stop(Outcome::Quit(1));
             };
             let _ = self.output.flush();
@@ -249,7 +253,8 @@ impl Vm {
                 self.answer_profilers();
             }
             let now = now_ns();
-            let (due, later): (Vec<_>, Vec<_>) = self.timers.drain(..).partition(|timer| timer.0 <= now);
+            let (due, later): (Vec<_>, Vec<_>) =
+                self.timers.drain(..).partition(|timer| timer.0 <= now);
             self.timers = later;
             for (_, semaphore) in due {
                 self.signal_semaphore(semaphore);
@@ -367,12 +372,13 @@ impl Vm {
         (stack.fp, stack.sp) = (self.fp, first.sp);
         self.fp = running;
         let number = self.stacks.add(stack);
-        let priority = match self.priority(self.active_process()) {
-            priority => Oop::small(priority as i64),
-        };
+        let priority = Oop::small(self.priority(self.active_process()) as i64);
         self.heap.store(process, STACK, Oop::small(number as i64));
         self.heap.store(process, PRIORITY, priority);
-        Some(Next { ip, sp: sp.replace(2, process) })
+        Some(Next {
+            ip,
+            sp: sp.replace(2, process),
+        })
     }
 
     /// `Process terminate`. Unwind blocks do not run.
@@ -417,7 +423,8 @@ impl Heartbeat {
         let shared = Arc::new(Shared::default());
         let ours = Arc::clone(&shared);
         let beat = move || {
-            ours.tid.store(crate::publish::thread_id(), Ordering::Relaxed);
+            ours.tid
+                .store(crate::publish::thread_id(), Ordering::Relaxed);
             while !ours.end.load(Ordering::Relaxed) {
                 std::thread::sleep(BEAT);
                 ours.beats.fetch_add(1, Ordering::Relaxed);

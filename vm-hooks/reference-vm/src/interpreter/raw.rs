@@ -22,7 +22,7 @@ impl Ip {
     #[inline(always)]
     pub fn byte(self, distance: usize) -> u8 {
         // SAFETY: verified code: an instruction's bytes lie inside its method.
-        unsafe { *self.0.add(distance) }
+        unsafe { *self.0.wrapping_add(distance) }
     }
 
     /// The address `bytes` further, or before.
@@ -57,14 +57,14 @@ impl Sp {
     #[inline(always)]
     pub fn at(self, depth: usize) -> Oop {
         // SAFETY: verified code does not underflow its operand stack; arguments lie above it.
-        unsafe { *self.0.add(depth) }
+        unsafe { *self.0.wrapping_add(depth) }
     }
 
     /// Replaces the element `depth` below the top.
     #[inline(always)]
     pub fn put(self, depth: usize, value: Oop) {
         // SAFETY: as in `at`.
-        unsafe { *self.0.add(depth) = value }
+        unsafe { *self.0.wrapping_add(depth) = value }
     }
 
     /// The stack with one more element.
@@ -112,13 +112,13 @@ impl Fp {
     #[inline(always)]
     fn at(self, words: isize) -> Oop {
         // SAFETY: a frame has the words that DESIGN §4 lists.
-        unsafe { *self.0.offset(words) }
+        unsafe { *self.0.wrapping_offset(words) }
     }
 
     #[inline(always)]
     fn put(self, words: isize, value: Oop) {
         // SAFETY: as in `at`.
-        unsafe { *self.0.offset(words) = value }
+        unsafe { *self.0.wrapping_offset(words) = value }
     }
 
     /// Whether this is the caller of a base frame.
@@ -257,7 +257,11 @@ impl Fp {
 pub fn visit_stack(sp: Sp, mut fp: Fp, base: *mut Oop, visit: &mut dyn FnMut(&mut Oop)) {
     let mut low = sp.0;
     loop {
-        let high = if fp.is_none() { base } else { fp.0.wrapping_sub(4) };
+        let high = if fp.is_none() {
+            base
+        } else {
+            fp.0.wrapping_sub(4)
+        };
         while low < high {
             // SAFETY: these words are operands, temps, arguments and receivers of frames.
             visit(unsafe { &mut *low });

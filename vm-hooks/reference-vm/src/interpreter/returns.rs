@@ -113,7 +113,6 @@ impl Vm {
 
     /// The nearest frame outside of `inner` that handles exceptions.
     pub(super) fn next_handler(&self, inner: Fp) -> Option<Fp> {
-        if std::env::var_os("DBG").is_some() { eprintln!("SEARCH\n{}", self.stack_trace(self.fp)); }
         let mut fp = inner.caller();
         while !fp.is_none() {
             match fp.mark() {
@@ -143,6 +142,9 @@ impl Vm {
         let method = fp.method();
         let header = MethodHeader::of(method);
         let ip = Ip(objects::body(method)).advance(header.first_bytecode());
-        Next { ip, sp: fp.empty_stack(header.temps()) }
+        Next {
+            ip,
+            sp: fp.empty_stack(header.temps()),
+        }
     }
 }

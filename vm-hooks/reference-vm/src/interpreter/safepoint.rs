@@ -47,7 +47,10 @@ impl Vm {
         self.signal_finalization();
         self.publish_figures(now);
         if self.outcome.is_some() {
-            return Next { sp: Sp::NONE, ..next };
+            return Next {
+                sp: Sp::NONE,
+                ..next
+            };
         }
         self.resume_active()
     }
@@ -56,13 +59,15 @@ impl Vm {
     pub(super) fn resume_active(&mut self) -> Next {
         let stack = self.stacks.active();
         self.fp = stack.fp;
-        Next { ip: self.fp.ip(), sp: stack.sp }
+        Next {
+            ip: self.fp.ip(),
+            sp: stack.sp,
+        }
     }
 
     /// Raises StackOverflow in the running process.
     fn overflow(&mut self, next: Next) -> Next {
         self.events.stack_overflows += 1;
-        if std::env::var_os("DBG").is_some() { eprintln!("OVERFLOW\n{}", self.stack_trace(self.fp)); }
         let stack = self.stacks.active_mut();
         if stack.overflowed {
             let _ = std::io::Write::write_all(
@@ -96,8 +101,17 @@ impl Vm {
         }
     }
 
-    fn roots(&mut self) -> (VmRoots<'_>, &mut crate::memory::Heap, &mut crate::publish::Publication) {
-        let roots = VmRoots { stacks: &mut self.stacks, timers: &mut self.timers };
+    fn roots(
+        &mut self,
+    ) -> (
+        VmRoots<'_>,
+        &mut crate::memory::Heap,
+        &mut crate::publish::Publication,
+    ) {
+        let roots = VmRoots {
+            stacks: &mut self.stacks,
+            timers: &mut self.timers,
+        };
         (roots, &mut self.heap, &mut self.publication)
     }
 
@@ -133,7 +147,12 @@ impl Vm {
     pub(crate) fn make_scheduler(&mut self) -> Result<(), crate::image::NoMemory> {
         use crate::memory::header::Format;
         let heap = &mut self.heap;
-        let lists = permanent(heap, classes::ARRAY, Format::INDEXED, super::processes::PRIORITIES)?;
+        let lists = permanent(
+            heap,
+            classes::ARRAY,
+            Format::INDEXED,
+            super::processes::PRIORITIES,
+        )?;
         for at in 0..super::processes::PRIORITIES {
             let list = permanent(heap, classes::LINKED_LIST, Format::FIXED, 2)?;
             heap.store(lists, at, list);

@@ -4,7 +4,7 @@ use super::objects::{self, slot};
 use super::primitives::{self, Primitive};
 use super::raw::{Fp, IS_BLOCK, Ip, MARK_SHIFT, Sp};
 use super::vm::{CACHE, Found, Next, Outcome, Vm};
-use crate::image::builder::{ARGS_SHIFT, HAS_PRIMITIVE, LITERALS, NEEDS_TOKEN, TEMPS_SHIFT};
+use crate::image::builder::{ARGS_SHIFT, HAS_PRIMITIVE, LITERALS, TEMPS_SHIFT};
 use crate::memory::header::Format;
 use crate::memory::{Oop, classes};
 
@@ -36,11 +36,6 @@ impl MethodHeader {
     #[inline(always)]
     pub fn has_primitive(self) -> bool {
         self.0 & HAS_PRIMITIVE != 0
-    }
-
-    #[inline(always)]
-    pub fn needs_token(self) -> bool {
-        self.0 & NEEDS_TOKEN != 0
     }
 
     /// Offset of the first bytecode from the method's first slot, in bytes.
@@ -100,8 +95,17 @@ impl Vm {
         if let Some(primitive) = found.primitive {
             match primitive {
                 Primitive::Value(call) => {
-                    if let Some(value) = call(self, primitives::Args { sp, count: num_args }) {
-                        return Next { ip, sp: sp.replace(num_args + 1, value) };
+                    if let Some(value) = call(
+                        self,
+                        primitives::Args {
+                            sp,
+                            count: num_args,
+                        },
+                    ) {
+                        return Next {
+                            ip,
+                            sp: sp.replace(num_args + 1, value),
+                        };
                     }
                 }
                 Primitive::Control(call) => {
@@ -146,7 +150,10 @@ impl Vm {
             sp = sp.push(nil);
         }
         self.fp = fp;
-        Next { ip: Ip(objects::body(method)).advance(first), sp }
+        Next {
+            ip: Ip(objects::body(method)).advance(first),
+            sp,
+        }
     }
 
     /// Builds the frame of a block. The closure and the arguments are on the stack.
@@ -183,7 +190,10 @@ impl Vm {
         if caller.is_none() {
             return self.base_return(value, sp);
         }
-        Next { ip: caller.ip(), sp }
+        Next {
+            ip: caller.ip(),
+            sp,
+        }
     }
 
     /// A process's outermost frame returned.
@@ -222,11 +232,14 @@ impl Vm {
     fn not_understood(&mut self, selector: Oop, num_args: usize, ip: Ip, sp: Sp) -> Next {
         let class = objects::class_index(sp.at(num_args));
         if selector == self.known.does_not_understand {
-            let name = self.image.class(class).map_or("?", |class| &class.name).to_owned();
+            let name = self
+                .image
+                .class(class)
+                .map_or("?", |class| &class.name)
+                .to_owned();
             let _ = writeln!(self.errors, "{name} has no method doesNotUnderstand:");
             return self.stop(Outcome::Quit(1));
         }
-        if std::env::var_os("DBG").is_some() { self.save(ip); eprintln!("DNU {:?} {}\n{}", self.image.class(class).map(|c| &c.name), String::from_utf8_lossy(objects::bytes(selector)), self.stack_trace(self.fp)); }
         let arguments: Vec<Oop> = (0..num_args).rev().map(|depth| sp.at(depth)).collect();
         let message = self.array(&arguments).and_then(|arguments| {
             let message = self.heap.allocate(classes::MESSAGE, Format::FIXED, 2)?;

@@ -23,7 +23,10 @@ pub(super) struct PretenuredSites {
 impl PretenuredSites {
     /// Sites by method and bytecode pc.
     pub fn new(wanted: Vec<(String, u32)>) -> Self {
-        Self { wanted, found: FxHashSet::default() }
+        Self {
+            wanted,
+            found: FxHashSet::default(),
+        }
     }
 
     /// Whether there is a site.
@@ -42,9 +45,17 @@ impl Vm {
         for method in self.image.methods.iter().skip(first) {
             let title = method.title();
             let body = objects::body(method.oop) as usize - 1;
-            for (_, pc) in self.pretenured_sites.wanted.iter().filter(|site| site.0 == title) {
-                let offset = pc.checked_sub(method.first_pc()).map(|offset| offset as usize);
-                let Some(offset) = offset.filter(|offset| *offset < method.code.bytecodes.len()) else {
+            for (_, pc) in self
+                .pretenured_sites
+                .wanted
+                .iter()
+                .filter(|site| site.0 == title)
+            {
+                let offset = pc
+                    .checked_sub(method.first_pc())
+                    .map(|offset| offset as usize);
+                let Some(offset) = offset.filter(|offset| *offset < method.code.bytecodes.len())
+                else {
                     continue;
                 };
                 if let Ok((_, length)) = bytecodes::decode(&method.code.bytecodes, offset) {

@@ -16,6 +16,7 @@ use crate::image::{Image, LoadError, NoMemory, permanent};
 use crate::memory::header::Format;
 use crate::memory::{Heap, MemoryError, Oop, Parameters, classes};
 use crate::publish::Publication;
+use crate::syntax::{DoItSource, parse_expression};
 
 /// How a VM runs.
 pub struct Options {
@@ -34,6 +35,15 @@ pub struct Options {
     /// Allocation sites whose objects are allocated in old space: method (`Foo>>bar`) and bytecode
     /// pc of the send.
     pub pretenured_sites: Vec<(String, u32)>,
+}
+
+impl std::fmt::Debug for Options {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut options = f.debug_struct("Options");
+        options
+            .field("memory", &self.memory)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Default for Options {
@@ -81,9 +91,6 @@ pub enum StartError {
     /// The class library fails.
     #[error("the class library's own code failed")]
     LibraryFailed,
-    /// A class to be pretenured is not there.
-    #[error("cannot pretenure instances of {0}: the class is not defined")]
-    NoClass(String),
 }
 
 /// Objects that the VM refers to: all of them are permanent.
@@ -98,7 +105,6 @@ pub(super) struct Known {
     pub cannot_return: Oop,
     pub return_: Oop,
     pub signal: Oop,
-    pub value: Oop,
     /// Selectors of bytecodes 96 to 127.
     pub special: [Oop; 32],
 }
@@ -176,6 +182,7 @@ impl Vm {
         let limit = Arc::new(AtomicU64::new(0));
         let mut heap = Heap::new(&options.memory, Arc::clone(&limit))?;
         let mut image = Image::default();
+        image.pretenured = options.pretenured_classes;
         let nil = permanent(&mut heap, classes::UNDEFINED_OBJECT, Format::EMPTY, 0)?;
         heap.set_nil(nil);
         let yes = permanent(&mut heap, classes::TRUE, Format::EMPTY, 0)?;
@@ -215,12 +222,39 @@ impl Vm {
                 Outcome::Quit(_) => return Err(StartError::LibraryFailed),
             }
         }
-        for name in options.pretenured_classes {
-            let index = vm.image.class_named(&name);
-            let index = index.ok_or(StartError::NoClass(name))?;
-            vm.heap.pretenure_class(index, true);
-        }
         Ok(vm)
+    }
+
+    /// Names of classes that were to be pretenured, and that nobody has defined.
+    #[must_use]
+    pub fn unknown_pretenured_classes(&self) -> Vec<String> {
+        let names = self.image.pretenured.iter();
+        names
+            .filter(|name| self.image.class_named(name).is_none())
+            .cloned()
+            .collect()
+    }
+
+    /// Evaluates statements, and prints the value of the last.
+    ///
+    /// # Errors
+    ///
+    /// As [`load`](Self::load).
+    pub fn evaluate_and_print(&mut self, source: &DoItSource) -> Result<Outcome, LoadError> {
+        let outcome = self.evaluate(source)?;
+        if let Outcome::Value(value) = outcome {
+            let association = self.image.global(&mut self.heap, "LastValue")?;
+            self.heap.store(association, 1, value);
+            let text = "Transcript showln: LastValue printString";
+            return self.evaluate(&parse_expression("expression", text)?);
+        }
+        Ok(outcome)
+    }
+
+    /// Writes a text where the program's output goes.
+    pub fn print(&mut self, text: &str) {
+        let _ = self.output.write_all(text.as_bytes());
+        let _ = self.output.flush();
     }
 
     /// Runs a method without arguments in the main process, with nil as receiver.
@@ -239,14 +273,20 @@ impl Vm {
     /// Ends the interpretation.
     pub(super) fn stop(&mut self, outcome: Outcome) -> Next {
         self.outcome = Some(outcome);
-        Next { ip: Ip(std::ptr::null()), sp: Sp::NONE }
+        Next {
+            ip: Ip(std::ptr::null()),
+            sp: Sp::NONE,
+        }
     }
 
     /// Counters of the interpreter.
     #[must_use]
     pub fn events(&self) -> Events {
         let timer_checks = self.heartbeat.beats();
-        Events { timer_checks, ..self.events }
+        Events {
+            timer_checks,
+            ..self.events
+        }
     }
 
     /// Thread id of the timer; 0 until it runs.
@@ -300,14 +340,17 @@ impl Vm {
     /// Class index that a class object stands for.
     pub(crate) fn class_index_of(&self, class: Oop) -> u32 {
         let number = objects::slot(class, 2).as_integer();
-        number.and_then(|number| u32::try_from(number).ok()).unwrap_or(0)
+        number
+            .and_then(|number| u32::try_from(number).ok())
+            .unwrap_or(0)
     }
 
     /// Whether an oop is a class or metaclass.
     pub(super) fn is_class(&self, oop: Oop) -> bool {
         let index = objects::class_index(oop);
         oop.is_pointer()
-            && (index == classes::METACLASS || self.image.class(index).is_some_and(|class| class.meta))
+            && (index == classes::METACLASS
+                || self.image.class(index).is_some_and(|class| class.meta))
     }
 
     /// A new String.
@@ -334,7 +377,9 @@ impl Vm {
 
     /// A new Array.
     pub(super) fn array(&mut self, elements: &[Oop]) -> Option<Oop> {
-        let array = self.heap.allocate(classes::ARRAY, Format::INDEXED, elements.len())?;
+        let array = self
+            .heap
+            .allocate(classes::ARRAY, Format::INDEXED, elements.len())?;
         for (at, element) in elements.iter().enumerate() {
             self.heap.store(array, at, *element);
         }
@@ -388,7 +433,6 @@ impl Known {
             cannot_return: symbol("cannotReturn:")?,
             return_: symbol("return:")?,
             signal: symbol("signal")?,
-            value: symbol("value")?,
             special,
         })
     }
@@ -397,7 +441,10 @@ impl Known {
 /// Nanoseconds of `CLOCK_MONOTONIC`.
 #[allow(unsafe_code, reason = "reads a clock")]
 pub(crate) fn now_ns() -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
     // SAFETY: `time` is a valid place for the answer.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
     let part = |value: i64| u64::try_from(value).unwrap_or(0);

@@ -145,7 +145,9 @@ pub fn print(vm: &mut Vm, args: Args) -> Option<Oop> {
         // 1e100 has a mantissa without a point: Smalltalk prints 1.0e100.
         let text = format!("{value:e}");
         match text.split_once('e') {
-            Some((mantissa, exponent)) if !mantissa.contains('.') => format!("{mantissa}.0e{exponent}"),
+            Some((mantissa, exponent)) if !mantissa.contains('.') => {
+                format!("{mantissa}.0e{exponent}")
+            }
             _ => text,
         }
     };
@@ -155,7 +157,9 @@ pub fn print(vm: &mut Vm, args: Args) -> Option<Oop> {
 /// A String's Float, or nil.
 pub fn parse(vm: &mut Vm, args: Args) -> Option<Oop> {
     let text = super::strings::text(args.receiver())?;
-    let value = std::str::from_utf8(text).ok().and_then(|text| text.trim().parse::<f64>().ok());
+    let value = std::str::from_utf8(text)
+        .ok()
+        .and_then(|text| text.trim().parse::<f64>().ok());
     match value {
         Some(value) => vm.float(value),
         None => Some(vm.known.nil),

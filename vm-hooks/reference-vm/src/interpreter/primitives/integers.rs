@@ -175,7 +175,9 @@ pub fn large(number: usize) -> Option<Call> {
 /// `printString: radix`, from 2 to 36, with capital letters.
 pub fn print(vm: &mut Vm, args: Args) -> Option<Oop> {
     let value = big(args.receiver())?;
-    let radix = u32::try_from(args.integer(0)?).ok().filter(|radix| (2..=36).contains(radix))?;
+    let radix = u32::try_from(args.integer(0)?)
+        .ok()
+        .filter(|radix| (2..=36).contains(radix))?;
     let text = value.to_str_radix(radix).to_ascii_uppercase();
     vm.string(text.as_bytes())
 }

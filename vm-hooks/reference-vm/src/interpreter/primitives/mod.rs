@@ -45,7 +45,11 @@ impl Args {
     /// An argument that is a SmallInteger.
     #[inline(always)]
     pub fn integer(self, index: usize) -> Option<i64> {
-        if index < self.count { self.at(index).as_integer() } else { None }
+        if index < self.count {
+            self.at(index).as_integer()
+        } else {
+            None
+        }
     }
 
     /// An argument that is an index from 1 on, as one from 0 on.
@@ -67,7 +71,11 @@ pub(super) fn by_number(number: usize) -> Option<Primitive> {
         60 => Value(objects::at),
         61 => Value(objects::at_put),
         62 => Value(objects::size),
-        70 | 71 => Control(if number == 70 { objects::basic_new } else { objects::basic_new_sized }),
+        70 | 71 => Control(if number == 70 {
+            objects::basic_new
+        } else {
+            objects::basic_new_sized
+        }),
         73 => Value(objects::inst_var_at),
         74 => Value(objects::inst_var_at_put),
         75 => Value(objects::identity_hash),

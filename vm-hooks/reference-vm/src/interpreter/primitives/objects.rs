@@ -75,7 +75,9 @@ pub fn basic_new(vm: &mut Vm, ip: Ip, sp: Sp, count: usize) -> Option<Next> {
 
 /// `basicNew:`.
 pub fn basic_new_sized(vm: &mut Vm, ip: Ip, sp: Sp, count: usize) -> Option<Next> {
-    let size = Args { sp, count }.integer(0).filter(|size| (0..=MOST_ELEMENTS).contains(size))?;
+    let size = Args { sp, count }
+        .integer(0)
+        .filter(|size| (0..=MOST_ELEMENTS).contains(size))?;
     new_object(vm, ip, sp, count, usize::try_from(size).ok()?)
 }
 
@@ -90,7 +92,9 @@ fn new_object(vm: &mut Vm, ip: Ip, sp: Sp, count: usize, size: usize) -> Option<
     let (format, fields) = (described.format, described.instance_variables.len());
     let (format, slots) = match format {
         Format::EMPTY | Format::FIXED | Format::EPHEMERON if size == 0 => (format, fields),
-        Format::INDEXED | Format::FIXED_AND_INDEXED | Format::WEAK => (format, fields.checked_add(size)?),
+        Format::INDEXED | Format::FIXED_AND_INDEXED | Format::WEAK => {
+            (format, fields.checked_add(size)?)
+        }
         Format::BYTES => (Format::with_bytes(Format::BYTES, size), size.div_ceil(8)),
         _ => return None,
     };
@@ -102,7 +106,10 @@ fn new_object(vm: &mut Vm, ip: Ip, sp: Sp, count: usize, size: usize) -> Option<
     } else {
         vm.heap.allocate(index, format, slots)
     };
-    Some(Next { ip, sp: sp.replace(count + 1, object?) })
+    Some(Next {
+        ip,
+        sp: sp.replace(count + 1, object?),
+    })
 }
 
 /// Classes whose instances only the VM makes.
@@ -128,14 +135,19 @@ fn is_immediate(index: u32) -> bool {
 /// Index of a field, fixed or indexed, of an object of references.
 fn field(receiver: Oop, args: Args) -> Option<usize> {
     let index = args.index(0)?;
-    let is_there = receiver.is_pointer() && format(receiver).is_pointers() && index < num_slots(receiver);
+    let is_there =
+        receiver.is_pointer() && format(receiver).is_pointers() && index < num_slots(receiver);
     is_there.then_some(index)
 }
 
 /// Whether programs may write an object's fields by number.
 fn is_writable(vm: &Vm, receiver: Oop) -> bool {
     let index = objects::class_index(receiver);
-    !vm.is_class(receiver) && !matches!(index, classes::BLOCK_CLOSURE | classes::CONTEXT | classes::PROCESS)
+    !vm.is_class(receiver)
+        && !matches!(
+            index,
+            classes::BLOCK_CLOSURE | classes::CONTEXT | classes::PROCESS
+        )
 }
 
 /// `instVarAt:`.
@@ -169,7 +181,10 @@ pub fn identity_hash(vm: &mut Vm, args: Args) -> Option<Oop> {
 pub fn shallow_copy(vm: &mut Vm, args: Args) -> Option<Oop> {
     let receiver = args.receiver();
     let index = objects::class_index(receiver);
-    if !receiver.is_pointer() || (is_immediate(index) && index != classes::BLOCK_CLOSURE) || vm.is_class(receiver) {
+    if !receiver.is_pointer()
+        || (is_immediate(index) && index != classes::BLOCK_CLOSURE)
+        || vm.is_class(receiver)
+    {
         return Some(receiver);
     }
     let (format, slots) = (format(receiver), num_slots(receiver));

@@ -90,12 +90,16 @@ pub fn replace(vm: &mut Vm, args: Args) -> Option<Oop> {
             bytes.copy_within(first..end, start);
         } else {
             let from = objects::bytes(other).get(first..end)?;
-            objects::bytes_mut(receiver).get_mut(start..stop)?.copy_from_slice(from);
+            objects::bytes_mut(receiver)
+                .get_mut(start..stop)?
+                .copy_from_slice(from);
         }
         return Some(receiver);
     }
     let (to_fields, from_fields) = (vm.indexable(receiver)?, vm.indexable(other)?);
-    if stop.checked_add(to_fields)? > num_slots(receiver) || end.checked_add(from_fields)? > num_slots(other) {
+    if stop.checked_add(to_fields)? > num_slots(receiver)
+        || end.checked_add(from_fields)? > num_slots(other)
+    {
         return None;
     }
     let copy = |vm: &mut Vm, at: usize| {

@@ -35,7 +35,10 @@ fn collect(vm: &mut Vm, ip: Ip, sp: Sp, count: usize, full: bool) -> Next {
     vm.ask_for_attention();
     let free = vm.heap.statistics().old_free;
     let free = Oop::small(i64::try_from(free).unwrap_or(0));
-    Next { ip, sp: sp.replace(count + 1, free) }
+    Next {
+        ip,
+        sp: sp.replace(count + 1, free),
+    }
 }
 
 /// Milliseconds since the VM's start.
@@ -81,7 +84,10 @@ pub fn write(vm: &mut Vm, args: Args, is_error: bool) -> Option<Oop> {
 /// The program's arguments.
 pub fn arguments(vm: &mut Vm, _args: Args) -> Option<Oop> {
     let arguments = vm.arguments.clone();
-    let strings: Option<Vec<Oop>> = arguments.iter().map(|text| vm.string(text.as_bytes())).collect();
+    let strings: Option<Vec<Oop>> = arguments
+        .iter()
+        .map(|text| vm.string(text.as_bytes()))
+        .collect();
     vm.array(&strings?)
 }
 

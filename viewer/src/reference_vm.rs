@@ -1,0 +1,136 @@
+//! `vmscope reference-vm`: runs the embedded Smalltalk VM.
+
+use crate::memory::parse_bytes;
+use crate::print;
+use anyhow::{Context, Result};
+use clap::Args;
+use std::path::PathBuf;
+use vmscope_reference_vm::memory::{Parameters, Stress};
+use vmscope_reference_vm::{Options, Outcome, Vm, listing, syntax};
+
+#[derive(Args, Clone, Debug)]
+pub struct ReferenceVmArgs {
+    /// Smalltalk source files in the chunk format, loaded in this order
+    files: Vec<PathBuf>,
+    /// Evaluate an expression after the files, and print its value
+    #[arg(long, short = 'e', value_name = "SMALLTALK")]
+    expression: Vec<String>,
+    /// The program's arguments (Smalltalk arguments)
+    #[arg(last = true)]
+    arguments: Vec<String>,
+    /// Print the bytecodes of the methods whose name contains TEXT, after loading
+    #[arg(long, value_name = "TEXT")]
+    list: Option<String>,
+    /// Size of eden
+    #[arg(long, value_name = "SIZE", default_value = "15M", value_parser = parse_bytes, help_heading = "Memory")]
+    eden_size: u64,
+    /// Size of a new segment of old space
+    #[arg(long, value_name = "SIZE", default_value = "16M", value_parser = parse_bytes, help_heading = "Memory")]
+    growth_headroom: u64,
+    /// Free memory in old space above which empty segments are given back
+    #[arg(long, value_name = "SIZE", default_value = "32M", value_parser = parse_bytes, help_heading = "Memory")]
+    shrink_threshold: u64,
+    /// Growth of old space since the last full collection that asks for the next
+    #[arg(
+        long,
+        value_name = "PERCENT",
+        default_value_t = 33,
+        help_heading = "Memory"
+    )]
+    full_gc_ratio: u32,
+    /// Maximum size of old space
+    #[arg(long, value_name = "SIZE", default_value = "4G", value_parser = parse_bytes, help_heading = "Memory")]
+    max_heap: u64,
+    /// Allocate in old space: all instances of a class, or what an allocation site makes ('Foo>>bar@PC', with the bytecode pc of the send)
+    #[arg(long, value_name = "CLASS|SITE", help_heading = "Memory")]
+    pretenure: Vec<String>,
+    /// Do not describe the VM to profilers
+    #[arg(long)]
+    no_publish: bool,
+    /// Collect at every n-th allocation (at the next safe point)
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 0,
+        help_heading = "Tests of the VM"
+    )]
+    stress_allocations: u64,
+    /// Make every n-th collection a full one
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 0,
+        help_heading = "Tests of the VM"
+    )]
+    stress_full: u64,
+    /// Tenure all survivors
+    #[arg(long, help_heading = "Tests of the VM")]
+    stress_tenure: bool,
+    /// Check the whole heap after each collection
+    #[arg(long, help_heading = "Tests of the VM")]
+    verify_heap: bool,
+}
+
+/// Runs the VM, and returns the program's exit code.
+pub fn run(args: &ReferenceVmArgs) -> Result<u8> {
+    let size = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
+    let (mut classes, mut sites) = (Vec::new(), Vec::new());
+    for one in &args.pretenure {
+        match one.rsplit_once('@') {
+            None => classes.push(one.clone()),
+            Some((method, pc)) => {
+                let pc = pc
+                    .parse()
+                    .with_context(|| format!("--pretenure {one}: '{pc}' is not a bytecode pc"))?;
+                sites.push((method.to_owned(), pc));
+            }
+        }
+    }
+    let mut vm = Vm::new(Options {
+        memory: Parameters {
+            eden_bytes: size(args.eden_size),
+            growth_headroom: size(args.growth_headroom),
+            shrink_threshold: size(args.shrink_threshold),
+            full_gc_ratio: f64::from(args.full_gc_ratio) / 100.0,
+            max_old_bytes: size(args.max_heap),
+            stress: Stress {
+                collect_every: args.stress_allocations,
+                full_every: args.stress_full,
+                tenure_all: args.stress_tenure,
+                verify: args.verify_heap,
+            },
+        },
+        arguments: args.arguments.clone(),
+        output: print::program_output(),
+        errors: print::program_errors(),
+        publish: !args.no_publish,
+        pretenured_classes: classes,
+        pretenured_sites: sites,
+    })?;
+    for file in &args.files {
+        let name = file.display().to_string();
+        let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {name}"))?;
+        if let Outcome::Quit(code) = vm.load(&name, &text)? {
+            return Ok(exit_code(code));
+        }
+    }
+    for class in vm.unknown_pretenured_classes() {
+        print::say(&format!("--pretenure {class}: no such class"));
+    }
+    for text in &args.expression {
+        let statements = syntax::parse_expression("expression", text)?;
+        match vm.evaluate_and_print(&statements)? {
+            Outcome::Quit(code) => return Ok(exit_code(code)),
+            Outcome::Value(_) => {}
+        }
+    }
+    if let Some(text) = &args.list {
+        vm.print(&listing(&vm, text));
+    }
+    Ok(0)
+}
+
+/// A program's exit code as the system has it.
+fn exit_code(code: i32) -> u8 {
+    code.to_le_bytes()[0]
+}
