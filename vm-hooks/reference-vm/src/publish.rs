@@ -26,6 +26,8 @@ pub struct Publication {
     publisher: Option<Publisher>,
     /// Why there is no publisher.
     pub(crate) trouble: Option<String>,
+    /// The VM's thread.
+    thread: u32,
     collection: u64,
     next_phase: u32,
     next_figures: u64,
@@ -41,7 +43,10 @@ pub(crate) fn thread_id() -> u32 {
 impl Publication {
     /// A publication; without a publisher if the VM shall not publish, or can't.
     pub fn new(on: bool) -> Self {
-        let mut publication = Self::default();
+        let mut publication = Self {
+            thread: thread_id(),
+            ..Self::default()
+        };
         if on {
             let options = Options {
                 name: "vmscope reference VM",
@@ -49,7 +54,11 @@ impl Publication {
                 ..Options::default()
             };
             match Publisher::new(&options) {
-                Ok(publisher) => publication.publisher = Some(publisher),
+                Ok(publisher) => {
+                    // For the sampler inside the VM. Without it, the kernel's samples remain.
+                    let _ = publisher.register_thread(ThreadRole::Mutator, "interpreter");
+                    publication.publisher = Some(publisher);
+                }
                 Err(error) => publication.trouble = Some(error.to_string()),
             }
         }
@@ -121,7 +130,7 @@ impl Observer for Publication {
                 name: name.into(),
                 within: None,
                 stop_the_world: true,
-                tid: thread_id(),
+                tid: self.thread,
             });
         }
     }
@@ -210,7 +219,7 @@ impl Vm {
     fn publish_vm(&self, to: &To<'_>) {
         let heartbeat = self.heartbeat_tid();
         for (tid, role, name) in [
-            (std::process::id(), ThreadRole::Mutator, "interpreter"),
+            (self.publication.thread, ThreadRole::Mutator, "interpreter"),
             (heartbeat, ThreadRole::Heartbeat, "heartbeat"),
         ] {
             if tid != 0 {

@@ -136,12 +136,15 @@ impl Vm {
         }
     }
 
-    /// Runs a frame from its first bytecode again, without its operands. Temps keep their values.
+    /// Runs a method's frame from its first bytecode again, with its arguments only.
     pub(super) fn restart(&mut self, fp: Fp) -> Next {
         self.cut_to(fp);
         let method = fp.method();
         let header = MethodHeader::of(method);
         let ip = Ip(objects::body(method)).advance(header.first_bytecode());
+        for index in fp.num_args()..header.temps() {
+            fp.set_temp(index, self.known.nil);
+        }
         Next {
             ip,
             sp: fp.empty_stack(header.temps()),

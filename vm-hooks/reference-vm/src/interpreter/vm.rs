@@ -227,6 +227,12 @@ impl Vm {
         Ok(vm)
     }
 
+    /// Why the VM does not describe itself although it was asked to.
+    #[must_use]
+    pub fn publication_trouble(&self) -> Option<&str> {
+        self.publication.trouble.as_deref()
+    }
+
     /// Names of classes that were to be pretenured, and that nobody has defined.
     #[must_use]
     pub fn unknown_pretenured_classes(&self) -> Vec<String> {
