@@ -2,8 +2,8 @@
 
 mod common;
 
-use vmscope_reference_vm::memory::Parameters;
 use vmscope_reference_vm::Outcome;
+use vmscope_reference_vm::memory::Parameters;
 
 /// How a text ends, with all that it prints.
 fn end_of(memory: Parameters, text: &str) -> (String, String) {

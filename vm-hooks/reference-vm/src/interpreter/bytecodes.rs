@@ -18,6 +18,14 @@ macro_rules! handlers {
     )*};
 }
 
+/// Sends mustBeBoolean; goes on at `ip`.
+#[cold]
+#[inline(never)]
+#[unsafe(link_section = "vmscope_bytecodes")]
+pub(super) extern "C" fn must_be_boolean(vm: &mut Vm, ip: Ip, sp: Sp) -> Next {
+    vm.send(vm.known.must_be_boolean, 0, ip, sp)
+}
+
 /// Goes on after an instruction of `bytes` bytes.
 #[inline(always)]
 fn next(ip: Ip, bytes: isize, sp: Sp) -> Next {
@@ -51,9 +59,12 @@ fn literal(vm: &Vm, index: usize) -> Oop {
     slot(vm.fp.method(), index + 1)
 }
 
-/// Sends a special selector.
-#[inline(always)]
-fn send_special(vm: &mut Vm, index: usize, ip: Ip, sp: Sp) -> Next {
+/// Sends the special selector of the bytecode at `ip`. Apart from the handlers: their short ways need no frame then.
+#[cold]
+#[inline(never)]
+#[unsafe(link_section = "vmscope_bytecodes")]
+pub(super) extern "C" fn send_special(vm: &mut Vm, ip: Ip, sp: Sp) -> Next {
+    let index = usize::from(ip.byte(0)) - 96;
     vm.send(
         vm.known.special[index],
         SPECIAL_SELECTORS[index].1,
@@ -291,7 +302,7 @@ handlers! {
         vm.send_to(literal(vm, index), num_args, above, ip.advance(2), sp)
     }
     fn special_send(vm, ip, sp) {
-        send_special(vm, usize::from(ip.byte(0)) - 96, ip, sp)
+        send_special(vm, ip, sp)
     }
 
     fn same(vm, ip, sp) {
@@ -323,7 +334,7 @@ handlers! {
                 _ => {}
             }
         }
-        send_special(vm, 16, ip, sp)
+        send_special(vm, ip, sp)
     }
     fn special_at_put(vm, ip, sp) {
         let (receiver, index, value) = (sp.at(2), sp.at(1), sp.at(0));
@@ -335,27 +346,27 @@ handlers! {
             vm.heap.store(receiver, index, value);
             return next(ip, 1, sp.replace(3, value));
         }
-        send_special(vm, 17, ip, sp)
+        send_special(vm, ip, sp)
     }
     fn special_size(vm, ip, sp) {
         let receiver = sp.at(0);
         let size = match class_index(receiver) {
             classes::ARRAY => objects::num_slots(receiver),
             classes::STRING => objects::bytes(receiver).len(),
-            _ => return send_special(vm, 18, ip, sp),
+            _ => return send_special(vm, ip, sp),
         };
         next(ip, 1, sp.replace(1, Oop::small(size as i64)))
     }
     fn special_value(vm, ip, sp) {
         match vm.enter_block(0, ip.advance(1), sp) {
             Some(next) => next,
-            None => send_special(vm, 25, ip, sp),
+            None => send_special(vm, ip, sp),
         }
     }
     fn special_value_with(vm, ip, sp) {
         match vm.enter_block(1, ip.advance(1), sp) {
             Some(next) => next,
-            None => send_special(vm, 26, ip, sp),
+            None => send_special(vm, ip, sp),
         }
     }
 
@@ -376,7 +387,7 @@ fn send_operands(vm: &mut Vm, ip: Ip) -> (usize, usize) {
 
 /// Declares handlers of comparisons: of SmallIntegers, of Floats, else a send.
 macro_rules! comparisons {
-    ($($name:ident $index:literal $operator:tt;)*) => {handlers! {$(
+    ($($name:ident $operator:tt;)*) => {handlers! {$(
         fn $name(vm, ip, sp) {
             let (left, right) = (sp.at(1), sp.at(0));
             let holds = if left.is_integer() && right.is_integer() {
@@ -385,7 +396,7 @@ macro_rules! comparisons {
             } else if let (Some(left), Some(right)) = (left.as_float(), right.as_float()) {
                 left $operator right
             } else {
-                return send_special(vm, $index, ip, sp);
+                return send_special(vm, ip, sp);
             };
             next(ip, 1, sp.replace(2, vm.boolean(holds)))
         }
@@ -393,17 +404,17 @@ macro_rules! comparisons {
 }
 
 comparisons! {
-    less 2 <;
-    greater 3 >;
-    less_or_equal 4 <=;
-    greater_or_equal 5 >=;
-    equal 6 ==;
-    not_equal 7 !=;
+    less <;
+    greater >;
+    less_or_equal <=;
+    greater_or_equal >=;
+    equal ==;
+    not_equal !=;
 }
 
 /// Declares handlers of arithmetic on SmallIntegers and Floats; else a send.
 macro_rules! arithmetic {
-    ($($name:ident $index:literal $checked:ident $operator:tt;)*) => {handlers! {$(
+    ($($name:ident $checked:ident $operator:tt;)*) => {handlers! {$(
         fn $name(vm, ip, sp) {
             let (left, right) = (sp.at(1), sp.at(0));
             if let (Some(left), Some(right)) = (left.as_integer(), right.as_integer()) {
@@ -416,20 +427,20 @@ macro_rules! arithmetic {
             {
                 return next(ip, 1, sp.replace(2, value));
             }
-            send_special(vm, $index, ip, sp)
+            send_special(vm, ip, sp)
         }
     )*}};
 }
 
 arithmetic! {
-    add 0 checked_add +;
-    subtract 1 checked_sub -;
-    multiply 8 checked_mul *;
+    add checked_add +;
+    subtract checked_sub -;
+    multiply checked_mul *;
 }
 
 /// Declares handlers of operations on SmallIntegers that give a SmallInteger or nothing.
 macro_rules! integer_operations {
-    ($($name:ident $index:literal $operation:expr;)*) => {handlers! {$(
+    ($($name:ident $operation:expr;)*) => {handlers! {$(
         fn $name(vm, ip, sp) {
             let operation: fn(i64, i64) -> Option<i64> = $operation;
             if let (Some(left), Some(right)) = (sp.at(1).as_integer(), sp.at(0).as_integer())
@@ -437,23 +448,23 @@ macro_rules! integer_operations {
             {
                 return next(ip, 1, sp.replace(2, value));
             }
-            send_special(vm, $index, ip, sp)
+            send_special(vm, ip, sp)
         }
     )*}};
 }
 
 integer_operations! {
-    divide 9 |left, right| (right != 0 && left % right == 0).then(|| left / right);
-    modulo 10 floor_modulo;
-    bit_shift 12 shift;
-    integer_divide 13 floor_divide;
-    bit_and 14 |left, right| Some(left & right);
-    bit_or 15 |left, right| Some(left | right);
+    divide |left, right| (right != 0 && left % right == 0).then(|| left / right);
+    modulo floor_modulo;
+    bit_shift shift;
+    integer_divide floor_divide;
+    bit_and |left, right| Some(left & right);
+    bit_or |left, right| Some(left | right);
 }
 
 handlers! {
     fn make_point(vm, ip, sp) {
-        send_special(vm, 11, ip, sp)
+        send_special(vm, ip, sp)
     }
 }
 
@@ -504,12 +515,8 @@ impl Vm {
             return next(ip, length, sp.drop(1));
         }
         // The answer is tested instead: the jump runs once more, with its extension.
-        let extension = match distance {
-            0..256 => 0,
-            -0x8000..0x8000 => 2,
-            _ => 4,
-        };
-        self.send(self.known.must_be_boolean, 0, ip.advance(-extension), sp)
+        let extension = if (0..256).contains(&distance) { 0 } else { 2 };
+        must_be_boolean(self, ip.advance(-extension), sp)
     }
 
     /// Enters the block on the stack, if it is one with as many arguments.

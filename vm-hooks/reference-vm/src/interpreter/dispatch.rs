@@ -16,9 +16,10 @@ use super::vm::{Next, Vm};
 /// Runs a bytecode: takes its address and the stack, returns where to go on.
 pub(super) type Handler = extern "C" fn(&mut Vm, Ip, Sp) -> Next;
 
-/// Declares the table of handlers, and the list of their names.
+/// Declares the table of handlers, and the list of their names: the first word is that of the
+/// disassembler, so that a profiler sees that the handler is the bytecode's.
 macro_rules! table {
-    ($($($first:literal)..+ $handler:ident,)*) => {
+    ($($($first:literal)..+ $handler:ident $name:literal,)*) => {
         /// Handlers by opcode.
         static TABLE: [Handler; 256] = {
             let mut table: [Handler; 256] = [b::unused; 256];
@@ -30,7 +31,9 @@ macro_rules! table {
         #[must_use]
         pub fn bytecode_handlers() -> Vec<(&'static str, usize)> {
             vec![
-                $((stringify!($handler), b::$handler as *const () as usize),)*
+                $(($name, b::$handler as *const () as usize),)*
+                ("send: (slow)", b::send_special as *const () as usize),
+                ("mustBeBoolean", b::must_be_boolean as *const () as usize),
                 ("unused", b::unused as *const () as usize),
                 ("dispatch", interpret as *const () as usize),
             ]
@@ -48,91 +51,104 @@ const fn fill(table: &mut [Handler; 256], range: &[usize], handler: Handler) {
 }
 
 table! {
-    0..15 push_inst_var,
-    16..31 push_lit_var,
-    32..63 push_constant,
-    64..75 push_temp,
-    76 push_self,
-    77 push_true,
-    78 push_false,
-    79 push_nil,
-    80 push_zero,
-    81 push_one,
-    83 dup,
-    88 return_self,
-    89 return_true,
-    90 return_false,
-    91 return_nil,
-    92 return_top,
-    93 block_return_nil,
-    94 block_return_top,
-    95 nop,
-    96 add,
-    97 subtract,
-    98 less,
-    99 greater,
-    100 less_or_equal,
-    101 greater_or_equal,
-    102 equal,
-    103 not_equal,
-    104 multiply,
-    105 divide,
-    106 modulo,
-    107 make_point,
-    108 bit_shift,
-    109 integer_divide,
-    110 bit_and,
-    111 bit_or,
-    112 special_at,
-    113 special_at_put,
-    114 special_size,
-    115..117 special_send,
-    118 same,
-    119 special_class,
-    120 not_same,
-    121 special_value,
-    122 special_value_with,
-    123..127 special_send,
-    128..143 send_without_arguments,
-    144..159 send_with_1_argument,
-    160..175 send_with_2_arguments,
-    176..183 short_jump,
-    184..191 short_jump_if_true,
-    192..199 short_jump_if_false,
-    200..207 pop_into_inst_var,
-    208..215 pop_into_temp,
-    216 pop,
-    224 extend_a,
-    225 extend_b,
-    226 push_inst_var_extended,
-    227 push_lit_var_extended,
-    228 push_constant_extended,
-    229 push_temp_extended,
-    231 push_array,
-    232 push_integer,
-    233 push_character,
-    234 send_extended,
-    235 send_super,
-    237 jump,
-    238 jump_if_true,
-    239 jump_if_false,
-    240 pop_into_inst_var_extended,
-    241 pop_into_lit_var,
-    242 pop_into_temp_extended,
-    243 store_into_inst_var,
-    244 store_into_lit_var,
-    245 store_into_temp,
-    248 call_primitive,
-    249 push_closure,
-    251 push_temp_in_vector,
-    252 store_temp_in_vector,
-    253 pop_into_temp_in_vector,
+    0..15 push_inst_var "pushRcvr:",
+    16..31 push_lit_var "pushLit:",
+    32..63 push_constant "pushConstant:",
+    64..75 push_temp "pushTemp:",
+    76 push_self "self",
+    77 push_true "pushConstant: true",
+    78 push_false "pushConstant: false",
+    79 push_nil "pushConstant: nil",
+    80 push_zero "pushConstant: 0",
+    81 push_one "pushConstant: 1",
+    83 dup "dup",
+    88 return_self "returnSelf",
+    89 return_true "return: true",
+    90 return_false "return: false",
+    91 return_nil "return: nil",
+    92 return_top "returnTop",
+    93 block_return_nil "blockReturn: nil",
+    94 block_return_top "blockReturn",
+    95 nop "nop",
+    96 add "send: +",
+    97 subtract "send: -",
+    98 less "send: <",
+    99 greater "send: >",
+    100 less_or_equal "send: <=",
+    101 greater_or_equal "send: >=",
+    102 equal "send: =",
+    103 not_equal "send: ~=",
+    104 multiply "send: *",
+    105 divide "send: /",
+    106 modulo "send: \\\\",
+    107 make_point "send: @",
+    108 bit_shift "send: bitShift:",
+    109 integer_divide "send: //",
+    110 bit_and "send: bitAnd:",
+    111 bit_or "send: bitOr:",
+    112 special_at "send: at:",
+    113 special_at_put "send: at:put:",
+    114 special_size "send: size",
+    115..117 special_send "send: (special selector)",
+    118 same "send: ==",
+    119 special_class "send: class",
+    120 not_same "send: ~~",
+    121 special_value "send: value",
+    122 special_value_with "send: value:",
+    123..127 special_send "send: (special selector)",
+    128..143 send_without_arguments "send: (0 arguments)",
+    144..159 send_with_1_argument "send: (1 argument)",
+    160..175 send_with_2_arguments "send: (2 arguments)",
+    176..183 short_jump "jumpTo:",
+    184..191 short_jump_if_true "jumpTrue:",
+    192..199 short_jump_if_false "jumpFalse:",
+    200..207 pop_into_inst_var "popIntoRcvr:",
+    208..215 pop_into_temp "popIntoTemp:",
+    216 pop "pop",
+    224 extend_a "extendA",
+    225 extend_b "extendB",
+    226 push_inst_var_extended "pushRcvr: (long)",
+    227 push_lit_var_extended "pushLit: (long)",
+    228 push_constant_extended "pushConstant: (long)",
+    229 push_temp_extended "pushTemp: (long)",
+    231 push_array "push: (Array new:)",
+    232 push_integer "pushConstant: (integer)",
+    233 push_character "pushConstant: (character)",
+    234 send_extended "send: (long)",
+    235 send_super "superSend:",
+    237 jump "jumpTo: (long)",
+    238 jump_if_true "jumpTrue: (long)",
+    239 jump_if_false "jumpFalse: (long)",
+    240 pop_into_inst_var_extended "popIntoRcvr: (long)",
+    241 pop_into_lit_var "popIntoLit:",
+    242 pop_into_temp_extended "popIntoTemp: (long)",
+    243 store_into_inst_var "storeIntoRcvr:",
+    244 store_into_lit_var "storeIntoLit:",
+    245 store_into_temp "storeIntoTemp:",
+    248 call_primitive "callPrimitive:",
+    249 push_closure "closure:",
+    251 push_temp_in_vector "pushTemp: inVectorAt:",
+    252 store_temp_in_vector "storeIntoTemp: inVectorAt:",
+    253 pop_into_temp_in_vector "popIntoTemp: inVectorAt:",
 }
 
-/// Runs bytecodes until a handler ends it.
+/// Words of stack between the loop and its callers. A profiler searches so many words above a
+/// handler's frame for the running bytecode's address: it must not find an old one of a caller.
+const ROOM: usize = 32;
+
+/// Runs bytecodes from `vm.start` until a handler ends it.
+#[inline(never)]
+pub(super) fn run(vm: &mut Vm) {
+    let room = std::hint::black_box([0_usize; ROOM]);
+    interpret(vm);
+    std::hint::black_box(room);
+}
+
+/// The loop.
 #[unsafe(link_section = "vmscope_bytecodes")]
 #[inline(never)]
-pub(super) extern "C" fn interpret(vm: &mut Vm, mut ip: Ip, mut sp: Sp) {
+extern "C" fn interpret(vm: &mut Vm) {
+    let Next { mut ip, mut sp } = vm.start;
     while sp != Sp::NONE {
         let next = TABLE[usize::from(ip.byte(0))](vm, ip, sp);
         // SAFETY: no instruction. The address counts as used after the call, so the compiler keeps

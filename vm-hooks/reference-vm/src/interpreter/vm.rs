@@ -4,7 +4,7 @@ use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::dispatch::interpret;
+use super::dispatch;
 use super::objects;
 use super::primitives::Primitive;
 use super::processes::{Heartbeat, Stacks};
@@ -142,6 +142,8 @@ pub(super) const CACHE: usize = 2048;
 pub struct Vm {
     /// Frame of the running code.
     pub(super) fp: Fp,
+    /// Where the interpreter's loop begins.
+    pub(super) start: Next,
     /// Stack limit: `u64::MAX` if a safe point has something to do.
     pub(super) limit: Arc<AtomicU64>,
     pub(super) known: Known,
@@ -197,6 +199,10 @@ impl Vm {
         let main = Stack::new(MAIN_STACK_BYTES).ok_or(StartError::Stack)?;
         let mut vm = Self {
             fp: Fp::NONE,
+            start: Next {
+                ip: Ip(std::ptr::null()),
+                sp: Sp::NONE,
+            },
             limit: Arc::clone(&limit),
             known,
             ext_a: 0,
@@ -268,14 +274,21 @@ impl Vm {
     /// Runs a method without arguments in the main process, with nil as receiver.
     pub(crate) fn run(&mut self, method: Oop) -> Outcome {
         self.outcome = None;
-        self.enter_main();
-        let sp = self.stacks.active().sp.push(self.known.nil);
-        self.fp = Fp::NONE;
-        let next = self.activate(method, 0, sp, self.known.nil);
-        interpret(self, next.ip, next.sp);
+        self.enter(method);
+        dispatch::run(self);
         let _ = self.output.flush();
         self.publish_end();
         self.outcome.unwrap_or(Outcome::Value(self.known.nil))
+    }
+
+    /// Builds the outermost frame. Not a part of `run`: addresses of bytecodes would stay in its
+    /// frame, where profilers find them.
+    #[inline(never)]
+    fn enter(&mut self, method: Oop) {
+        self.enter_main();
+        let sp = self.stacks.active().sp.push(self.known.nil);
+        self.fp = Fp::NONE;
+        self.start = self.activate(method, 0, sp, self.known.nil);
     }
 
     /// Ends the interpretation.

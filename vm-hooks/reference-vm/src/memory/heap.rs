@@ -208,6 +208,7 @@ impl Heap {
 
     /// Makes sure that an object, unless it is new, is in the remembered set: after its slots were
     /// filled without the write barrier.
+    #[inline(never)]
     pub fn remember(&mut self, oop: Oop) {
         if self.is_new(oop) {
             return;
