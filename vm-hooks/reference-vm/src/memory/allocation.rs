@@ -77,7 +77,7 @@ impl Heap {
         }
         let bytes = self.checked_size(slots)?;
         let large = bytes > self.new_space.eden_bytes() / 8;
-        let address = if large || self.pretenured.contains_key(&class_index) {
+        let address = if large || self.pretenured.contains(&class_index) {
             self.take_old(bytes)?
         } else {
             match self.take_eden(bytes) {

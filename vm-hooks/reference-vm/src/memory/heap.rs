@@ -5,7 +5,7 @@ use super::object;
 use super::segments::Segments;
 use super::view::Object;
 use super::{Oop, Parameters, Sizes, Statistics};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
 use std::io;
 use std::ops::Range;
@@ -51,6 +51,9 @@ pub struct EdenPointers {
 }
 
 /// All objects.
+///
+/// Oops that callers give are trusted to be objects of this heap at their present addresses, with
+/// the slots that the call needs: the interpreter checks what programs ask for before it calls.
 #[derive(Debug)]
 pub struct Heap {
     pub(super) eden: EdenPointers,
@@ -65,7 +68,7 @@ pub struct Heap {
     /// Ephemerons whose keys died, the oldest first.
     pub(super) mourners: VecDeque<Oop>,
     /// Class indices whose objects are allocated in old space.
-    pub(super) pretenured: FxHashMap<u32, ()>,
+    pub(super) pretenured: FxHashSet<u32>,
     /// Numbers of fixed fields, of classes whose objects are weak.
     pub(super) fixed_fields: FxHashMap<u32, usize>,
     pub(super) triggers: Triggers,
@@ -114,7 +117,7 @@ const LEAST_EDEN: usize = 32 << 10;
 /// No system has more addresses.
 const MOST_OLD: usize = 1 << 47;
 /// The permanent space's addresses.
-const PERMANENT_BYTES: usize = if cfg!(miri) { 4 << 20 } else { 1 << 30 };
+const PERMANENT_BYTES: usize = if cfg!(miri) { 1 << 20 } else { 1 << 30 };
 /// The remembered set's table at the start.
 const REMEMBERED_CAPACITY: usize = 1024;
 
@@ -146,7 +149,7 @@ impl Heap {
             permanent,
             remembered: Vec::with_capacity(REMEMBERED_CAPACITY),
             mourners: VecDeque::new(),
-            pretenured: FxHashMap::default(),
+            pretenured: FxHashSet::default(),
             fixed_fields: FxHashMap::default(),
             triggers: Triggers {
                 alarm,
@@ -266,7 +269,7 @@ impl Heap {
     /// Says whether objects of this class are allocated in old space.
     pub fn pretenure_class(&mut self, class_index: u32, on: bool) {
         if on {
-            self.pretenured.insert(class_index, ());
+            self.pretenured.insert(class_index);
         } else {
             self.pretenured.remove(&class_index);
         }

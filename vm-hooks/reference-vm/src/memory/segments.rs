@@ -87,10 +87,11 @@ impl Segments {
 
     /// Adds a segment, so that at least `needed` bytes are free. Answers whether that was possible.
     pub fn grow(&mut self, needed: usize) -> bool {
-        let end = self.end();
-        let Some(missing) = needed.checked_sub(self.free_bytes()) else {
+        if needed <= self.free_bytes() {
             return true;
-        };
+        }
+        let end = self.end();
+        let missing = needed - self.free_bytes();
         let most = self.reservation.end() - end;
         if missing > most || self.ends.try_reserve(1).is_err() {
             return false;
