@@ -35,4 +35,5 @@ mod node;
 mod others;
 mod peer;
 mod published;
+mod reference_vm;
 mod shares;

@@ -253,8 +253,9 @@ impl Vm {
         });
         self.publish_counters(to);
         publish_interpreter(to);
+        let module = program_name();
         to.publish(&Regions {
-            rules: region_rules().into(),
+            rules: region_rules(&module).into(),
         });
     }
 
@@ -444,47 +445,58 @@ fn bytecode_sources() -> Vec<InterpreterSource> {
 /// Words of a handler's frame that may hold what the handler saved.
 const STACK_WORDS: i32 = 16;
 
-/// The VM's own functions, by part.
-fn region_rules() -> Vec<RegionRule<'static>> {
-    let rule = |prefix: &'static str, region, part: &'static str| RegionRule {
-        prefix: prefix.into(),
+/// The VM's own functions, by part: what their full names contain.
+const PARTS: [(&str, Region, &str); 9] = [
+    (
+        "vmscope_reference_vm::memory::scavenger",
+        Region::Gc,
+        "scavenger",
+    ),
+    ("vmscope_reference_vm::memory::marker", Region::Gc, "mark"),
+    (
+        "vmscope_reference_vm::memory::compactor",
+        Region::Gc,
+        "compact",
+    ),
+    (
+        "vmscope_reference_vm::memory::collection",
+        Region::Gc,
+        "collection",
+    ),
+    ("vmscope_reference_vm::memory", Region::Vm, "memory"),
+    (
+        "vmscope_reference_vm::compiler",
+        Region::Vm,
+        "bytecode compiler",
+    ),
+    (
+        "vmscope_reference_vm::syntax",
+        Region::Vm,
+        "bytecode compiler",
+    ),
+    (
+        "vmscope_reference_vm::interpreter::primitives",
+        Region::Vm,
+        "primitives",
+    ),
+    ("vmscope_reference_vm", Region::Vm, "run time"),
+];
+
+/// Rules for the functions of this program, whose file name is `module`.
+fn region_rules(module: &str) -> Vec<RegionRule<'_>> {
+    let rule = |(contains, region, part): (&'static str, Region, &'static str)| RegionRule {
+        module: module.into(),
+        contains: contains.into(),
         region,
         part: part.into(),
         ..RegionRule::default()
     };
-    vec![
-        rule(
-            "vmscope_reference_vm::memory::scavenger",
-            Region::Gc,
-            "scavenger",
-        ),
-        rule("vmscope_reference_vm::memory::marker", Region::Gc, "mark"),
-        rule(
-            "vmscope_reference_vm::memory::compactor",
-            Region::Gc,
-            "compact",
-        ),
-        rule("vmscope_reference_vm::memory", Region::Gc, "memory"),
-        rule(
-            "vmscope_reference_vm::compiler",
-            Region::Compiler,
-            "bytecode compiler",
-        ),
-        rule(
-            "vmscope_reference_vm::syntax",
-            Region::Compiler,
-            "bytecode compiler",
-        ),
-        rule(
-            "vmscope_reference_vm::interpreter::primitives",
-            Region::Vm,
-            "primitives",
-        ),
-        rule(
-            "vmscope_reference_vm::interpreter",
-            Region::Interpreter,
-            "run time",
-        ),
-        rule("vmscope_reference_vm", Region::Vm, ""),
-    ]
+    PARTS.into_iter().map(rule).collect()
+}
+
+/// File name of this program, without its folder.
+fn program_name() -> String {
+    let path = std::env::current_exe().unwrap_or_default();
+    let name = path.file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
 }
