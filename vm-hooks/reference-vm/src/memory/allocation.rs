@@ -42,7 +42,7 @@ impl Heap {
         slots: usize,
     ) -> Option<Oop> {
         let bytes = self.checked_size(slots)?;
-        if !self.permanent.grow(bytes) {
+        if !self.permanent.grow(bytes, |_| true) {
             return None;
         }
         let address = self.permanent.allocate(bytes)?;
@@ -120,14 +120,12 @@ impl Heap {
 
     /// Makes sure that old space has `needed` free bytes. Answers whether that was possible.
     fn grow_old(&mut self, needed: usize) -> bool {
-        if needed <= self.old.free_bytes() {
-            return true;
-        }
-        if !self.old.grow(needed) {
-            return false;
-        }
-        self.counters.grows += 1;
-        self.marks.reserve(self.old.capacity())
+        let segments = self.old.count();
+        let grown = self
+            .old
+            .grow(needed, |capacity| self.marks.reserve(capacity));
+        self.counters.grows += (self.old.count() - segments) as u64;
+        grown
     }
 
     /// Says from what size of old space on a full collection is due: after a full collection.

@@ -85,8 +85,9 @@ impl Segments {
         Some(address)
     }
 
-    /// Adds a segment, so that at least `needed` bytes are free. Answers whether that was possible.
-    pub fn grow(&mut self, needed: usize) -> bool {
+    /// Adds a segment, unless `needed` bytes are free without one. `prepare` is asked first whether
+    /// the space may have so many bytes. Answers whether `needed` bytes are free now.
+    pub fn grow(&mut self, needed: usize, prepare: impl FnOnce(usize) -> bool) -> bool {
         if needed <= self.free_bytes() {
             return true;
         }
@@ -97,7 +98,7 @@ impl Segments {
             return false;
         }
         let bytes = whole_pages(missing.max(self.headroom)).min(most);
-        if self.reservation.commit(end, bytes).is_err() {
+        if !prepare(end + bytes - self.start()) || self.reservation.commit(end, bytes).is_err() {
             return false;
         }
         self.ends.push(end + bytes);

@@ -3,6 +3,9 @@
 use super::*;
 use crate::memory::{Begin, End, Kind, Observer};
 
+/// Miri takes its time with each word.
+const PATIENCE: usize = if cfg!(miri) { 1 } else { 20 };
+
 /// A list of `count` objects of `slots` slots, in old space.
 fn old_list(heap: &mut Heap, count: usize, slots: usize) -> Oop {
     let mut list = heap.nil();
@@ -142,8 +145,9 @@ fn a_full_collection_follows_when_old_space_has_grown() {
     };
     let mut heap = heap(&parameters);
     let mut roots = vec![heap.nil()];
+    let fulls = if cfg!(miri) { 1 } else { 3 };
     let mut length_now = 0;
-    while heap.statistics().full_gcs < 3 {
+    while heap.statistics().full_gcs < fulls {
         let link = array(&mut heap, 50);
         heap.store(link, 0, roots[0]);
         roots[0] = link;
@@ -151,7 +155,7 @@ fn a_full_collection_follows_when_old_space_has_grown() {
         heap.collect_if_wanted(&mut roots, &mut ());
     }
     assert_eq!(length(&heap, roots[0]), length_now);
-    assert!(heap.statistics().scavenges > 3);
+    assert!(heap.statistics().scavenges > fulls);
     assert!(heap.statistics().mark_ns <= heap.statistics().full_gc_ns);
 }
 
@@ -159,15 +163,16 @@ fn a_full_collection_follows_when_old_space_has_grown() {
 /// goes on when it has dropped what it kept.
 #[test]
 fn the_limit_of_old_space_is_an_answer_not_a_crash() {
+    const LIMIT: usize = PATIENCE * (32 << 10);
     let parameters = Parameters {
-        max_old_bytes: 512 << 10,
+        max_old_bytes: LIMIT,
         ..small()
     };
     let mut heap = heap(&parameters);
     let mut roots = vec![heap.nil()];
     let mut links = 0;
     let mut refusals = 0;
-    while refusals < 20 {
+    while refusals < PATIENCE {
         heap.collect_if_wanted(&mut roots, &mut ());
         let Some(link) = heap.allocate(ARRAY, Format::INDEXED, 100) else {
             if refusals == 0 {
@@ -182,13 +187,13 @@ fn the_limit_of_old_space_is_an_answer_not_a_crash() {
         links += 1;
     }
     assert_eq!(length(&heap, roots[0]), links);
-    assert!(links * 808 > 512 << 10);
+    assert!(links * 808 > LIMIT);
     let statistics = heap.statistics();
-    assert!(statistics.old_used <= (512 + 2 * 80) << 10);
+    assert!(statistics.old_used <= (LIMIT + 2 * (80 << 10)) as u64);
     roots[0] = heap.nil();
     heap.collect_if_wanted(&mut roots, &mut ());
     heap.collect_full("test", &mut roots, &mut ());
-    for _ in 0..1000 {
+    for _ in 0..PATIENCE * 50 {
         heap.collect_if_wanted(&mut roots, &mut ());
         assert!(heap.allocate(ARRAY, Format::INDEXED, 100).is_some());
     }
