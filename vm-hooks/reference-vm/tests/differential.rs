@@ -22,7 +22,7 @@ use vmscope_reference_vm::{Outcome, syntax};
 use common::Running;
 
 /// Programs in one VM: it keeps their classes.
-const PROGRAMS_OF_A_VM: usize = 200;
+const PROGRAMS_OF_A_VM: usize = 50;
 
 /// A VM that is started again now and then.
 struct Machine {
@@ -95,7 +95,7 @@ fn generated_programs_print_what_a_simple_evaluator_prints() {
 }
 
 fn run() {
-    let programs = number("VMSCOPE_DIFFERENTIAL_PROGRAMS", 300);
+    let programs = number("VMSCOPE_DIFFERENTIAL_PROGRAMS", 200);
     let mut seed = [0; 32];
     seed[..8].copy_from_slice(&number("VMSCOPE_DIFFERENTIAL_SEED", 1).to_le_bytes());
     let config = Config {
@@ -106,7 +106,10 @@ fn run() {
     };
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &seed);
     let mut runner = TestRunner::new_with_rng(config, rng);
-    let (ordinary, stress) = (Machine::new(Parameters::default()), Machine::new(stressed()));
+    let (ordinary, stress) = (
+        Machine::new(Parameters::default()),
+        Machine::new(stressed()),
+    );
     let (count, lines, discarded) = (Cell::new(0), Cell::new(0), RefCell::new(Vec::new()));
     let result = runner.run(&generator::programs(), |program| {
         count.set(count.get() + 1);
@@ -143,7 +146,11 @@ fn run() {
     }
     let discarded = discarded.into_inner();
     if std::env::var("VMSCOPE_DIFFERENTIAL_PROGRAMS").is_ok() {
-        println!("{} programs, {} lines, discarded: {discarded:?}", count.get(), lines.get());
+        println!(
+            "{} programs, {} lines, discarded: {discarded:?}",
+            count.get(),
+            lines.get()
+        );
     }
     assert!(
         discarded.len() * 10 < count.get(),

@@ -327,9 +327,7 @@ impl<'a> Evaluator<'a> {
         // Branches on literal blocks are not messages to whatever the receiver is.
         let literal = |argument: &Expression| matches!(argument.kind, ExpressionKind::Block(_));
         let mut target = target;
-        if BRANCHES.contains(&message.selector.as_str())
-            && message.arguments.iter().all(literal)
-        {
+        if BRANCHES.contains(&message.selector.as_str()) && message.arguments.iter().all(literal) {
             while !matches!(target, Value::Boolean(_)) {
                 target = self.not_boolean(&target)?;
             }
@@ -461,12 +459,7 @@ impl<'a> Evaluator<'a> {
     }
 
     /// `ensure:`, and `ifCurtailed:` if not `always`.
-    pub fn guarded(
-        &mut self,
-        block: &Value<'a>,
-        unwind: &Value<'a>,
-        always: bool,
-    ) -> Answer<'a> {
+    pub fn guarded(&mut self, block: &Value<'a>, unwind: &Value<'a>, always: bool) -> Answer<'a> {
         let result = self.block(block, Vec::new());
         let runs = match &result {
             Ok(_) => always,

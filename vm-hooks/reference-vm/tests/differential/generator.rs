@@ -62,12 +62,41 @@ impl Program {
             }
         }
         let main = method(&prefix, 2, SELECTORS, &self.main);
-        let _ = writeln!(text, "!{prefix}C methodsFor: 'generated'!\nmain: n\n{main}! !\n");
+        let _ = writeln!(
+            text,
+            "!{prefix}C methodsFor: 'generated'!\nmain: n\n{main}! !\n"
+        );
+        // What is left, and whatever main: has not sent.
+        let _ = writeln!(
+            text,
+            "!{prefix}A methodsFor: 'end'!\ntrace: n\n\tTranscript showln: {{"
+        );
+        for index in 0..FIELDS {
+            let _ = write!(text, "f{index}. ");
+        }
+        let _ = writeln!(text, "items. Items. Count}} printString.");
+        for index in 0..SELECTORS {
+            let message = match index % 2 {
+                0 => format!("m{index}: n"),
+                _ => format!("m{index}: n with: [:x | x > 8 ifTrue: [^x]. f9 := x + 1]"),
+            };
+            let _ = writeln!(
+                text,
+                "\t[Transcript showln: (self {message}) printString]\n\
+                 \t\ton: Error do: [:error | Transcript showln: error description]."
+            );
+        }
+        let _ = writeln!(
+            text,
+            "\tTranscript showln: {{f0. f9. items. Items. Count}} printString! !\n"
+        );
         let _ = writeln!(
             text,
             "{prefix}A reset.\n\
              [Transcript showln: ({prefix}C new main: 3) printString]\n\
-             \ton: Error do: [:error | Transcript showln: error description]!"
+             \ton: Error do: [:error | Transcript showln: error description].\n\
+             [{prefix}C new trace: 3. {prefix}B new trace: 7. {prefix}A new trace: -2]\n\
+             \ton: Exception do: [:error | Transcript showln: error description]!"
         );
         text
     }
@@ -221,6 +250,14 @@ impl Writer {
         usize::from(choice) % limit
     }
 
+    /// A literal block, or one that the compiler cannot inline.
+    fn inlined_or_not(&mut self, body: &str) -> String {
+        match self.below(5) {
+            4 => format!("[{body}] yourself"),
+            _ => format!("[{body}]"),
+        }
+    }
+
     fn one_of<'s>(&mut self, texts: &[&'s str]) -> &'s str {
         texts[self.below(texts.len())]
     }
@@ -240,9 +277,8 @@ impl Writer {
 
     /// A variable; the innermost are more likely.
     fn variable(&mut self, kind: Kind, to_assign: bool) -> Option<String> {
-        let fits = |variable: &&Variable| {
-            variable.kind == kind && (variable.assignable || !to_assign)
-        };
+        let fits =
+            |variable: &&Variable| variable.kind == kind && (variable.assignable || !to_assign);
         let names: Vec<String> = (self.variables.iter().rev().filter(fits))
             .map(|variable| variable.name.clone())
             .collect();
@@ -322,7 +358,13 @@ impl Writer {
                 format!("Transcript showln: {value} printString")
             }
             3 => {
-                let kinds = [Kind::Boolean, Kind::Float, Kind::Text, Kind::Array, Kind::Object];
+                let kinds = [
+                    Kind::Boolean,
+                    Kind::Float,
+                    Kind::Text,
+                    Kind::Array,
+                    Kind::Object,
+                ];
                 let kind = kinds[self.below(kinds.len())];
                 let value = self.value(kind, depth);
                 format!("Transcript showln: {value} printString")
@@ -342,7 +384,13 @@ impl Writer {
                 }
             }
             8 => {
-                let kinds = [Kind::Array, Kind::Object, Kind::Text, Kind::Float, Kind::Boolean];
+                let kinds = [
+                    Kind::Array,
+                    Kind::Object,
+                    Kind::Text,
+                    Kind::Float,
+                    Kind::Boolean,
+                ];
                 let kind = kinds[self.below(kinds.len())];
                 let value = self.value(kind, depth);
                 let name = self.name("t");
@@ -360,19 +408,22 @@ impl Writer {
             11 => {
                 let condition = self.boolean(below);
                 let selector = self.one_of(&["ifTrue:", "ifFalse:"]);
-                format!("{condition} {selector} [{}]", self.body(below, 2, false))
+                let body = self.body(below, 2, false);
+                format!("{condition} {selector} {}", self.inlined_or_not(&body))
             }
             12 => {
                 let condition = self.boolean(below);
                 let (yes, no) = (self.body(below, 2, false), self.body(below, 2, false));
                 let selectors = [("ifTrue:", "ifFalse:"), ("ifFalse:", "ifTrue:")];
                 let (first, second) = selectors[self.below(2)];
-                format!("{condition} {first} [{yes}] {second} [{no}]")
+                let (yes, no) = (self.inlined_or_not(&yes), self.inlined_or_not(&no));
+                format!("{condition} {first} {yes} {second} {no}")
             }
             13 | 14 => self.counting(below),
             15 => {
                 let count = self.below(4);
-                format!("{count} timesRepeat: [{}]", self.body(below, 2, false))
+                let body = self.body(below, 2, false);
+                format!("{count} timesRepeat: {}", self.inlined_or_not(&body))
             }
             16 | 17 => {
                 let name = self.name("c");
@@ -381,12 +432,22 @@ impl Writer {
                 let limit = self.below(4);
                 let next = format!("{name} := {name} + 1");
                 let text = match self.below(4) {
-                    0 => format!("[({next}) > {limit}] whileFalse: [{}]", self.body(below, 2, false)),
-                    1 => format!("[{next}. {}. {name} < {limit}] whileTrue", self.integer(below)),
-                    2 => format!("[{next}. {}. {name} > {limit}] whileFalse", self.integer(below)),
+                    0 => format!(
+                        "[({next}) > {limit}] whileFalse: [{}]",
+                        self.body(below, 2, false)
+                    ),
+                    1 => format!(
+                        "[{next}. {}. {name} < {limit}] whileTrue",
+                        self.integer(below)
+                    ),
+                    2 => format!(
+                        "[{next}. {}. {name} > {limit}] whileFalse",
+                        self.integer(below)
+                    ),
                     _ => {
                         let body = self.body_after(&format!("{next}. "), below, 2, false);
-                        format!("[{name} < {limit}] whileTrue: [{body}]")
+                        let body = self.inlined_or_not(&body);
+                        format!("[{name} < {limit}] whileTrue: {body}")
                     }
                 };
                 format!("{name} := 0. {text}")
@@ -421,14 +482,15 @@ impl Writer {
         let body = self.body(depth, 2, false);
         self.variables.pop();
         let limit = self.below(4);
+        let body = self.inlined_or_not(&format!(":{counter} | {body}"));
         match self.below(5) {
-            0 | 1 => format!("1 to: {limit} do: [:{counter} | {body}]"),
-            2 => format!("{limit} to: 1 by: -1 do: [:{counter} | {body}]"),
+            0 | 1 => format!("1 to: {limit} do: {body}"),
+            2 => format!("{limit} to: 1 by: -1 do: {body}"),
             3 => {
                 let start = "1152921504606846974";
-                format!("{start} to: {start} + {limit} do: [:{counter} | {body}]")
+                format!("{start} to: {start} + {limit} do: {body}")
             }
-            _ => format!("0 to: (Count bitAnd: 3) by: 2 do: [:{counter} | {body}]"),
+            _ => format!("0 to: (Count bitAnd: 3) by: 2 do: {body}"),
         }
     }
 
@@ -478,7 +540,11 @@ impl Writer {
             }
             10 => {
                 let distances = ["1", "3", "-1", "30", "59", "60", "61", "-59", "-64", "64"];
-                format!("({} bitShift: {})", self.integer(below), self.one_of(&distances))
+                format!(
+                    "({} bitShift: {})",
+                    self.integer(below),
+                    self.one_of(&distances)
+                )
             }
             11 => {
                 let selector = self.one_of(&["negated", "abs", "sign", "squared"]);
@@ -523,7 +589,8 @@ impl Writer {
             23 | 24 => {
                 let condition = self.boolean(below);
                 let (yes, no) = (self.body(below, 1, true), self.body(below, 1, true));
-                format!("({condition} ifTrue: [{yes}] ifFalse: [{no}])")
+                let (yes, no) = (self.inlined_or_not(&yes), self.inlined_or_not(&no));
+                format!("({condition} ifTrue: {yes} ifFalse: {no})")
             }
             25 => {
                 let condition = self.boolean(below);
@@ -554,7 +621,10 @@ impl Writer {
             34 | 35 => {
                 let (object, count) = (self.object(below), self.below(4));
                 let selector = self.one_of(&["nest:", "guard:", "curtail:"]);
-                format!("({object} {selector} {count} do: [{}])", self.body(below, 2, true))
+                format!(
+                    "({object} {selector} {count} do: [{}])",
+                    self.body(below, 2, true)
+                )
             }
             36 => {
                 let (block, array) = (self.block(below), self.value(Kind::Array, below));
@@ -692,7 +762,8 @@ impl Writer {
             }
             6 | 7 => {
                 let (left, right) = (self.boolean(below), self.boolean(below));
-                format!("({left} {} [{right}])", self.one_of(&["and:", "or:"]))
+                let right = self.inlined_or_not(&right);
+                format!("({left} {} {right})", self.one_of(&["and:", "or:"]))
             }
             8 => {
                 let (left, right) = (self.boolean(below), self.boolean(below));
@@ -702,7 +773,10 @@ impl Writer {
             10 => format!("(peer == {})", self.object(below)),
             11 => format!("(peer {})", self.one_of(&["isNil", "notNil"])),
             12 => {
-                let (left, right) = (self.value(Kind::Float, below), self.value(Kind::Float, below));
+                let (left, right) = (
+                    self.value(Kind::Float, below),
+                    self.value(Kind::Float, below),
+                );
                 format!("({left} {} {right})", self.one_of(&comparisons))
             }
             13 => {
@@ -741,8 +815,22 @@ impl Writer {
         if depth == 0 {
             return self.one_of(&TEXTS).to_owned();
         }
-        match self.below(7) {
+        match self.below(10) {
             0 | 1 => self.one_of(&TEXTS).to_owned(),
+            7 => {
+                let (at, character) = (self.below(4), self.one_of(&["$x", "$'", "$ "]));
+                format!(
+                    "(({} , 'end') at: {at} put: {character}; yourself)",
+                    self.text(below)
+                )
+            }
+            8 => format!("({} at: {}) printString", self.text(below), self.below(4)),
+            9 => {
+                let (number, float) = (self.integer(below), self.float(below));
+                format!(
+                    "{{{number}. peer isNil. {float}. 'a'. #b. $c. nil. {number} class}} printString"
+                )
+            }
             2 => format!("({} , {})", self.text(below), self.text(below)),
             3 => format!("{} printString", self.integer(below)),
             4 => format!("{} reversed", self.text(below)),
@@ -774,7 +862,10 @@ impl Writer {
             }
             6 => format!("{} copy", self.value(Kind::Array, below)),
             7 => {
-                let (left, right) = (self.value(Kind::Array, below), self.value(Kind::Array, below));
+                let (left, right) = (
+                    self.value(Kind::Array, below),
+                    self.value(Kind::Array, below),
+                );
                 format!("({left} , {right})")
             }
             _ => format!("{} reversed", self.value(Kind::Array, below)),

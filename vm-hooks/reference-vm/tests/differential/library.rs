@@ -104,8 +104,16 @@ impl<'a> Evaluator<'a> {
         let mut run = |block: &Value<'a>| self.block(block, Vec::new());
         Some(match (selector, arguments) {
             ("not", []) => Ok(Value::Boolean(!value)),
-            ("&", [other]) => Ok(if value { other.clone() } else { Value::Boolean(false) }),
-            ("|", [other]) => Ok(if value { Value::Boolean(true) } else { other.clone() }),
+            ("&", [other]) => Ok(if value {
+                other.clone()
+            } else {
+                Value::Boolean(false)
+            }),
+            ("|", [other]) => Ok(if value {
+                Value::Boolean(true)
+            } else {
+                other.clone()
+            }),
             ("xor:", [Value::Boolean(other)]) => Ok(Value::Boolean(value != *other)),
             ("and:", [block]) if value => run(block),
             ("and:", [_]) => Ok(Value::Boolean(false)),
@@ -248,12 +256,7 @@ impl<'a> Evaluator<'a> {
         Ok(Value::Integer(first.clone()))
     }
 
-    fn float(
-        &mut self,
-        value: f64,
-        selector: &str,
-        arguments: &[Value<'a>],
-    ) -> Option<Answer<'a>> {
+    fn float(&mut self, value: f64, selector: &str, arguments: &[Value<'a>]) -> Option<Answer<'a>> {
         let other = match arguments {
             [] => 0.0,
             [Value::Float(other)] => *other,
@@ -314,9 +317,9 @@ impl<'a> Evaluator<'a> {
             ("<", [other @ (Value::String(_) | Value::Symbol(_))]) => {
                 Ok(Value::Boolean(bytes < other.display().into_bytes()))
             }
-            ("includes:", [Value::Character(code)]) => {
-                Ok(Value::Boolean(bytes.iter().any(|byte| u32::from(*byte) == *code)))
-            }
+            ("includes:", [Value::Character(code)]) => Ok(Value::Boolean(
+                bytes.iter().any(|byte| u32::from(*byte) == *code),
+            )),
             ("at:", [index]) => match self.index(receiver, index, bytes.len()) {
                 Ok(Ok(at)) => Ok(Value::Character(bytes[at].into())),
                 Ok(Err(answer)) => Ok(answer),
@@ -566,12 +569,7 @@ impl<'a> Evaluator<'a> {
         })
     }
 
-    fn class(
-        &mut self,
-        name: &str,
-        selector: &str,
-        arguments: &[Value<'a>],
-    ) -> Option<Answer<'a>> {
+    fn class(&mut self, name: &str, selector: &str, arguments: &[Value<'a>]) -> Option<Answer<'a>> {
         Some(match (name, selector, arguments) {
             ("Transcript", "showln:", [text]) => {
                 self.output += &text.display();
