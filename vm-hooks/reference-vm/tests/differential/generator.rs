@@ -43,14 +43,13 @@ impl Program {
         let prefix = format!("P{number}");
         let mut text = definitions(&prefix);
         for index in 0..SELECTORS {
-            for class in 0..CLASSES.len() {
+            for (class, name) in CLASSES.iter().enumerate() {
                 let mut given = self.methods.iter();
                 let body = match given.find(|given| (given.0, given.1) == (class, index)) {
                     Some((_, _, chunks)) => method(&prefix, class, index, chunks),
                     None if class == 0 => format!("\t^n + {index}"),
                     None => continue,
                 };
-                let name = CLASSES[class];
                 let pattern = match index % 2 {
                     0 => format!("m{index}: n"),
                     _ => format!("m{index}: n with: aBlock"),
@@ -193,6 +192,16 @@ enum Kind {
     Block,
 }
 
+/// How a body ends.
+enum Last<'t> {
+    /// With an integer, or a return.
+    Integer,
+    /// With anything.
+    Any,
+    /// With this.
+    Text(&'t str),
+}
+
 struct Variable {
     name: String,
     kind: Kind,
@@ -295,11 +304,12 @@ impl Writer {
 
     /// A block's text between the brackets, after its arguments. Its last statement answers an integer, if `answers`.
     fn body(&mut self, depth: usize, most: usize, answers: bool) -> String {
-        self.body_after("", depth, most, answers)
+        let last = if answers { Last::Integer } else { Last::Any };
+        self.body_between("", depth, most, last)
     }
 
     /// A body that begins with certain statements.
-    fn body_after(&mut self, first: &str, depth: usize, most: usize, answers: bool) -> String {
+    fn body_between(&mut self, first: &str, depth: usize, most: usize, last: Last) -> String {
         let outer = self.variables.len();
         let mut temps = Vec::new();
         let mut text = first.to_owned();
@@ -308,13 +318,14 @@ impl Writer {
             let statement = self.statement(depth.saturating_sub(1), &mut temps);
             let _ = write!(text, "{statement}. ");
         }
-        match self.below(12) {
-            11 => {
+        match (last, self.below(12)) {
+            (Last::Text(last), _) => text += last,
+            (_, 11) => {
                 let value = self.integer(depth.saturating_sub(1));
                 let _ = write!(text, "^{value}");
             }
-            _ if answers || count == 0 => text += &self.integer(depth.saturating_sub(1)),
-            _ => {}
+            (Last::Any, _) if count > 0 => {}
+            _ => text += &self.integer(depth.saturating_sub(1)),
         }
         self.variables.truncate(outer);
         match temps.is_empty() {
@@ -352,7 +363,7 @@ impl Writer {
             let value = self.integer(0);
             return format!("Transcript showln: {value} printString");
         }
-        match self.below(22) {
+        match self.below(24) {
             0..=2 => {
                 let value = self.integer(depth);
                 format!("Transcript showln: {value} printString")
@@ -431,21 +442,21 @@ impl Writer {
                 self.declare(&name, Kind::Integer, false);
                 let limit = self.below(4);
                 let next = format!("{name} := {name} + 1");
+                let next = format!("{next}. ");
                 let text = match self.below(4) {
-                    0 => format!(
-                        "[({next}) > {limit}] whileFalse: [{}]",
-                        self.body(below, 2, false)
-                    ),
-                    1 => format!(
-                        "[{next}. {}. {name} < {limit}] whileTrue",
-                        self.integer(below)
-                    ),
-                    2 => format!(
-                        "[{next}. {}. {name} > {limit}] whileFalse",
-                        self.integer(below)
-                    ),
+                    0 => {
+                        let body = self.body(below, 2, false);
+                        format!("[({name} := {name} + 1) > {limit}] whileFalse: [{body}]")
+                    }
+                    form @ (1 | 2) => {
+                        let (operator, selector) =
+                            [("<", "whileTrue"), (">", "whileFalse")][form - 1];
+                        let last = format!("{name} {operator} {limit}");
+                        let condition = self.body_between(&next, below, 2, Last::Text(&last));
+                        format!("[{condition}] {selector}")
+                    }
                     _ => {
-                        let body = self.body_after(&format!("{next}. "), below, 2, false);
+                        let body = self.body_between(&next, below, 2, Last::Any);
                         let body = self.inlined_or_not(&body);
                         format!("[{name} < {limit}] whileTrue: {body}")
                     }
@@ -461,6 +472,14 @@ impl Writer {
                 let array = self.value(Kind::Array, below);
                 let selector = self.one_of(&["do:", "reverseDo:", "collect:"]);
                 format!("{array} {selector} {}", self.block(below))
+            }
+            22 | 23 => {
+                let blocks = self.name("blocks");
+                temps.push(blocks.clone());
+                format!(
+                    "{blocks} := Array new: 3. {}",
+                    self.blocks_of_a_loop(&blocks, below)
+                )
             }
             20 => {
                 let (object, other) = (self.object(below), self.object(below));
@@ -492,6 +511,40 @@ impl Writer {
             }
             _ => format!("0 to: (Count bitAnd: 3) by: 2 do: {body}"),
         }
+    }
+
+    /// A loop that makes blocks, which run when it is over: each has the variables of its own iteration.
+    fn blocks_of_a_loop(&mut self, blocks: &str, depth: usize) -> String {
+        let outer = self.variables.len();
+        let (counter, temp) = (self.name("i"), self.name("u"));
+        let value = self.integer(depth);
+        self.declare(&counter, Kind::Integer, false);
+        self.declare(&temp, Kind::Integer, true);
+        let block = self.block(depth);
+        let after = self.body(depth, 1, false);
+        self.variables.truncate(outer);
+        let argument = self.integer(1);
+        let body = format!(
+            "Transcript showln: {temp} printString. {temp} := {value}. \
+             {blocks} at: {counter} put: {block}. [{after}] value. {temp} := {temp} + {counter}"
+        );
+        let text = match self.below(3) {
+            0 => {
+                let body = self.inlined_or_not(&format!(":{counter} | | {temp} | {body}"));
+                format!("1 to: 3 do: {body}")
+            }
+            1 => format!(
+                "Count := 0. [Count < 3] whileTrue: [| {counter} {temp} | \
+                 Count := Count + 1 max: 1. {counter} := Count. {body}]"
+            ),
+            _ => format!(
+                "Count := 0. [| {counter} {temp} | \
+                 {counter} := (Count bitAnd: 3) + 1 min: 3. {body}. Count := {counter}. Count < 3] whileTrue"
+            ),
+        };
+        format!(
+            "{text}. {blocks} do: [:each | Transcript showln: (each value: {argument}) printString]"
+        )
     }
 
     fn value(&mut self, kind: Kind, depth: usize) -> String {
@@ -654,7 +707,7 @@ impl Writer {
             }
             42 => {
                 let (first, second) = (self.integer(below), self.integer(below));
-                let body = self.body_after("Count := z - y. ", below, 1, true);
+                let body = self.body_between("Count := z - y. ", below, 1, Last::Integer);
                 format!("([:y :z | {body}] value: {first} value: {second})")
             }
             _ => self.risk(below),

@@ -264,8 +264,8 @@ impl<'a> Evaluator<'a> {
             _ => return Some(discard("a Float and something else")),
         };
         Some(Ok(match (selector, arguments.len()) {
-            ("negated", 0) => Value::Float(-1.0 * value),
-            ("abs", 0) => Value::Float(if value < 0.0 { -1.0 * value } else { value }),
+            ("negated", 0) => Value::Float(-value),
+            ("abs", 0) => Value::Float(if value < 0.0 { -value } else { value }),
             ("squared", 0) => Value::Float(value * value),
             ("truncated", 0) if value.is_finite() => {
                 let text = format!("{:.0}", value.trunc());
