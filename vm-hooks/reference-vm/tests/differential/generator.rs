@@ -568,7 +568,7 @@ impl Writer {
         let below = depth.saturating_sub(1);
         let choice = match depth {
             0 => self.below(4),
-            _ => self.below(44),
+            _ => self.below(46),
         };
         match choice {
             0 => self.below(20).to_string(),
@@ -710,8 +710,31 @@ impl Writer {
                 let body = self.body_between("Count := z - y. ", below, 1, Last::Integer);
                 format!("([:y :z | {body}] value: {first} value: {second})")
             }
-            _ => self.risk(below),
+            43 => self.risk(below),
+            _ => self.unwound(below),
         }
+    }
+
+    /// Unwind blocks that raise exceptions themselves, while a handler leaves its `on:do:`.
+    fn unwound(&mut self, depth: usize) -> String {
+        let below = depth.saturating_sub(1);
+        let own = format!("{}E", self.prefix);
+        let (body, risk) = (self.body(below, 1, false), self.risk(below));
+        let (unwind, another) = (self.body(below, 1, false), self.risk(below));
+        let selector = self.one_of(&["ensure:", "ifCurtailed:"]);
+        let class = self.one_of(&["Error", "Exception", own.as_str(), "ZeroDivide"]);
+        let value = self.integer(below);
+        let end = match self.below(5) {
+            0 => value,
+            1 | 2 => format!("error return: {value}"),
+            3 => format!("error retryUsing: [{value}]"),
+            _ => format!("^{value}"),
+        };
+        format!(
+            "([[[[{body}] value. {risk}] {selector} [[{unwind}] value. {another}]] \
+             on: {class} do: [:error | {end}]] \
+             on: Error do: [:error | error messageText size])"
+        )
     }
 
     /// A send to an object of the program.
