@@ -4,13 +4,19 @@
 //! file `VMSCOPE_DIFFERENTIAL_FILE` before it runs, for the case that the VM does not come back.
 #![expect(clippy::print_stdout, reason = "says how much was tested")]
 
+#[path = "differential/collections.rs"]
+mod collections;
 mod common;
 #[path = "differential/evaluator.rs"]
 mod evaluator;
+#[path = "differential/exceptions.rs"]
+mod exceptions;
 #[path = "differential/generator.rs"]
 mod generator;
 #[path = "differential/library.rs"]
 mod library;
+#[path = "differential/numbers.rs"]
+mod numbers;
 #[path = "differential/value.rs"]
 mod value;
 

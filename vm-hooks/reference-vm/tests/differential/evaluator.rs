@@ -10,7 +10,8 @@ use vmscope_reference_vm::syntax::ast::{
     Expression, ExpressionKind, Message, Method, Name, Statement,
 };
 
-use super::value::{Closure, Exception, Handler, Home, Object, Scope, Value};
+use super::exceptions::exception;
+use super::value::{Closure, Handler, Home, Object, Scope, Value};
 
 /// Why an evaluation ends early.
 pub enum Unwind<'a> {
@@ -62,7 +63,8 @@ pub struct Evaluator<'a> {
     /// The innermost handler.
     pub handlers: Option<Rc<Handler<'a>>>,
     pub output: String,
-    signals: u64,
+    /// How often `signal` was sent.
+    pub signals: u64,
     sends: usize,
     depth: usize,
 }
@@ -378,99 +380,6 @@ impl<'a> Evaluator<'a> {
         }));
         self.send(object, "initialize", Vec::new())
     }
-
-    /// Signals a new exception.
-    pub fn raise(&mut self, class: &str, text: &str) -> Answer<'a> {
-        let exception = exception(class, Some(text), Value::Nil);
-        self.signal(&exception)
-    }
-
-    /// `signal`: the innermost handler that wants the exception runs, here.
-    pub fn signal(&mut self, exception: &Rc<Exception<'a>>) -> Answer<'a> {
-        self.signals += 1;
-        let number = self.signals;
-        let outer = exception.signal.replace(number);
-        let outer_handler = exception.handler.borrow().clone();
-        let result = self.search(exception, self.handlers.clone());
-        match result {
-            Err(Unwind::Resume(target, value)) if target == number => {
-                exception.signal.set(outer);
-                *exception.handler.borrow_mut() = outer_handler;
-                Ok(value)
-            }
-            other => other,
-        }
-    }
-
-    /// Runs the first handler from `handlers` outwards. It answers only by unwinding.
-    pub fn search(
-        &mut self,
-        exception: &Rc<Exception<'a>>,
-        mut handlers: Option<Rc<Handler<'a>>>,
-    ) -> Answer<'a> {
-        while let Some(handler) = handlers {
-            if !handler.leaving.get() && self.inherits(&exception.class, &handler.class) {
-                return self.handle(exception, &handler);
-            }
-            handlers = handler.outer.clone();
-        }
-        if self.inherits(&exception.class, "Notification") {
-            return Err(Unwind::Resume(exception.signal.get(), Value::Nil));
-        }
-        Err(Unwind::Quit)
-    }
-
-    fn handle(&mut self, exception: &Rc<Exception<'a>>, handler: &Rc<Handler<'a>>) -> Answer<'a> {
-        *exception.handler.borrow_mut() = Some(handler.clone());
-        let inner = std::mem::replace(&mut self.handlers, handler.outer.clone());
-        let arguments = match &handler.action {
-            Value::Block(closure) if closure.block.arguments.is_empty() => Vec::new(),
-            _ => vec![Value::Exception(exception.clone())],
-        };
-        let result = self.block(&handler.action, arguments);
-        self.handlers = inner;
-        let value = result?;
-        handler.leaving.set(true);
-        Err(Unwind::Leave(handler.clone(), value))
-    }
-
-    /// `on:do:`.
-    pub fn on_do(&mut self, block: &Value<'a>, class: &str, action: &Value<'a>) -> Answer<'a> {
-        let handler = Rc::new(Handler {
-            class: class.to_owned(),
-            action: action.clone(),
-            outer: self.handlers.clone(),
-            leaving: Cell::new(false),
-        });
-        let is_mine = |other: &Rc<Handler<'a>>| Rc::ptr_eq(other, &handler);
-        loop {
-            let outer = self.handlers.replace(handler.clone());
-            let result = self.block(block, Vec::new());
-            self.handlers = outer;
-            match result {
-                Err(Unwind::Leave(target, value)) if is_mine(&target) => return Ok(value),
-                Err(Unwind::Retry(target)) if is_mine(&target) => handler.leaving.set(false),
-                Err(Unwind::RetryUsing(target, other)) if is_mine(&target) => {
-                    return self.on_do(&other, class, action);
-                }
-                other => return other,
-            }
-        }
-    }
-
-    /// `ensure:`, and `ifCurtailed:` if not `always`.
-    pub fn guarded(&mut self, block: &Value<'a>, unwind: &Value<'a>, always: bool) -> Answer<'a> {
-        let result = self.block(block, Vec::new());
-        let runs = match &result {
-            Ok(_) => always,
-            Err(Unwind::Quit | Unwind::Discard(_)) => false,
-            Err(_) => true,
-        };
-        if runs {
-            self.block(unwind, Vec::new())?;
-        }
-        result
-    }
 }
 
 const BRANCHES: [&str; 6] = [
@@ -484,17 +393,6 @@ const BRANCHES: [&str; 6] = [
 
 pub fn discard<'a>(reason: &str) -> Answer<'a> {
     Err(Unwind::Discard(reason.to_owned()))
-}
-
-/// A new exception.
-pub fn exception<'a>(class: &str, text: Option<&str>, result: Value<'a>) -> Rc<Exception<'a>> {
-    Rc::new(Exception {
-        class: class.to_owned(),
-        text: RefCell::new(text.map(str::to_owned)),
-        signal: Cell::new(0),
-        handler: RefCell::new(None),
-        result,
-    })
 }
 
 /// Variables: arguments with their values, and temps that are nil.

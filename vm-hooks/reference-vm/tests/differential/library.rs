@@ -2,13 +2,10 @@
 
 use std::rc::Rc;
 
-use num_bigint::{BigInt, Sign};
-
-use super::evaluator::{Answer, Evaluator, Unwind, discard, exception};
-use super::value::{Exception, Value, is_small, text_of};
-
-/// Longest integers that programs may make, in bits.
-const MOST_BITS: u64 = 20_000;
+use super::evaluator::{Answer, Evaluator, discard};
+use super::exceptions::exception;
+use super::numbers::as_float;
+use super::value::{Value, is_small};
 
 impl<'a> Evaluator<'a> {
     /// Evaluates a method of the library.
@@ -26,7 +23,7 @@ impl<'a> Evaluator<'a> {
             Value::Integer(value) => self.integer(value, selector, &arguments),
             Value::Float(value) => self.float(*value, selector, &arguments),
             Value::String(_) | Value::Symbol(_) => self.text(&receiver, selector, &arguments),
-            Value::Array(_) => self.array(&receiver, selector, &arguments),
+            Value::Array(_) => Some(self.array(&receiver, selector, &arguments)),
             Value::Block(_) => self.closure(&receiver, selector, &arguments),
             Value::Exception(exception) => self.exception(exception, selector, &arguments),
             Value::Class(name) => self.class(name, selector, &arguments),
@@ -35,7 +32,7 @@ impl<'a> Evaluator<'a> {
         result.unwrap_or_else(|| self.not_understood(&receiver, selector))
     }
 
-    fn not_understood(&mut self, receiver: &Value<'a>, selector: &str) -> Answer<'a> {
+    pub fn not_understood(&mut self, receiver: &Value<'a>, selector: &str) -> Answer<'a> {
         if matches!(receiver, Value::Float(_)) {
             return discard("the class of a Float");
         }
@@ -95,392 +92,12 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    fn boolean(
-        &mut self,
-        value: bool,
-        selector: &str,
-        arguments: &[Value<'a>],
-    ) -> Option<Answer<'a>> {
-        let mut run = |block: &Value<'a>| self.block(block, Vec::new());
-        Some(match (selector, arguments) {
-            ("not", []) => Ok(Value::Boolean(!value)),
-            ("&", [other]) => Ok(if value {
-                other.clone()
-            } else {
-                Value::Boolean(false)
-            }),
-            ("|", [other]) => Ok(if value {
-                Value::Boolean(true)
-            } else {
-                other.clone()
-            }),
-            ("xor:", [Value::Boolean(other)]) => Ok(Value::Boolean(value != *other)),
-            ("and:", [block]) if value => run(block),
-            ("and:", [_]) => Ok(Value::Boolean(false)),
-            ("or:", [block]) if !value => run(block),
-            ("or:", [_]) => Ok(Value::Boolean(true)),
-            ("ifTrue:", [block]) if value => run(block),
-            ("ifFalse:", [block]) if !value => run(block),
-            ("ifTrue:" | "ifFalse:", [_]) => Ok(Value::Nil),
-            ("ifTrue:ifFalse:", [yes, no]) | ("ifFalse:ifTrue:", [no, yes]) => {
-                run(if value { yes } else { no })
-            }
-            _ => return None,
-        })
-    }
-
-    fn integer(
-        &mut self,
-        value: &BigInt,
-        selector: &str,
-        arguments: &[Value<'a>],
-    ) -> Option<Answer<'a>> {
-        let zero = BigInt::from(0);
-        Some(match (selector, arguments) {
-            ("negated", []) => Ok(Value::Integer(-value)),
-            ("abs", []) => Ok(Value::Integer(BigInt::from(value.magnitude().clone()))),
-            ("squared", []) => bounded(value * value),
-            ("sign", []) => Ok(Value::Integer(match value.sign() {
-                Sign::Minus => BigInt::from(-1),
-                Sign::NoSign => zero,
-                Sign::Plus => BigInt::from(1),
-            })),
-            ("even", []) => Ok(Value::Boolean(value % 2 == zero)),
-            ("odd", []) => Ok(Value::Boolean(value % 2 != zero)),
-            ("asFloat", []) => Ok(Value::Float(as_float(value))),
-            ("between:and:", [Value::Integer(low), Value::Integer(high)]) => {
-                Ok(Value::Boolean(low <= value && value <= high))
-            }
-            ("max:", [Value::Integer(other)]) => Ok(Value::Integer(value.max(other).clone())),
-            ("min:", [Value::Integer(other)]) => Ok(Value::Integer(value.min(other).clone())),
-            ("gcd:", [Value::Integer(other)]) => Ok(Value::Integer(gcd(value, other))),
-            ("timesRepeat:", [block]) => {
-                let mut count = zero;
-                while count < *value {
-                    if let Err(unwind) = self.block_step(block, Vec::new()) {
-                        return Some(Err(unwind));
-                    }
-                    count += 1;
-                }
-                Ok(Value::Integer(value.clone()))
-            }
-            ("to:do:", [Value::Integer(limit), block]) => {
-                self.count(value, limit, &BigInt::from(1), block)
-            }
-            ("to:by:do:", [Value::Integer(limit), Value::Integer(step), block])
-                if *step != zero =>
-            {
-                self.count(value, limit, step, block)
-            }
-            ("//" | "\\\\" | "quo:" | "rem:", [Value::Integer(other)]) => {
-                if *other == zero {
-                    let exception = exception("ZeroDivide", None, Value::Nil);
-                    return Some(self.signal(&exception));
-                }
-                let (quotient, remainder) = (value / other, value % other);
-                let floors = remainder != zero && (remainder < zero) != (*other < zero);
-                Ok(Value::Integer(match selector {
-                    "quo:" => quotient,
-                    "rem:" => remainder,
-                    "//" if floors => quotient - 1,
-                    "//" => quotient,
-                    _ if floors => remainder + other,
-                    _ => remainder,
-                }))
-            }
-            ("bitAnd:", [Value::Integer(other)]) => Ok(Value::Integer(value & other)),
-            ("bitOr:", [Value::Integer(other)]) => Ok(Value::Integer(value | other)),
-            ("bitXor:", [Value::Integer(other)]) => Ok(Value::Integer(value ^ other)),
-            ("bitShift:", [Value::Integer(other)]) => {
-                let two_to = |power: i64| BigInt::from(2).pow(u32::try_from(power).unwrap_or(0));
-                match i64::try_from(other) {
-                    Ok(distance @ 0..=1000) => bounded(value * two_to(distance)),
-                    Ok(distance @ -1000..0) => {
-                        // Rounded down.
-                        let divisor = two_to(-distance);
-                        let rest = ((value % &divisor) + &divisor) % &divisor;
-                        Ok(Value::Integer((value - rest) / divisor))
-                    }
-                    _ => discard("a wide shift"),
-                }
-            }
-            ("bitAnd:" | "bitOr:" | "bitXor:" | "bitShift:", [_]) => {
-                self.raise("InvalidArgument", "an integer is needed")
-            }
-            ("+", [Value::Integer(other)]) => bounded(value + other),
-            ("-", [Value::Integer(other)]) => bounded(value - other),
-            ("*", [Value::Integer(other)]) => bounded(value * other),
-            ("<", [Value::Integer(other)]) => Ok(Value::Boolean(value < other)),
-            (">", [Value::Integer(other)]) => Ok(Value::Boolean(value > other)),
-            ("<=", [Value::Integer(other)]) => Ok(Value::Boolean(value <= other)),
-            (">=", [Value::Integer(other)]) => Ok(Value::Boolean(value >= other)),
-            ("+" | "-" | "*" | "<" | ">" | "<=" | ">=", [Value::Float(_)]) => {
-                return self.float(as_float(value), selector, arguments);
-            }
-            ("+" | "-" | "*" | "<" | ">" | "<=" | ">=", [other]) => {
-                // Its generality is asked for first.
-                let result = self.not_understood(other, "generality");
-                result.and_then(|_| discard("a number of an unknown kind"))
-            }
-            (
-                "+" | "-" | "*" | "/" | "//" | "\\\\" | "quo:" | "rem:" | "max:" | "min:" | "gcd:"
-                | "between:and:" | "to:do:" | "to:by:do:" | "@",
-                _,
-            ) => discard("numbers of several kinds"),
-            _ => return None,
-        })
-    }
-
     /// A block of a loop: the loop counts as a message.
-    fn block_step(&mut self, block: &Value<'a>, arguments: Vec<Value<'a>>) -> Answer<'a> {
+    pub fn block_step(&mut self, block: &Value<'a>, arguments: Vec<Value<'a>>) -> Answer<'a> {
         match block {
             Value::Block(_) if arguments.is_empty() => self.send(block.clone(), "value", arguments),
             Value::Block(_) => self.send(block.clone(), "value:", arguments),
             _ => discard("a loop without a block"),
-        }
-    }
-
-    fn count(
-        &mut self,
-        first: &BigInt,
-        limit: &BigInt,
-        step: &BigInt,
-        block: &Value<'a>,
-    ) -> Answer<'a> {
-        let up = *step > BigInt::from(0);
-        let mut each = first.clone();
-        while if up { each <= *limit } else { each >= *limit } {
-            self.block_step(block, vec![Value::Integer(each.clone())])?;
-            each += step;
-        }
-        Ok(Value::Integer(first.clone()))
-    }
-
-    fn float(&mut self, value: f64, selector: &str, arguments: &[Value<'a>]) -> Option<Answer<'a>> {
-        let other = match arguments {
-            [] => 0.0,
-            [Value::Float(other)] => *other,
-            [Value::Integer(other)] => as_float(other),
-            _ => return Some(discard("a Float and something else")),
-        };
-        Some(Ok(match (selector, arguments.len()) {
-            ("negated", 0) => Value::Float(-value),
-            ("abs", 0) => Value::Float(if value < 0.0 { -value } else { value }),
-            ("squared", 0) => Value::Float(value * value),
-            ("truncated", 0) if value.is_finite() => {
-                let text = format!("{:.0}", value.trunc());
-                Value::Integer(text.parse().unwrap_or_default())
-            }
-            ("truncated", 0) => return Some(self.raise("Error", "Cannot truncate this number")),
-            ("+", 1) => Value::Float(value + other),
-            ("-", 1) => Value::Float(value - other),
-            ("*", 1) => Value::Float(value * other),
-            ("/", 1) if other == 0.0 => {
-                let exception = exception("ZeroDivide", None, Value::Nil);
-                return Some(self.signal(&exception));
-            }
-            ("/", 1) => Value::Float(value / other),
-            ("<", 1) => Value::Boolean(value < other),
-            (">", 1) => Value::Boolean(value > other),
-            ("<=", 1) => Value::Boolean(value <= other),
-            (">=", 1) => Value::Boolean(value >= other),
-            ("max:", 1) => Value::Float(if value > other { value } else { other }),
-            ("min:", 1) => Value::Float(if value < other { value } else { other }),
-            _ => return None,
-        }))
-    }
-
-    fn text(
-        &mut self,
-        receiver: &Value<'a>,
-        selector: &str,
-        arguments: &[Value<'a>],
-    ) -> Option<Answer<'a>> {
-        let bytes = match receiver {
-            Value::String(bytes) => bytes.borrow().clone(),
-            other => other.display().into_bytes(),
-        };
-        let text = text_of(&bytes);
-        Some(match (selector, arguments) {
-            ("size", []) => Ok(Value::integer(bytes.len())),
-            ("asSymbol", []) => Ok(Value::Symbol(text)),
-            ("asString", []) => match receiver {
-                Value::Symbol(text) => Ok(Value::string(text)),
-                _ => Ok(receiver.clone()),
-            },
-            ("copy", []) if matches!(receiver, Value::String(_)) => Ok(Value::string(&text)),
-            ("reversed", []) => Ok(Value::string(&text.chars().rev().collect::<String>())),
-            ("asUppercase", []) => Ok(Value::string(&text.to_ascii_uppercase())),
-            (",", [other @ (Value::String(_) | Value::Symbol(_))]) => {
-                Ok(Value::string(&(text + &other.display())))
-            }
-            ("<", [other @ (Value::String(_) | Value::Symbol(_))]) => {
-                Ok(Value::Boolean(bytes < other.display().into_bytes()))
-            }
-            ("includes:", [Value::Character(code)]) => Ok(Value::Boolean(
-                bytes.iter().any(|byte| u32::from(*byte) == *code),
-            )),
-            ("at:", [index]) => match self.index(receiver, index, bytes.len()) {
-                Ok(Ok(at)) => Ok(Value::Character(bytes[at].into())),
-                Ok(Err(answer)) => Ok(answer),
-                Err(unwind) => Err(unwind),
-            },
-            ("at:put:", [index, value @ Value::Character(code)]) => {
-                let Value::String(own) = receiver else {
-                    return Some(discard("a Symbol is written to"));
-                };
-                match self.index(receiver, index, bytes.len()) {
-                    Ok(Ok(at)) => {
-                        own.borrow_mut()[at] = u8::try_from(*code).unwrap_or(b'?');
-                        Ok(value.clone())
-                    }
-                    Ok(Err(answer)) => Ok(answer),
-                    Err(unwind) => Err(unwind),
-                }
-            }
-            _ => return Some(discard("an unusual message to a String")),
-        })
-    }
-
-    /// An index from 0, or what the error of a wrong one was resumed with.
-    fn index(
-        &mut self,
-        receiver: &Value<'a>,
-        index: &Value<'a>,
-        size: usize,
-    ) -> Result<Result<usize, Value<'a>>, Unwind<'a>> {
-        let Value::Integer(index) = index else {
-            let answer = self.raise("InvalidArgument", "only integers are indices")?;
-            return Ok(Err(answer));
-        };
-        match usize::try_from(index) {
-            Ok(at) if (1..=size).contains(&at) => Ok(Ok(at - 1)),
-            _ => {
-                let text = format!("{index} is out of bounds of {}", receiver.class_name());
-                Ok(Err(self.raise("SubscriptOutOfBounds", &text)?))
-            }
-        }
-    }
-
-    fn array(
-        &mut self,
-        receiver: &Value<'a>,
-        selector: &str,
-        arguments: &[Value<'a>],
-    ) -> Option<Answer<'a>> {
-        Some(self.array_message(receiver, selector, arguments))
-    }
-
-    fn array_message(
-        &mut self,
-        receiver: &Value<'a>,
-        selector: &str,
-        arguments: &[Value<'a>],
-    ) -> Answer<'a> {
-        let Value::Array(own) = receiver else {
-            return discard("no Array");
-        };
-        // The library's loops read an element when they come to it.
-        let size = own.borrow().len();
-        let element = |at: usize| own.borrow()[at].clone();
-        match (selector, arguments) {
-            ("size", []) => Ok(Value::integer(size)),
-            ("isEmpty", []) => Ok(Value::Boolean(size == 0)),
-            ("copy", []) => Ok(Value::array(own.borrow().clone())),
-            ("reversed", []) => Ok(Value::array(own.borrow().iter().rev().cloned().collect())),
-            ("first", []) => self.at(receiver, 1),
-            ("last", []) => self.at(receiver, size),
-            (",", [Value::Array(other)]) => {
-                let mut elements = own.borrow().clone();
-                elements.extend(other.borrow().iter().cloned());
-                Ok(Value::array(elements))
-            }
-            ("at:", [index]) => match self.index(receiver, index, size)? {
-                Ok(at) => Ok(element(at)),
-                Err(answer) => Ok(answer),
-            },
-            ("at:put:", [index, value]) => match self.index(receiver, index, size)? {
-                Ok(at) => {
-                    own.borrow_mut()[at] = value.clone();
-                    Ok(value.clone())
-                }
-                Err(answer) => Ok(answer),
-            },
-            ("do:", [block]) => {
-                for at in 0..size {
-                    self.send(block.clone(), "value:", vec![element(at)])?;
-                }
-                Ok(receiver.clone())
-            }
-            ("reverseDo:", [block]) => {
-                for at in (0..size).rev() {
-                    self.send(block.clone(), "value:", vec![element(at)])?;
-                }
-                Ok(receiver.clone())
-            }
-            ("doWithIndex:", [block]) => {
-                for at in 0..size {
-                    let arguments = vec![element(at), Value::integer(at + 1)];
-                    self.send(block.clone(), "value:value:", arguments)?;
-                }
-                Ok(receiver.clone())
-            }
-            ("collect:", [block]) => {
-                let mut result = Vec::new();
-                for at in 0..size {
-                    result.push(self.send(block.clone(), "value:", vec![element(at)])?);
-                }
-                Ok(Value::array(result))
-            }
-            ("select:", [block]) => {
-                let mut result = Vec::new();
-                for at in 0..size {
-                    if self.test(block, &element(at))? {
-                        result.push(element(at));
-                    }
-                }
-                Ok(Value::array(result))
-            }
-            ("anySatisfy:", [block]) => {
-                for at in 0..size {
-                    if self.test(block, &element(at))? {
-                        return Ok(Value::Boolean(true));
-                    }
-                }
-                Ok(Value::Boolean(false))
-            }
-            ("detect:ifNone:", [block, none]) => {
-                for at in 0..size {
-                    let each = element(at);
-                    if self.test(block, &each)? {
-                        return Ok(each);
-                    }
-                }
-                self.block(none, Vec::new())
-            }
-            ("inject:into:", [first, block]) => {
-                let mut value = first.clone();
-                for at in 0..size {
-                    value = self.send(block.clone(), "value:value:", vec![value, element(at)])?;
-                }
-                Ok(value)
-            }
-            _ => discard("an unusual message to an Array"),
-        }
-    }
-
-    fn at(&mut self, receiver: &Value<'a>, index: usize) -> Answer<'a> {
-        self.array_message(receiver, "at:", &[Value::integer(index)])
-    }
-
-    /// A block's Boolean.
-    fn test(&mut self, block: &Value<'a>, argument: &Value<'a>) -> Result<bool, Unwind<'a>> {
-        let mut value = self.send(block.clone(), "value:", vec![argument.clone()])?;
-        loop {
-            match value {
-                Value::Boolean(value) => return Ok(value),
-                other => value = self.not_boolean(&other)?,
-            }
         }
     }
 
@@ -525,50 +142,6 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    fn exception(
-        &mut self,
-        exception: &Rc<Exception<'a>>,
-        selector: &str,
-        arguments: &[Value<'a>],
-    ) -> Option<Answer<'a>> {
-        let argument = arguments.first().cloned().unwrap_or(Value::Nil);
-        let handler = exception.handler.borrow().clone();
-        Some(match (selector, handler) {
-            ("signal", _) => self.signal(exception),
-            ("signal:", _) => {
-                *exception.text.borrow_mut() = Some(argument.display());
-                self.signal(exception)
-            }
-            ("messageText", _) => Ok(Value::string(&exception.message_text())),
-            ("description", _) => Ok(Value::string(&exception.description())),
-            ("result", _) => Ok(exception.result.clone()),
-            ("return" | "return:", Some(handler)) => {
-                handler.leaving.set(true);
-                Err(Unwind::Leave(handler, argument))
-            }
-            ("retry", Some(handler)) => {
-                handler.leaving.set(true);
-                Err(Unwind::Retry(handler))
-            }
-            ("retryUsing:", Some(handler)) => {
-                handler.leaving.set(true);
-                Err(Unwind::RetryUsing(handler, argument))
-            }
-            ("pass", Some(handler)) => self.search(exception, handler.outer.clone()),
-            ("resume" | "resume:", _) => {
-                let errors = ["ZeroDivide", "MessageNotUnderstood", "NonBooleanReceiver"];
-                let resumable = errors.contains(&exception.class.as_str())
-                    || !self.inherits(&exception.class, "Error");
-                if !resumable {
-                    let text = exception.description();
-                    return Some(self.raise("IllegalResumeAttempt", &text));
-                }
-                Err(Unwind::Resume(exception.signal.get(), argument))
-            }
-            _ => return None,
-        })
-    }
-
     fn class(&mut self, name: &str, selector: &str, arguments: &[Value<'a>]) -> Option<Answer<'a>> {
         Some(match (name, selector, arguments) {
             ("Transcript", "showln:", [text]) => {
@@ -597,13 +170,6 @@ impl<'a> Evaluator<'a> {
             (_, "new", []) => self.new_object(name),
             _ => return None,
         })
-    }
-}
-
-fn bounded<'a>(value: BigInt) -> Answer<'a> {
-    match value.bits() > MOST_BITS {
-        true => discard("an integer too long"),
-        false => Ok(Value::Integer(value)),
     }
 }
 
@@ -662,16 +228,4 @@ fn equal<'a>(left: &Value<'a>, right: &Value<'a>) -> Answer<'a> {
         }
         _ => return identical(left, right),
     }))
-}
-
-fn gcd(left: &BigInt, right: &BigInt) -> BigInt {
-    let (mut a, mut b) = (left.clone(), right.clone());
-    while b != BigInt::from(0) {
-        (a, b) = (b.clone(), a % b);
-    }
-    BigInt::from(a.magnitude().clone())
-}
-
-fn as_float(value: &BigInt) -> f64 {
-    value.to_string().parse().unwrap_or(f64::NAN)
 }
