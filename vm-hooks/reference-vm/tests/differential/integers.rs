@@ -110,15 +110,7 @@ impl Writer {
                 let no = self.integer(below);
                 format!("(({condition} ifTrue: [{yes}]) ifNil: [{no}])")
             }
-            26 => {
-                let (object, no) = (self.object(below), self.integer(below));
-                let yes = self.body(below, 1, true);
-                match self.below(3) {
-                    0 => format!("({object} ifNil: [{no}] ifNotNil: [:object | {yes}])"),
-                    1 => format!("(peer ifNotNil: [{yes}] ifNil: [{no}])"),
-                    _ => format!("((peer ifNotNil: [:object | {yes}]) ifNil: [{no}])"),
-                }
-            }
+            26 => self.nil_test(below),
             27 => format!("({})", self.counting(below)),
             28 => match self.variable(Kind::Integer, true) {
                 Some(name) => format!("({name} := {})", self.integer(below)),
@@ -195,6 +187,30 @@ impl Writer {
         }
     }
 
+    /// The `ifNil:` family.
+    fn nil_test(&mut self, depth: usize) -> String {
+        let name = self.name("it");
+        let (tested, kind) = match self.below(3) {
+            0 => (self.integer(depth), Kind::Integer),
+            1 => ("peer".to_owned(), Kind::Object),
+            _ => (self.object(depth), Kind::Object),
+        };
+        let no = self.body(depth, 1, true);
+        self.declare(&name, kind, false);
+        let yes = self.body(depth, 1, true);
+        self.variables.pop();
+        match self.below(4) {
+            0 => format!("({tested} ifNil: [{no}] ifNotNil: [:{name} | {yes}])"),
+            1 => format!("({tested} ifNotNil: [:{name} | {yes}] ifNil: [{no}])"),
+            2 => format!("(({tested} ifNotNil: [:{name} | {yes}]) ifNil: [{no}])"),
+            _ => {
+                let yes = self.inlined_or_not(&format!(":{name} | {yes}"));
+                let no = self.inlined_or_not(&no);
+                format!("({tested} ifNil: {no} ifNotNil: {yes})")
+            }
+        }
+    }
+
     /// Unwind blocks that raise exceptions themselves, while a handler leaves its `on:do:`.
     fn unwound(&mut self, depth: usize) -> String {
         let below = depth.saturating_sub(1);
@@ -239,7 +255,7 @@ impl Writer {
         let risk = self.risk(depth);
         let actions = self.body(below, 1, false);
         let value = self.integer(below);
-        let end = match self.below(12) {
+        let end = match self.below(14) {
             0 | 1 => value,
             2 | 3 => format!("error return: {value}"),
             4 => format!("{tries} < 3 ifTrue: [error retry]. {value}"),
@@ -249,6 +265,7 @@ impl Writer {
             8 => "error messageText size".to_owned(),
             9 => format!("^{value}"),
             10 => format!("{tries} < 3 ifTrue: [error signal]. {value}"),
+            11 | 12 => format!("error resume: {}", self.boolean(below)),
             _ => format!("Transcript showln: error description. {value}"),
         };
         format!(
@@ -261,7 +278,7 @@ impl Writer {
     fn risk(&mut self, depth: usize) -> String {
         let prefix = self.prefix.clone();
         let value = self.integer(depth);
-        match self.below(12) {
+        match self.below(13) {
             0 => format!("({prefix}E signal: 'own')"),
             1 => format!("({prefix}E new signal: {value} printString)"),
             2 => "Error signal".to_owned(),
@@ -271,7 +288,14 @@ impl Writer {
             6 => "nil zork".to_owned(),
             7 => format!("(self zork: {value})"),
             8 => format!("({value} + peer)"),
-            9 => format!("({value} ifTrue: [1] ifFalse: [2])"),
+            9 => {
+                // Its own handler decides instead of the integer.
+                let (yes, no) = (self.body(depth, 3, true), self.body(depth, 2, true));
+                let decides = self.one_of(&["true", "false"]);
+                let test = format!("{value} ifTrue: [{yes}] ifFalse: [{no}]");
+                format!("([{test}] on: NonBooleanReceiver do: [:error | error resume: {decides}])")
+            }
+            11 => format!("({value} ifTrue: [1] ifFalse: [2])"),
             10 => format!("(items at: {value})"),
             _ => format!("([:y | {value}] value: 1)"),
         }

@@ -78,7 +78,10 @@ impl Writer {
             }
             13 | 14 => self.counting(below),
             15 => {
-                let count = self.below(4);
+                let count = match self.below(5) {
+                    4 => "(Count bitAnd: 3)".to_owned(),
+                    count => count.to_string(),
+                };
                 let body = self.body(below, 2, false);
                 format!("{count} timesRepeat: {}", self.inlined_or_not(&body))
             }
