@@ -1,7 +1,9 @@
 //! Generated programs print the same in the VM and in a simple evaluator.
 //!
-//! `VMSCOPE_DIFFERENTIAL_PROGRAMS` is how many programs run, `VMSCOPE_DIFFERENTIAL_SEED` which. Each program is written to the
-//! file `VMSCOPE_DIFFERENTIAL_FILE` before it runs, for the case that the VM does not come back.
+//! `VMSCOPE_DIFFERENTIAL_PROGRAMS` is how many programs run, `VMSCOPE_DIFFERENTIAL_SEED` which. A program that differs is
+//! shrunk and printed. Each is written to `differential-<seed>.st` in the target folder's `tmp` before it runs, for the case
+//! that the VM does not come back.
+
 #![expect(clippy::print_stdout, reason = "says how much was tested")]
 
 #[path = "differential/collections.rs"]
@@ -103,15 +105,18 @@ fn generated_programs_print_what_a_simple_evaluator_prints() {
 
 fn run() {
     let programs = number("VMSCOPE_DIFFERENTIAL_PROGRAMS", 200);
-    let mut seed = [0; 32];
-    seed[..8].copy_from_slice(&number("VMSCOPE_DIFFERENTIAL_SEED", 1).to_le_bytes());
+    let seed = number("VMSCOPE_DIFFERENTIAL_SEED", 1);
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let file = folder.join(format!("differential-{seed}.st"));
+    let mut bytes = [0; 32];
+    bytes[..8].copy_from_slice(&seed.to_le_bytes());
     let config = Config {
         cases: u32::try_from(programs).expect("fewer programs"),
         failure_persistence: None,
         max_shrink_iters: 4000,
         ..Config::default()
     };
-    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &seed);
+    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
     let mut runner = TestRunner::new_with_rng(config, rng);
     let (ordinary, stress) = (
         Machine::new(Parameters::default()),
@@ -121,9 +126,7 @@ fn run() {
     let result = runner.run(&generator::programs(), |program| {
         count.set(count.get() + 1);
         let text = program.source(count.get());
-        if let Ok(file) = std::env::var("VMSCOPE_DIFFERENTIAL_FILE") {
-            std::fs::write(file, &text).expect("the file can be written");
-        }
+        std::fs::write(&file, &text).expect("the file can be written");
         let fail = |reason: String| Err(TestCaseError::fail(reason + "\n" + &text));
         let items = match syntax::parse_file("program", &text) {
             Ok(items) => items,

@@ -287,6 +287,10 @@ impl Writer {
         let outer = self.variables.len();
         let mut temps = Vec::new();
         let mut text = first.to_owned();
+        if self.below(25) == 24 {
+            // Jumps over it need an extension.
+            text += &"f17 := f17 + 1. ".repeat(50);
+        }
         let count = self.below(most + 1);
         for _ in 0..count {
             let statement = self.statement(depth.saturating_sub(1), &mut temps);

@@ -290,7 +290,9 @@ impl Writer {
             8 => format!("({value} + peer)"),
             9 => {
                 // Its own handler decides instead of the integer.
-                let (yes, no) = (self.body(depth, 3, true), self.body(depth, 2, true));
+                let long = "f16 := f16 - 1. ".repeat(50 * self.below(2));
+                let yes = self.body_between(&long, depth, 2, Last::Integer);
+                let no = self.body(depth, 2, true);
                 let decides = self.one_of(&["true", "false"]);
                 let test = format!("{value} ifTrue: [{yes}] ifFalse: [{no}]");
                 format!("([{test}] on: NonBooleanReceiver do: [:error | error resume: {decides}])")
