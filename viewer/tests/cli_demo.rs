@@ -25,7 +25,7 @@ fn the_demo_ends_in_the_report_of_the_embedded_vm() {
         .prints("vmscope reference VM")
         .prints("Integer>>benchFib")
         .prints("Integer>>benchmark");
-    ran.prints("vmscope annotate").prints("causes: program 2");
+    ran.prints("vmscope annotate").prints("program 2");
     let mut annotate = command(["annotate"]);
     annotate
         .arg("recording.vmscope")
