@@ -4,9 +4,11 @@ pub mod compiler;
 pub mod image;
 pub mod interpreter;
 pub mod memory;
+mod jit;
 mod publish;
 pub mod syntax;
 
+pub use jit::{JitEvents, JitOptions};
 pub use interpreter::{Options, Outcome, StartError, Vm};
 
 /// Declares a list of source files: names and texts.
