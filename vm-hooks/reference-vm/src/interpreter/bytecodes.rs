@@ -409,30 +409,41 @@ comparisons! {
     not_equal !=;
 }
 
-/// Declares handlers of arithmetic on SmallIntegers and Floats; else a send.
+/// Declares handlers of arithmetic on SmallIntegers; on Floats, and as a send, in `float_arithmetic`.
 macro_rules! arithmetic {
-    ($($name:ident $checked:ident $operator:tt;)*) => {handlers! {$(
+    ($($name:ident $checked:ident;)*) => {handlers! {$(
         fn $name(vm, ip, sp) {
-            let (left, right) = (sp.at(1), sp.at(0));
-            if let (Some(left), Some(right)) = (left.as_integer(), right.as_integer()) {
-                let value = left.$checked(right).and_then(Oop::from_integer);
-                if let Some(value) = value {
-                    return next(ip, 1, sp.replace(2, value));
-                }
-            } else if let (Some(left), Some(right)) = (objects::float(left), objects::float(right))
-                && let Some(value) = vm.float(left $operator right)
+            if let (Some(left), Some(right)) = (sp.at(1).as_integer(), sp.at(0).as_integer())
+                && let Some(value) = left.$checked(right).and_then(Oop::from_integer)
             {
                 return next(ip, 1, sp.replace(2, value));
             }
-            send_special(vm, ip, sp)
+            float_arithmetic(vm, ip, sp)
         }
     )*}};
 }
 
 arithmetic! {
-    add checked_add +;
-    subtract checked_sub -;
-    multiply checked_mul *;
+    add checked_add;
+    subtract checked_sub;
+    multiply checked_mul;
+}
+
+/// Arithmetic on Floats; else a send. Apart from the handlers, as `send_special`.
+#[inline(never)]
+#[unsafe(link_section = "vmscope_bytecodes")]
+pub(super) extern "C" fn float_arithmetic(vm: &mut Vm, ip: Ip, sp: Sp) -> Next {
+    if let (Some(left), Some(right)) = (objects::float(sp.at(1)), objects::float(sp.at(0))) {
+        let value = match ip.byte(0) {
+            96 => left + right,
+            97 => left - right,
+            _ => left * right,
+        };
+        if let Some(value) = vm.float(value) {
+            return next(ip, 1, sp.replace(2, value));
+        }
+    }
+    send_special(vm, ip, sp)
 }
 
 /// Declares handlers of operations on SmallIntegers that give a SmallInteger or nothing.

@@ -33,6 +33,7 @@ macro_rules! table {
             vec![
                 $(($name, b::$handler as *const () as usize),)*
                 ("send: (slow)", b::send_special as *const () as usize),
+                ("send: (floats)", b::float_arithmetic as *const () as usize),
                 ("mustBeBoolean", b::must_be_boolean as *const () as usize),
                 ("unused", b::unused as *const () as usize),
                 ("dispatch", interpret as *const () as usize),

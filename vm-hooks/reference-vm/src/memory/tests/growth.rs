@@ -291,3 +291,22 @@ fn observers_are_told_collections_and_phases() {
          Full test 0|mark|.|plan|.|update|.|compact|.|false 32 0"
     );
 }
+
+/// More objects than the mark stack of the tests holds, each with more objects behind it.
+#[test]
+fn objects_that_the_mark_stack_has_no_room_for_are_marked_too() {
+    let mut heap = heap(&small());
+    let width = 50;
+    let wide = heap
+        .allocate_old(ARRAY, Format::INDEXED, width)
+        .expect("memory");
+    for index in 0..width {
+        let list = old_list(&mut heap, 4, 1);
+        heap.store(wide, index, list);
+    }
+    let mut roots = vec![wide];
+    let before = heap.statistics().old_used;
+    heap.collect_full("test", &mut roots, &mut ());
+    assert_eq!(heap.statistics().old_used, before);
+    assert!((0..width).all(|index| length(&heap, slot(roots[0], index)) == 4));
+}
