@@ -3,13 +3,13 @@
 pub mod compiler;
 pub mod image;
 pub mod interpreter;
-pub mod memory;
 mod jit;
+pub mod memory;
 mod publish;
 pub mod syntax;
 
-pub use jit::{JitEvents, JitOptions};
 pub use interpreter::{Options, Outcome, StartError, Vm};
+pub use jit::{JitEvents, JitOptions};
 
 /// Declares a list of source files: names and texts.
 macro_rules! sources {

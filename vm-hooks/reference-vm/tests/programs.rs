@@ -30,9 +30,9 @@ const STRINGS: &str = "";
 
 #[test]
 fn programs_print_their_known_results_in_every_mode() {
-    for (mode, memory) in common::modes() {
+    for (mode, memory, jit) in common::all_modes() {
         for (name, arguments, expected) in PROGRAMS {
-            let mut running = common::vm(memory.clone(), arguments);
+            let mut running = common::vm_with(memory.clone(), jit, arguments);
             let (_, text) = common::source(&format!("programs/{name}.st"));
             let outcome = running.vm.load(name, &text).expect("the program is right");
             let (output, errors) = (running.output.get(), running.errors.get());
@@ -50,9 +50,9 @@ fn programs_print_their_known_results_in_every_mode() {
 
 #[test]
 fn the_language_tests_pass_in_every_mode() {
-    for (mode, memory) in common::modes() {
+    for (mode, memory, jit) in common::all_modes() {
         for file in common::files("tests") {
-            let mut running = common::vm(memory.clone(), &[]);
+            let mut running = common::vm_with(memory.clone(), jit, &[]);
             let (_, text) = common::source(&file);
             let outcome = running.vm.load(&file, &text).expect("the tests are right");
             let output = running.output.get();

@@ -559,9 +559,7 @@ impl Vm {
         };
         let slots = CLOSURE_FIELDS + copied;
         let format = Format::FIXED_AND_INDEXED;
-        let closure = self
-            .heap
-            .allocate(classes::BLOCK_CLOSURE, format, slots)?;
+        let closure = self.heap.allocate(classes::BLOCK_CLOSURE, format, slots)?;
         let num_args = super::sends::MethodHeader::of(code).args();
         let fields = [home, code, Oop::small(num_args as i64), self.fp.receiver()];
         for (at, field) in fields.into_iter().enumerate() {

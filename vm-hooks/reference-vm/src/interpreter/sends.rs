@@ -278,7 +278,13 @@ impl Vm {
 
     /// Replaces a message that the receiver does not understand by doesNotUnderstand:.
     #[cold]
-    pub(crate) fn not_understood(&mut self, selector: Oop, num_args: usize, ip: Ip, sp: Sp) -> Next {
+    pub(crate) fn not_understood(
+        &mut self,
+        selector: Oop,
+        num_args: usize,
+        ip: Ip,
+        sp: Sp,
+    ) -> Next {
         let class = objects::class_index(sp.at(num_args));
         if selector == self.known.does_not_understand {
             let name = self

@@ -19,7 +19,11 @@ struct Move {
 impl Vm {
     /// Compacts the code zone if it is full. All processes' frames are saved.
     pub(crate) fn compact_code_if_wanted(&mut self) {
-        let is_full = self.jit.machine.as_ref().is_some_and(|machine| machine.is_full);
+        let is_full = self
+            .jit
+            .machine
+            .as_ref()
+            .is_some_and(|machine| machine.is_full);
         if !is_full {
             return;
         }
@@ -27,7 +31,7 @@ impl Vm {
         let Some(machine) = &mut self.jit.machine else {
             return;
         };
-        let freed = least_used(&machine.codes, |start| machine.zone.get_u32(start - PREFIX + 4));
+        let freed = least_used(&machine.codes);
         let mut cursor = machine.first;
         let moves: Vec<Move> = machine
             .codes
@@ -57,10 +61,11 @@ impl Vm {
                 header.with_machine(0).with_activations(0).put(code.method);
                 continue;
             };
-            machine.zone.slide(code.start - PREFIX, to - PREFIX, code.bytes + PREFIX);
+            machine
+                .zone
+                .slide(code.start - PREFIX, to - PREFIX, code.bytes + PREFIX);
             code.start = to;
-            let uses = machine.zone.get_u32(to - PREFIX + 4);
-            machine.zone.put_u32(to - PREFIX + 4, uses / 2);
+            code.uses /= 2;
             header.with_machine(to).put(code.method);
             machine.codes.push(code);
         }
@@ -119,10 +124,10 @@ impl Vm {
 }
 
 /// Which code to free: the least used quarter of all bytes.
-fn least_used(codes: &[Code], uses: impl Fn(usize) -> u32) -> Vec<bool> {
+fn least_used(codes: &[Code]) -> Vec<bool> {
     let total: usize = codes.iter().map(|code| code.bytes).sum();
     let mut order: Vec<usize> = (0..codes.len()).collect();
-    order.sort_by_key(|at| uses(codes[*at].start));
+    order.sort_by_key(|at| codes[*at].uses);
     let mut freed = vec![false; codes.len()];
     let mut bytes = 0;
     for at in order {
@@ -134,4 +139,3 @@ fn least_used(codes: &[Code], uses: impl Fn(usize) -> u32) -> Vec<bool> {
     }
     freed
 }
-

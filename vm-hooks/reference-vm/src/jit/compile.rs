@@ -248,9 +248,13 @@ impl Compiler<'_> {
                 self.flush();
                 let label = self.labels[at];
                 dynasm!(self.ops ; .arch x64 ;=>label);
-                self.out.loops.push((offset(at), offset(self.ops.offset().0)));
+                self.out
+                    .loops
+                    .push((offset(at), offset(self.ops.offset().0)));
             }
-            self.out.boundaries.push((offset(self.ops.offset().0), offset(at)));
+            self.out
+                .boundaries
+                .push((offset(self.ops.offset().0), offset(at)));
             at = self.instruction(instruction, at, at + length)?;
         }
         // Nobody comes here: verified code ends with a return or a jump.
@@ -668,13 +672,7 @@ impl Compiler<'_> {
     }
 
     /// Sends; the result is on the stack.
-    pub(super) fn send(
-        &mut self,
-        selector: Oop,
-        num_args: usize,
-        above: Option<u32>,
-        next: usize,
-    ) {
+    pub(super) fn send(&mut self, selector: Oop, num_args: usize, above: Option<u32>, next: usize) {
         self.flush();
         dynasm!(self.ops ; .arch x64 ; mov rdx, [rsp + 8 * num_args as i32]);
         self.call_site(selector, num_args, above, next);
@@ -717,7 +715,12 @@ impl Compiler<'_> {
 
     /// `value` or another special selector that has no short way.
     pub(super) fn special_send(&mut self, index: usize, next: usize) {
-        self.send(self.source.special[index], SPECIAL_SELECTORS[index].1, None, next);
+        self.send(
+            self.source.special[index],
+            SPECIAL_SELECTORS[index].1,
+            None,
+            next,
+        );
     }
 }
 

@@ -31,14 +31,14 @@ fn go_on(vm: &mut Vm, next: Next) {
 /// The inline cache missed, or is not linked.
 pub(super) extern "C" fn send(vm: &mut Vm, ret: u64, sp: Sp, fp: Fp) {
     vm.set_running_frame(fp);
-    let next = vm.send_from_machine(ret, sp);
+    let next = vm.send_from_machine(ret, sp, false);
     go_on(vm, next);
 }
 
-/// A send by an open PIC, whose number is in eax when it jumps to the trampoline.
+/// An open PIC did not find the method.
 pub(super) extern "C" fn open_send(vm: &mut Vm, ret: u64, sp: Sp, fp: Fp) {
     vm.set_running_frame(fp);
-    let next = vm.send_from_machine(ret, sp);
+    let next = vm.send_from_machine(ret, sp, true);
     go_on(vm, next);
 }
 
@@ -155,7 +155,7 @@ pub(super) extern "C" fn class(vm: &mut Vm, _sp: Sp, _fp: Fp, object: Oop) -> Oo
 
 impl Vm {
     /// A send from machine code whose inline cache did not find the method.
-    fn send_from_machine(&mut self, ret: u64, sp: Sp) -> Next {
+    fn send_from_machine(&mut self, ret: u64, sp: Sp, is_open: bool) -> Next {
         let ip = Ip::from_word(Oop(ret));
         let Some(machine) = &self.jit.machine else {
             return Next::END;
@@ -179,9 +179,14 @@ impl Vm {
         let Some(machine) = &mut self.jit.machine else {
             return Next::END;
         };
-        machine.count_use(start);
-        let entry = machine.unchecked_entry(start);
-        if site.can_link && machine.link(offset, &site, receiver, found.method, start).is_none() {
+        let entry = machine.use_code(start);
+        if is_open {
+            machine.remember(site.selector, receiver, entry);
+        } else if site.can_link
+            && machine
+                .link(offset, &site, receiver, found.method, start)
+                .is_none()
+        {
             self.ask_for_attention();
         }
         Next {
@@ -190,4 +195,3 @@ impl Vm {
         }
     }
 }
-

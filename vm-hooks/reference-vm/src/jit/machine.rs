@@ -34,13 +34,15 @@ pub(crate) struct Context {
     pub count: u64,
     pub new_start: usize,
     pub new_bytes: usize,
+    /// What open PICs look up.
+    pub lookups: *mut Lookup,
     /// Addresses of the trampolines.
     pub stubs: [usize; COUNT],
     /// Where the interpreter goes on.
     pub interpreter: Next,
 }
 
-/// Bytes before a method's code: the offset of the entry that builds the frame, and the usage count.
+/// Bytes before a method's code: the offset of the entry that builds the frame.
 pub(super) const PREFIX: usize = 16;
 
 /// A method or block in the zone.
@@ -52,6 +54,8 @@ pub(super) struct Code {
     pub method: Oop,
     /// Id of the constituent.
     pub id: u64,
+    /// Uses of late. Not in the zone: the processor would take writes there for changes of code.
+    pub uses: u32,
     pub made: Compiled,
 }
 
@@ -80,7 +84,29 @@ pub(crate) struct Machine {
     pub(super) pics: Vec<Pic>,
     /// A compaction is wanted.
     pub(super) is_full: bool,
+    pub(super) lookups: Box<[Lookup]>,
     pub(super) newest_id: u64,
+}
+
+/// A method that open PICs have found.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(32))]
+pub(crate) struct Lookup {
+    pub selector: Oop,
+    pub class: u64,
+    /// Address of the entry without the class check.
+    pub entry: u64,
+}
+
+/// Number of methods that open PICs remember; a power of two.
+pub(super) const LOOKUPS: usize = 1024;
+
+impl Lookup {
+    pub const NONE: Self = Self {
+        selector: Oop::NONE,
+        class: 0,
+        entry: 0,
+    };
 }
 
 impl Drop for Machine {
@@ -102,7 +128,9 @@ impl Jit {
         Self {
             base,
             bytes: machine.zone.bytes() as u64,
-            return_to_interpreter: Oop(base + machine.stubs[Stub::ReturnToInterpreter as usize] as u64),
+            return_to_interpreter: Oop(
+                base + machine.stubs[Stub::ReturnToInterpreter as usize] as u64
+            ),
             compile_at: options.compile_at.clamp(1, NEVER - 1),
             loops: options.loops.max(1),
             loops_left: options.loops.max(1),
@@ -123,6 +151,7 @@ impl Machine {
         zone.put(0, &code);
         zone.free = code.len();
         let base = zone.base();
+        let mut lookups = vec![Lookup::NONE; LOOKUPS].into_boxed_slice();
         let context = Context {
             vm: std::ptr::null_mut(),
             c_sp: 0,
@@ -140,6 +169,7 @@ impl Machine {
             count: 0,
             new_start: 0,
             new_bytes: 0,
+            lookups: lookups.as_mut_ptr(),
             stubs: stubs.map(|offset| base + offset),
             interpreter: Next::END,
         };
@@ -151,6 +181,7 @@ impl Machine {
             codes: Vec::new(),
             pics: Vec::new(),
             is_full: false,
+            lookups,
             newest_id: 0,
         })
     }
@@ -205,10 +236,15 @@ impl Machine {
         self.newest_id
     }
 
-    /// Counts a use of the code.
-    pub(super) fn count_use(&mut self, start: usize) {
-        let count = self.zone.get_u32(start - PREFIX + 4);
-        self.zone.put_u32(start - PREFIX + 4, count.saturating_add(1));
+    /// Counts a use of the code, and answers the address of its entry without the class check.
+    pub(super) fn use_code(&mut self, start: usize) -> u64 {
+        let after = self.codes.partition_point(|code| code.start <= start);
+        let place = after.checked_sub(1);
+        let Some(code) = place.and_then(|at| self.codes.get_mut(at)) else {
+            return 0;
+        };
+        code.uses = code.uses.saturating_add(1);
+        (self.zone.base() + start) as u64 + u64::from(code.made.unchecked)
     }
 
     /// Puts code into the zone.
@@ -216,13 +252,13 @@ impl Machine {
         let start = self.take(made.code.len())?;
         self.zone.put(start, &made.code);
         self.zone.put_u32(start - PREFIX, made.frame);
-        self.zone.put_u32(start - PREFIX + 4, 3);
         let id = self.new_id();
         let mut code = Code {
             start,
             bytes: made.code.len(),
             method,
             id,
+            uses: 3,
             made,
         };
         code.made.code = Vec::new();
@@ -299,9 +335,11 @@ impl Vm {
         let body = Ip(objects::body(method)).advance(first);
         let bytecode = u32::try_from(ip.0.addr() - body.0.addr()).ok()?;
         let machine = self.jit.machine.as_mut()?;
-        machine.count_use(start);
+        machine.use_code(start);
         let loops = &machine.code_at(start)?.made.loops;
-        let place = loops.binary_search_by_key(&bytecode, |entry| entry.0).ok()?;
+        let place = loops
+            .binary_search_by_key(&bytecode, |entry| entry.0)
+            .ok()?;
         Some((machine.zone.base() + start) as u64 + u64::from(loops[place].1))
     }
 

@@ -2,9 +2,9 @@
 
 use super::{Jit, JitOptions};
 use crate::interpreter::raw::Ip;
+use crate::interpreter::raw::Sp;
 use crate::interpreter::{Next, Vm};
 use crate::memory::Oop;
-use crate::interpreter::raw::Sp;
 
 /// No machine code.
 #[derive(Debug)]

@@ -53,7 +53,11 @@ impl Compiler<'_> {
             VALUE | VALUE_WITH => {
                 let (selector, num_args) = (self.source.special[index], SPECIAL_SELECTORS[index].1);
                 self.flush();
-                let value = if num_args == 0 { Stub::Value0 } else { Stub::Value1 };
+                let value = if num_args == 0 {
+                    Stub::Value0
+                } else {
+                    Stub::Value1
+                };
                 dynasm!(self.ops
                     ; .arch x64
                     ; mov rdx, [rsp + 8 * num_args as i32]
@@ -95,7 +99,9 @@ impl Compiler<'_> {
         match self.stack.last() {
             Some(Entry::Constant(value)) => {
                 let value = Oop(*value).as_integer()?;
-                i32::try_from(value).ok().filter(|value| value.abs() < 1 << 27)
+                i32::try_from(value)
+                    .ok()
+                    .filter(|value| value.abs() < 1 << 27)
             }
             _ => None,
         }
@@ -156,13 +162,7 @@ impl Compiler<'_> {
             dynasm!(self.ops ; .arch x64 ;=>done);
             return after;
         }
-        let no = self.source.no.0 as i64;
-        let _ = no;
-        if is_identity {
-            dynasm!(self.ops ; .arch x64 ; mov rax, r15);
-        } else {
-            dynasm!(self.ops ; .arch x64 ; mov rax, r15);
-        }
+        dynasm!(self.ops ; .arch x64 ; mov rax, r15);
         match index {
             2 => dynasm!(self.ops ; .arch x64 ; cmovl rax, r14),
             3 => dynasm!(self.ops ; .arch x64 ; cmovg rax, r14),
@@ -191,31 +191,31 @@ impl Compiler<'_> {
         match index {
             ADD => {
                 match known {
-                    Some(value) => dynasm!(self.ops ; .arch x64 ; mov rsi, rax ; add rsi, value << 3),
+                    Some(value) => {
+                        dynasm!(self.ops ; .arch x64 ; mov rsi, rax ; add rsi, value << 3)
+                    }
                     None => dynasm!(self.ops ; .arch x64 ; lea rsi, [rax - 1] ; add rsi, rcx),
                 }
                 dynasm!(self.ops ; .arch x64 ; jo =>slow ; mov rax, rsi);
             }
-            SUBTRACT => {
-                match known {
-                    Some(value) => {
-                        dynasm!(self.ops
-                            ; .arch x64
-                            ; mov rsi, rax
-                            ; sub rsi, value << 3
-                            ; jo =>slow
-                            ; mov rax, rsi
-                        );
-                    }
-                    None => dynasm!(self.ops
+            SUBTRACT => match known {
+                Some(value) => {
+                    dynasm!(self.ops
                         ; .arch x64
                         ; mov rsi, rax
-                        ; sub rsi, rcx
+                        ; sub rsi, value << 3
                         ; jo =>slow
-                        ; lea rax, [rsi + 1]
-                    ),
+                        ; mov rax, rsi
+                    );
                 }
-            }
+                None => dynasm!(self.ops
+                    ; .arch x64
+                    ; mov rsi, rax
+                    ; sub rsi, rcx
+                    ; jo =>slow
+                    ; lea rax, [rsi + 1]
+                ),
+            },
             MULTIPLY => dynasm!(self.ops
                 ; .arch x64
                 ; lea rsi, [rax - 1]

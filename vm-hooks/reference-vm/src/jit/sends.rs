@@ -5,8 +5,10 @@
 //! closed PIC, and with more than six an open one.
 
 use super::compile::Site;
-use super::machine::{Code, Machine, Pic};
-use super::trampolines::Stub;
+use dynasmrt::{DynasmApi, DynasmLabelApi, dynasm};
+
+use super::machine::{Code, LOOKUPS, Lookup, Machine, Pic};
+use super::trampolines::{Assembler, Stub, field, stub};
 use crate::interpreter::MethodHeader;
 use crate::memory::Oop;
 
@@ -18,10 +20,16 @@ const PIC_BYTES: usize = 15 + 12 * MOST_CASES + 6;
 const NO_CLASS: u32 = 0;
 
 impl Machine {
-    /// Address of a method's entry without the class check.
-    pub(super) fn unchecked_entry(&self, start: usize) -> u64 {
-        let unchecked = self.code_at(start).map_or(0, |code| code.made.unchecked);
-        (self.zone.base() + start) as u64 + u64::from(unchecked)
+    /// Lets open PICs find a method.
+    pub(super) fn remember(&mut self, selector: Oop, class: u32, entry: u64) {
+        let at = (selector.0 as usize >> 4 ^ class as usize) & (LOOKUPS - 1);
+        if let Some(place) = self.lookups.get_mut(at) {
+            *place = Lookup {
+                selector,
+                class: u64::from(class),
+                entry,
+            };
+        }
     }
 
     /// Sets what a site calls. All are offsets in the zone.
@@ -51,6 +59,7 @@ impl Machine {
         }
         self.codes = codes;
         self.pics.clear();
+        self.lookups.fill(Lookup::NONE);
     }
 
     /// Links a site to the method that it has just found. `None` if the zone has no room.
@@ -113,12 +122,17 @@ impl Machine {
         let Some(pic) = self.pics.get(at) else {
             return;
         };
-        let mut code = Vec::with_capacity(PIC_BYTES);
-        if !pic.is_open {
-            // mov ecx, edx; and ecx, 7; jnz +8; mov ecx, [rdx]; and ecx, 0x3fffff
-            code.extend([0x89, 0xd1, 0x83, 0xe1, 0x07, 0x75, 0x08, 0x8b, 0x0a, 0x81, 0xe1]);
-            code.extend(0x3f_ffff_u32.to_le_bytes());
+        if pic.is_open {
+            let code = open_pic(pic.selector);
+            let start = pic.start;
+            return self.zone.put(start, &code);
         }
+        let mut code = Vec::with_capacity(PIC_BYTES);
+        // mov ecx, edx; and ecx, 7; jnz +8; mov ecx, [rdx]; and ecx, 0x3fffff
+        code.extend([
+            0x89, 0xd1, 0x83, 0xe1, 0x07, 0x75, 0x08, 0x8b, 0x0a, 0x81, 0xe1,
+        ]);
+        code.extend(0x3f_ffff_u32.to_le_bytes());
         for (class, method) in &pic.cases {
             let start = MethodHeader::of(*method).machine();
             let unchecked = self.code_at(start).map_or(0, |code| code.made.unchecked);
@@ -130,7 +144,11 @@ impl Machine {
             let after = pic.start + code.len() + 4;
             code.extend((target.wrapping_sub(after) as u32).to_le_bytes());
         }
-        let stub = if pic.is_open { Stub::OpenSend } else { Stub::Send };
+        let stub = if pic.is_open {
+            Stub::OpenSend
+        } else {
+            Stub::Send
+        };
         let offset = super::trampolines::stub(stub);
         // jmp [rbx + offset]
         code.extend([0xff, 0xa3]);
@@ -138,4 +156,35 @@ impl Machine {
         let start = pic.start;
         self.zone.put(start, &code);
     }
+}
+
+/// The code of an open PIC: looks the method up in the table of those that were found.
+fn open_pic(selector: Oop) -> Vec<u8> {
+    let mut ops = Assembler::new(0);
+    dynasm!(ops
+        ; .arch x64
+        ; mov ecx, edx
+        ; and ecx, 7
+        ; jnz >tagged
+        ; mov ecx, [rdx]
+        ; and ecx, 0x3f_ffff
+        ;tagged:
+        ; mov r8, QWORD selector.0 as i64
+        ; mov rsi, r8
+        ; shr rsi, 4
+        ; xor esi, ecx
+        ; and esi, LOOKUPS as i32 - 1
+        ; shl esi, 5
+        ; add rsi, [rbx + field!(lookups)]
+        ; cmp [rsi], r8
+        ; jne >miss
+        ; cmp [rsi + 8], rcx
+        ; jne >miss
+        ; jmp QWORD [rsi + 16]
+        ;miss:
+        ; jmp QWORD [rbx + stub(Stub::OpenSend)]
+    );
+    let code = ops.finalize().unwrap_or_default();
+    debug_assert!(code.len() <= PIC_BYTES);
+    code
 }

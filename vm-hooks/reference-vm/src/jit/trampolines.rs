@@ -194,9 +194,15 @@ pub(super) fn assemble() -> (Vec<u8>, [usize; COUNT]) {
         (Stub::Send, glue::send as *const () as usize),
         (Stub::OpenSend, glue::open_send as *const () as usize),
         (Stub::Interrupt, glue::interrupt as *const () as usize),
-        (Stub::MustBeBoolean, glue::must_be_boolean as *const () as usize),
+        (
+            Stub::MustBeBoolean,
+            glue::must_be_boolean as *const () as usize,
+        ),
         (Stub::Return, glue::return_value as *const () as usize),
-        (Stub::MethodReturn, glue::method_return as *const () as usize),
+        (
+            Stub::MethodReturn,
+            glue::method_return as *const () as usize,
+        ),
         (Stub::Control, glue::control as *const () as usize),
         (Stub::OutOfMemory, glue::out_of_memory as *const () as usize),
     ] {

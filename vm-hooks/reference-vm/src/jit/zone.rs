@@ -88,8 +88,16 @@ impl Zone {
 
 fn map(file: i32, bytes: usize, rights: i32) -> Option<*mut u8> {
     // SAFETY: a new mapping at an address of the kernel's choice.
-    let memory =
-        unsafe { libc::mmap(std::ptr::null_mut(), bytes, rights, libc::MAP_SHARED, file, 0) };
+    let memory = unsafe {
+        libc::mmap(
+            std::ptr::null_mut(),
+            bytes,
+            rights,
+            libc::MAP_SHARED,
+            file,
+            0,
+        )
+    };
     (memory != libc::MAP_FAILED).then_some(memory.cast())
 }
 
