@@ -52,8 +52,6 @@ pub(super) struct Site {
     pub num_args: usize,
     /// Class index where a super send's lookup begins.
     pub above: Option<u32>,
-    /// Whether the call can be linked.
-    pub can_link: bool,
 }
 
 /// Machine code, before it has an address.
@@ -691,24 +689,12 @@ impl Compiler<'_> {
             ; .arch x64
             ; .bytes [0xb8, 0, 0, 0, 0, 0xe8, 0, 0, 0, 0]
         );
-        self.site(selector, num_args, above, true, next);
-    }
-
-    pub(super) fn site(
-        &mut self,
-        selector: Oop,
-        num_args: usize,
-        above: Option<u32>,
-        can_link: bool,
-        next: usize,
-    ) {
         let ret = offset(self.ops.offset().0);
         self.out.sites.push(Site {
             ret,
             selector,
             num_args,
             above,
-            can_link,
         });
         self.resume(next);
     }

@@ -182,10 +182,9 @@ impl Vm {
         let entry = machine.use_code(start);
         if is_open {
             machine.remember(site.selector, receiver, entry);
-        } else if site.can_link
-            && machine
-                .link(offset, &site, receiver, found.method, start)
-                .is_none()
+        } else if machine
+            .link(offset, &site, receiver, found.method, start)
+            .is_none()
         {
             self.ask_for_attention();
         }

@@ -24,8 +24,6 @@ const SIZE: usize = 18;
 const SAME: usize = 22;
 const CLASS: usize = 23;
 const NOT_SAME: usize = 24;
-const VALUE: usize = 25;
-const VALUE_WITH: usize = 26;
 
 const ARRAY: i32 = classes::ARRAY as i32;
 const STRING: i32 = classes::STRING as i32;
@@ -49,21 +47,6 @@ impl Compiler<'_> {
                     ; call QWORD [rbx + stub(Stub::Class)]
                 );
                 self.stack.push(Entry::Result);
-            }
-            VALUE | VALUE_WITH => {
-                let (selector, num_args) = (self.source.special[index], SPECIAL_SELECTORS[index].1);
-                self.flush();
-                let value = if num_args == 0 {
-                    Stub::Value0
-                } else {
-                    Stub::Value1
-                };
-                dynasm!(self.ops
-                    ; .arch x64
-                    ; mov rdx, [rsp + 8 * num_args as i32]
-                    ; call QWORD [rbx + stub(value)]
-                );
-                self.site(selector, num_args, None, false, next);
             }
             _ => self.special_send(index, next),
         }

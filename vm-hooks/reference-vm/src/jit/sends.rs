@@ -46,7 +46,7 @@ impl Machine {
     /// Makes all sites of the code call `ceSendMiss`.
     pub(super) fn unlink_sites(&mut self, code: &Code) {
         let miss = self.stubs[Stub::Send as usize];
-        for site in code.made.sites.iter().filter(|site| site.can_link) {
+        for site in &code.made.sites {
             self.set_target(code.start + site.ret as usize, NO_CLASS, miss);
         }
     }

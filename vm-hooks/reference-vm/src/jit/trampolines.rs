@@ -42,15 +42,10 @@ stubs! {
     Closure "ceCreateFullBlock"
     Array "ceNewArray"
     Class "ceClass"
-    Value0 "ceValue0Args"
-    Value1 "ceValue1Args"
-    Value2 "ceValue2Args"
-    Value3 "ceValue3Args"
-    Value4 "ceValue4Args"
 }
 
 /// Number of trampolines.
-pub(super) const COUNT: usize = Stub::Value4 as usize + 1;
+pub(super) const COUNT: usize = Stub::Class as usize + 1;
 
 /// Offset of a trampoline's address in the context.
 pub(super) const fn stub(stub: Stub) -> i32 {
@@ -244,20 +239,6 @@ pub(super) fn assemble() -> (Vec<u8>, [usize; COUNT]) {
     ] {
         begin(ops, stub);
         call_leaf(ops, function);
-    }
-    for (num_args, stub_) in [
-        Stub::Value0,
-        Stub::Value1,
-        Stub::Value2,
-        Stub::Value3,
-        Stub::Value4,
-    ]
-    .into_iter()
-    .enumerate()
-    {
-        begin(ops, stub_);
-        jump_to_block(ops, num_args);
-        dynasm!(ops ; .arch x64 ; jmp QWORD [rbx + stub(Stub::Send)]);
     }
     dynasm!(ops ; .arch x64 ; .align 16);
     let code = std::mem::replace(ops, Assembler::new(0)).finalize();
