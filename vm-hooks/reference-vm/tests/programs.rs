@@ -23,10 +23,10 @@ const PROGRAMS: &[(&str, &[&str], &str)] = &[
     ("strings", &["2"], STRINGS),
 ];
 
-const CSV: &str = "";
-const JSON: &str = "";
-const COLLECTIONS: &str = "";
-const STRINGS: &str = "";
+const CSV: &str = "id: 720600\nname: 100 different\nprice: (60458793/100)\nshare: (590757/308)\nbalance: 6396375\n";
+const JSON: &str = "43800 1532115538 19780005\n";
+const COLLECTIONS: &str = "collections 737084050\n";
+const STRINGS: &str = "strings 314328638\n";
 
 #[test]
 fn programs_print_their_known_results_in_every_mode() {
