@@ -108,7 +108,9 @@ pub fn run(args: &ReferenceVmArgs) -> Result<u8> {
         pretenured_sites: sites,
     })?;
     if let Some(trouble) = vm.publication_trouble() {
-        print::say(&format!("the VM does not describe itself to profilers: {trouble}"));
+        print::say(&format!(
+            "the VM does not describe itself to profilers: {trouble}"
+        ));
     }
     for file in &args.files {
         let name = file.display().to_string();

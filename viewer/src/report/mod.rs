@@ -34,7 +34,7 @@ use vmscope_symbolizer::trace::Progress;
 use vmscope_symbolizer::{Making, Profile, Summary, Trace, profile_of_telling};
 
 /// Version of the JSON schema: minor versions add fields, major versions change some.
-const SCHEMA: &str = "vmscope-report/2.2";
+const SCHEMA: &str = "vmscope-report/2.3";
 
 /// Opens a recording.
 ///

@@ -5,7 +5,7 @@ use crate::present::figures::{rate, short, value_of};
 use crate::present::numbers::{bytes, count, milliseconds, number, percent, some};
 use crate::present::text::{fit, harmless};
 use crate::queries::parts::parts_of;
-use crate::queries::vm::{Collected, Collector, Figure, VmOf, Vms, Words};
+use crate::queries::vm::{Collected, Collector, Figure, PhaseTime, VmOf, Vms, Words};
 use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr;
 use vmscope_records::{COLLECTIONS_SECTION, CollectionScope, CounterMeaning, Pid, SpaceUse};
@@ -105,6 +105,9 @@ fn collections(page: &Page<'_>, collected: &Collected, out: &mut String) {
                 page.item(out, 4, &format!("{what}: {}", listed(words)));
             }
         }
+        if !row.phases.is_empty() {
+            page.item(out, 4, &format!("phases: {}", phases(row)));
+        }
     }
     if collected.left_out > 0 {
         let number = some(collected.left_out, "collection", "collections");
@@ -191,6 +194,18 @@ fn observed(row: &Collector) -> String {
     text
 }
 
+/// A row's phases with their durations and shares.
+fn phases(row: &Collector) -> String {
+    let all: u64 = row.phases.iter().map(|phase| phase.time).sum();
+    let phases = row.phases.iter().map(|phase| {
+        let name = short(phase.name, MAX_WORD_COLUMNS);
+        #[expect(clippy::cast_precision_loss, reason = "times are far below 2^52 ns")]
+        let (time, all) = (phase.time as f64, all.max(1) as f64);
+        format!("{name} {} ({})", milliseconds(time), percent(time / all))
+    });
+    phases.collect::<Vec<_>>().join(", ")
+}
+
 fn listed(words: &Words) -> String {
     let others = Some(("others", words.others)).filter(|(_, others)| *others > 0);
     counted(words.listed.iter().copied().chain(others))
@@ -226,6 +241,7 @@ fn collections_json(collected: &Collected) -> Value {
         let word = |(name, count): &(&str, u64)| json!({ "name": name, "count": count });
         listed.map(word).collect()
     };
+    let phase = |phase: &PhaseTime| json!({ "name": phase.name, "count": phase.count, "time_ns": phase.time });
     let collector = |row: &Collector| {
         json!({
             "name": row.label,
@@ -246,6 +262,7 @@ fn collections_json(collected: &Collected) -> Value {
             "other_causes": row.causes.others,
             "kinds": words(&row.kinds),
             "other_kinds": row.kinds.others,
+            "phases": row.phases.iter().map(phase).collect::<Vec<_>>(),
         })
     };
     let space = |space: &SpaceUse| {

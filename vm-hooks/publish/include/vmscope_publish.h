@@ -73,6 +73,10 @@ int vmscope_listening(const vmscope_publisher *publisher);
 /* Checks the profilers' leases; 1 if a profiler still listens. Only VMs that publish rarely need
  * this call. */
 int vmscope_check_listeners(const vmscope_publisher *publisher);
+/* If a profiler has started this process, waits until the profiler has read all that was published so
+ * far, at most for `longest` nanoseconds. Call it once, after the first events and before the program.
+ * 1 if the profiler is there. */
+int vmscope_await_profiler(const vmscope_publisher *publisher, uint64_t longest);
 uint64_t vmscope_now(void);
 
 /* Callbacks from the library to the VM, inside vmscope_poll, on the polling thread, never two at a

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::callbacks::{Callbacks, LifetimeRate, LifetimeUnit};
 use crate::event::wire::{Length, Sink, Wire};
@@ -25,6 +25,8 @@ use sampling::Control;
 
 /// Interval between two checks of the profilers' leases while publishing, in nanoseconds.
 const LEASE_CHECK_NS: u64 = 100_000_000;
+/// Sleep of a VM that waits for a profiler.
+const NAP: Duration = Duration::from_millis(1);
 /// Most objects in one record of the `births`, `survivals` and `deaths`.
 const BATCH: usize = 256;
 
@@ -190,6 +192,24 @@ impl Publisher {
     pub fn has_requests(&self) -> bool {
         let attention = self.shared.memory.word(word::ATTENTION);
         attention.load(Ordering::Relaxed) != 0
+    }
+
+    /// If a profiler has started this process, waits until the profiler has read all that the VM has
+    /// published so far, at most for `longest`. Call it once, after the first events and before the
+    /// program: the profile then has all from the first instruction. Returns whether the profiler is there.
+    pub fn await_profiler(&self, longest: Duration) -> bool {
+        if std::env::var_os(layout::EXPECT).is_none() || self.is_in_child() {
+            return false;
+        }
+        let end = Instant::now() + longest;
+        let head = self.shared.stream().head();
+        while !self.shared.has_reader_at(head) {
+            if Instant::now() >= end {
+                return false;
+            }
+            std::thread::sleep(NAP);
+        }
+        true
     }
 
     /// Checks the profilers' leases, and returns whether a profiler still listens. Only VMs that
@@ -361,6 +381,15 @@ impl Shared {
 
     fn finish(&self, done: usize, number: u64) {
         self.memory.word(done).store(number, Ordering::Release);
+    }
+
+    /// Whether a profiler, not only an expected one, has read the stream up to `head`.
+    fn has_reader_at(&self, head: u64) -> bool {
+        let leases = self.memory.leases();
+        leases.alive(memory::now()).any(|slot| {
+            let value = |index: usize| self.memory.word(index + slot).load(Ordering::Relaxed);
+            value(word::LEASE_PIDS) != 0 && value(word::LEASE_READ) >= head
+        })
     }
 
     /// Number of words in the stream that the slowest profiler has not read.

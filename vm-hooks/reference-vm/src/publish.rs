@@ -1,6 +1,7 @@
 //! The VM's self-description: what `vmscope-publish` is told.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 use vmscope_publish::event::{
     AddressRange, CollectionBegin, CollectionEnd, CollectionScope, Constituent, ConstituentKind,
@@ -17,6 +18,8 @@ use crate::memory::{Begin, End, Kind, Observer, Sizes};
 
 /// Ids of the interpreter's handlers begin here; those of methods begin at 1.
 const FIRST_HANDLER: u64 = 1 << 40;
+/// Longest wait at the start for the profiler that has started this process.
+const LONGEST_WAIT: Duration = Duration::from_secs(1);
 /// Time between two publications of the figures, in nanoseconds.
 const FIGURES_NS: u64 = 200_000_000;
 
@@ -171,10 +174,12 @@ impl To<'_> {
 }
 
 impl Vm {
-    /// Publishes what exists before the first method.
+    /// Publishes what exists before the first method. If a profiler has started this process, waits
+    /// for the profiler.
     pub(crate) fn publish_start(&self) {
         if let Some(publisher) = self.publication.listener() {
             self.publish_vm(&To::News(publisher));
+            publisher.await_profiler(LONGEST_WAIT);
         }
     }
 

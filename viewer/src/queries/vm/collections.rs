@@ -56,6 +56,19 @@ pub struct Collector<'a> {
     pub causes: Words<'a>,
     /// Kinds, if the VM's counter does not separate them.
     pub kinds: Words<'a>,
+    /// Durations of observed phases, without phases inside of phases, longest first.
+    pub phases: Vec<PhaseTime<'a>>,
+}
+
+/// All observed phases of one name.
+#[derive(Clone, Copy, Debug)]
+pub struct PhaseTime<'a> {
+    /// The VM's word.
+    pub name: &'a str,
+    /// Number of phases.
+    pub count: u64,
+    /// Their duration, in ns.
+    pub time: u64,
 }
 
 /// Words with counts, most frequent first.
@@ -127,12 +140,18 @@ pub(super) fn collected<'a>(
     seen.retain(|one| overlaps(one, window));
     seen.sort_by_key(|one| one.end.or(one.begin).unwrap_or(one.time));
     let mut words: Vec<[FxHashMap<&str, u64>; 2]> = Vec::new();
+    let mut phases: Vec<FxHashMap<&str, (u64, u64)>> = Vec::new();
     for one in &seen {
         let Some(place) = collected.place_of(one) else {
             collected.left_out += 1;
             continue;
         };
         words.resize_with(words.len().max(place + 1), Default::default);
+        phases.resize_with(words.len(), Default::default);
+        for (name, time) in outer_phases(one) {
+            let (count, all) = phases[place].entry(name).or_default();
+            (*count, *all) = (*count + 1, all.saturating_add(time));
+        }
         let row = &mut collected.collectors[place];
         let [causes, kinds] = &mut words[place];
         row.seen += 1;
@@ -146,6 +165,9 @@ pub(super) fn collected<'a>(
     for (row, [causes, kinds]) in collected.collectors.iter_mut().zip(words) {
         row.pauses.sort_unstable();
         (row.causes, row.kinds) = (most(causes), most(kinds));
+    }
+    for (row, phases) in collected.collectors.iter_mut().zip(phases) {
+        row.phases = longest(phases);
     }
     let mut counts = collected.collectors.iter().filter_map(|row| row.count);
     if !counts.all(|count| covers(&count, window)) {
@@ -268,6 +290,21 @@ fn pauses_of(one: &Collection) -> impl Iterator<Item = u64> + '_ {
         .filter(move |phase| !is_pause && phase.stop_the_world && !stops(phase.within));
     let phases = phases.filter_map(move |phase| length(phase.begin, phase.end));
     whole.flatten().into_iter().chain(phases)
+}
+
+/// Names and durations in ns of the observed phases that no other phase contains.
+fn outer_phases(one: &Collection) -> impl Iterator<Item = (&str, u64)> {
+    let phases = one.phases.iter().filter(|phase| phase.within.is_none());
+    phases.filter_map(|phase| Some((phase.name.as_str(), phase.end?.since(phase.begin?).0)))
+}
+
+fn longest(phases: FxHashMap<&str, (u64, u64)>) -> Vec<PhaseTime<'_>> {
+    let times = phases.into_iter();
+    let times = times.map(|(name, (count, time))| PhaseTime { name, count, time });
+    let mut times: Vec<PhaseTime> = times.collect();
+    times.sort_by_key(|phase| (Reverse(phase.time), phase.name));
+    times.truncate(MAX_WORDS);
+    times
 }
 
 fn most(words: FxHashMap<&str, u64>) -> Words<'_> {

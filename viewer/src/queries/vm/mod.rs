@@ -3,7 +3,7 @@
 mod collections;
 mod figures;
 
-pub use collections::{Collected, Collector, Words, overlaps};
+pub use collections::{Collected, Collector, PhaseTime, Words, overlaps};
 pub use figures::{Figure, Section};
 
 use collections::collected;

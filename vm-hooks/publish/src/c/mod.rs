@@ -114,6 +114,15 @@ unsafe extern "C" fn vmscope_check_listeners(handle: *const Handle<'_>) -> c_int
 }
 
 #[unsafe(no_mangle)]
+unsafe extern "C" fn vmscope_await_profiler(handle: *const Handle<'_>, longest: u64) -> c_int {
+    // SAFETY: the header demands it.
+    let Some(Handle::Live(publisher)) = (unsafe { handle.as_ref() }) else {
+        return 0;
+    };
+    c_int::from(publisher.await_profiler(Duration::from_nanos(longest)))
+}
+
+#[unsafe(no_mangle)]
 extern "C" fn vmscope_now() -> u64 {
     crate::memory::now()
 }

@@ -91,6 +91,21 @@ fn nothing_is_written_until_somebody_listens() {
 }
 
 #[test]
+fn a_vm_knows_when_a_profiler_has_read_everything() {
+    let publisher = small();
+    let mut attached = attach(&publisher);
+    publisher.publish(&fact("one"));
+    let head = publisher.shared.stream().head();
+    assert!(!publisher.shared.has_reader_at(head));
+    assert!(matches!(attached.read(), Next::Event { .. }));
+    assert!(publisher.shared.has_reader_at(head));
+    drop(attached);
+    assert!(!publisher.shared.has_reader_at(head));
+    // Nobody has started this process as a profiler's command.
+    assert!(!publisher.await_profiler(Duration::from_secs(60)));
+}
+
+#[test]
 fn the_header_says_who_publishes() {
     let publisher = small();
     let attached = attach(&publisher);

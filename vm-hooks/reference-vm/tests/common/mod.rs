@@ -18,6 +18,11 @@ impl Text {
     pub fn get(&self) -> String {
         String::from_utf8_lossy(&self.0.borrow()).into_owned()
     }
+
+    /// The text, which is gone then.
+    pub fn take(&self) -> String {
+        String::from_utf8_lossy(&self.0.take()).into_owned()
+    }
 }
 
 impl Write for Text {

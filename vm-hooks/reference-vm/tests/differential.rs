@@ -1,0 +1,168 @@
+//! Generated programs print the same in the VM and in a simple evaluator.
+//!
+//! `VMSCOPE_DIFFERENTIAL_PROGRAMS` is how many programs run, `VMSCOPE_DIFFERENTIAL_SEED` which. A program that differs is
+//! shrunk and printed. Each is written to `differential-<seed>.st` in the target folder's `tmp` before it runs, for the case
+//! that the VM does not come back.
+
+#![expect(clippy::print_stdout, reason = "says how much was tested")]
+
+#[path = "differential/collections.rs"]
+mod collections;
+mod common;
+#[path = "differential/evaluator.rs"]
+mod evaluator;
+#[path = "differential/exceptions.rs"]
+mod exceptions;
+#[path = "differential/generator.rs"]
+mod generator;
+#[path = "differential/library.rs"]
+mod library;
+#[path = "differential/numbers.rs"]
+mod numbers;
+#[path = "differential/value.rs"]
+mod value;
+
+use std::cell::{Cell, RefCell};
+
+use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
+use vmscope_reference_vm::memory::{Parameters, Stress};
+use vmscope_reference_vm::{Outcome, syntax};
+
+use common::Running;
+
+/// Programs in one VM: it keeps their classes.
+const PROGRAMS_OF_A_VM: usize = 50;
+
+/// A VM that is started again now and then.
+struct Machine {
+    memory: Parameters,
+    running: Option<Running>,
+    programs: usize,
+}
+
+impl Machine {
+    fn new(memory: Parameters) -> RefCell<Self> {
+        RefCell::new(Self {
+            memory,
+            running: None,
+            programs: 0,
+        })
+    }
+
+    /// What a program prints.
+    fn output(&mut self, text: &str) -> String {
+        if self.programs.is_multiple_of(PROGRAMS_OF_A_VM) {
+            self.running = None;
+        }
+        self.programs += 1;
+        let running = self
+            .running
+            .get_or_insert_with(|| common::vm(self.memory.clone(), &[]));
+        let outcome = running.load(text);
+        let mut output = running.output.take();
+        match outcome {
+            Ok(Outcome::Value(_)) => {}
+            Ok(Outcome::Quit(_)) => self.programs = 0,
+            Err(error) => output += &error.to_string(),
+        }
+        output
+    }
+}
+
+/// A collection at every 37th allocation, each third full; all survivors are tenured.
+fn stressed() -> Parameters {
+    Parameters {
+        eden_bytes: 64 << 10,
+        growth_headroom: 256 << 10,
+        shrink_threshold: 512 << 10,
+        stress: Stress {
+            collect_every: 37,
+            full_every: 3,
+            tenure_all: true,
+            verify: true,
+        },
+        ..Parameters::default()
+    }
+}
+
+fn number(variable: &str, default: u64) -> u64 {
+    let value = std::env::var(variable).ok();
+    value.map_or(default, |value| value.parse().expect("a number"))
+}
+
+fn in_a_large_stack(test: impl FnOnce() + Send + 'static) {
+    let thread = std::thread::Builder::new().stack_size(512 << 20);
+    let result = thread.spawn(test).expect("a thread").join();
+    if let Err(panic) = result {
+        std::panic::resume_unwind(panic);
+    }
+}
+
+#[test]
+fn generated_programs_print_what_a_simple_evaluator_prints() {
+    in_a_large_stack(run);
+}
+
+fn run() {
+    let programs = number("VMSCOPE_DIFFERENTIAL_PROGRAMS", 200);
+    let seed = number("VMSCOPE_DIFFERENTIAL_SEED", 1);
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let file = folder.join(format!("differential-{seed}.st"));
+    let mut bytes = [0; 32];
+    bytes[..8].copy_from_slice(&seed.to_le_bytes());
+    let config = Config {
+        cases: u32::try_from(programs).expect("fewer programs"),
+        failure_persistence: None,
+        max_shrink_iters: 4000,
+        ..Config::default()
+    };
+    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
+    let mut runner = TestRunner::new_with_rng(config, rng);
+    let (ordinary, stress) = (
+        Machine::new(Parameters::default()),
+        Machine::new(stressed()),
+    );
+    let (count, lines, discarded) = (Cell::new(0), Cell::new(0), RefCell::new(Vec::new()));
+    let result = runner.run(&generator::programs(), |program| {
+        count.set(count.get() + 1);
+        let text = program.source(count.get());
+        std::fs::write(&file, &text).expect("the file can be written");
+        let fail = |reason: String| Err(TestCaseError::fail(reason + "\n" + &text));
+        let items = match syntax::parse_file("program", &text) {
+            Ok(items) => items,
+            Err(error) => return fail(error.to_string()),
+        };
+        let expected = match evaluator::output(&items) {
+            Ok(output) => output,
+            Err(reason) => {
+                discarded.borrow_mut().push(reason);
+                return Ok(());
+            }
+        };
+        lines.set(lines.get() + expected.lines().count());
+        for (name, machine) in [("ordinary", &ordinary), ("stressed", &stress)] {
+            let output = machine.borrow_mut().output(&text);
+            if output != expected {
+                machine.borrow_mut().programs = 0;
+                return fail(format!(
+                    "{name}: the VM prints\n{output}\nthe evaluator\n{expected}"
+                ));
+            }
+        }
+        Ok(())
+    });
+    let failure = result.err().map(|error| error.to_string());
+    assert!(failure.is_none(), "{}", failure.unwrap_or_default());
+    let discarded = discarded.into_inner();
+    if std::env::var("VMSCOPE_DIFFERENTIAL_PROGRAMS").is_ok() {
+        println!(
+            "{} programs, {} lines, discarded: {discarded:?}",
+            count.get(),
+            lines.get()
+        );
+    }
+    assert!(
+        discarded.len() * 10 < count.get(),
+        "too many programs beyond the evaluator: {discarded:?}"
+    );
+}
