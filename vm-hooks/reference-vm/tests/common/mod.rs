@@ -141,22 +141,37 @@ pub fn modes() -> Vec<(&'static str, Parameters)> {
     ]
 }
 
-/// The ways to run machine code: not at all, as usual, and with a code zone that is always full.
-fn jit_modes() -> Vec<(&'static str, JitOptions)> {
-    let interpreted = JitOptions {
+/// No machine code.
+pub fn interpreted() -> JitOptions {
+    JitOptions {
         on: false,
         ..JitOptions::default()
-    };
-    let tiny = JitOptions {
-        zone_bytes: 24 << 10,
+    }
+}
+
+/// Everything is compiled before it first runs.
+pub fn compiled_at_once() -> JitOptions {
+    JitOptions {
         compile_at: 1,
         loops: 3,
         ..JitOptions::default()
-    };
-    let mut modes = vec![("interpreted", interpreted)];
+    }
+}
+
+/// Likewise, in a code zone that is always full.
+pub fn compiled_in_a_tiny_zone() -> JitOptions {
+    JitOptions {
+        zone_bytes: 24 << 10,
+        ..compiled_at_once()
+    }
+}
+
+/// The ways to run machine code: not at all, as usual, and all the time.
+fn jit_modes() -> Vec<(&'static str, JitOptions)> {
+    let mut modes = vec![("interpreted", interpreted())];
     if cfg!(target_arch = "x86_64") {
         modes.push(("jitted", JitOptions::default()));
-        modes.push(("jitted in a tiny zone", tiny));
+        modes.push(("jitted in a tiny zone", compiled_in_a_tiny_zone()));
     }
     modes
 }
