@@ -1,4 +1,8 @@
 //! A small Smalltalk VM in the manner of Cog and Spur. `DESIGN.md` describes it.
+#![cfg_attr(
+    not(target_arch = "x86_64"),
+    allow(dead_code, unused_imports, reason = "only the JIT uses it")
+)]
 
 pub mod compiler;
 pub mod image;

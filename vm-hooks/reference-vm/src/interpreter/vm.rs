@@ -362,6 +362,7 @@ impl Vm {
             34 => heap.allocated_bytes,
             35 => heap.survivors_bytes,
             40 => 8,
+            46 => self.jit.zone_bytes(),
             44 => sizes.eden_capacity as u64,
             53 => heap.segments,
             54 => heap.old_free,
@@ -369,6 +370,8 @@ impl Vm {
             58 => events.interrupt_checks,
             59 => events.timer_checks,
             60 => events.stack_overflows,
+            62 => self.jit.events.compactions,
+            63 => self.jit.events.compaction_ns / 1_000_000,
             72 => heap.mark_ns / 1_000_000,
             _ => return None,
         })

@@ -4,6 +4,7 @@
 //! of the others move along. All sends are unlinked, and all PICs freed: their sites link again.
 
 use super::machine::{Code, PREFIX};
+use super::publication::Change;
 use super::zone::ALIGNMENT;
 use crate::interpreter::raw::{Fp, Ip};
 use crate::interpreter::{MethodHeader, Vm, now_ns};
@@ -54,7 +55,11 @@ impl Vm {
         let Some(machine) = &mut self.jit.machine else {
             return;
         };
+        machine.unlink_all();
         let codes = std::mem::take(&mut machine.codes);
+        let gone = codes.iter().zip(&freed).filter(|(_, is_freed)| **is_freed);
+        let gone = gone.map(|(code, _)| Change::Gone(code.id));
+        machine.changes.extend(gone);
         for (mut code, place) in codes.into_iter().zip(&moves) {
             let header = MethodHeader::of(code.method);
             let Some(to) = place.to else {
@@ -67,6 +72,9 @@ impl Vm {
             code.start = to;
             code.uses /= 2;
             header.with_machine(to).put(code.method);
+            if place.from != to {
+                machine.changes.push(Change::Moved(code.id, to));
+            }
             machine.codes.push(code);
         }
         machine.zone.free = cursor;
@@ -74,6 +82,7 @@ impl Vm {
         machine.is_full = false;
         self.jit.events.compactions += 1;
         self.jit.events.compaction_ns += now_ns() - begin;
+        self.publish_code_changes();
     }
 
     /// Changes where all frames go on.
@@ -119,6 +128,7 @@ impl Vm {
     pub(crate) fn methods_changed(&mut self) {
         if let Some(machine) = &mut self.jit.machine {
             machine.unlink_all();
+            self.publish_code_changes();
         }
     }
 }

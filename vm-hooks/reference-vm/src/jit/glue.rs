@@ -187,6 +187,8 @@ impl Vm {
             .is_none()
         {
             self.ask_for_attention();
+        } else {
+            self.publish_code_changes();
         }
         Next {
             ip: Ip::from_word(Oop(entry)),

@@ -1,6 +1,7 @@
 //! The JIT's tables, and when it compiles.
 
 use super::compile::{self, Compiled, Enter, Site, Source};
+use super::publication::Change;
 use super::trampolines::{self, COUNT, Stub};
 use super::zone::{ALIGNMENT, Zone};
 use super::{Jit, JitOptions};
@@ -64,7 +65,6 @@ pub(super) struct Code {
 pub(super) struct Pic {
     pub start: usize,
     pub selector: Oop,
-    pub num_args: usize,
     /// Class indices and their methods; none of an open PIC.
     pub cases: Vec<(u32, Oop)>,
     pub is_open: bool,
@@ -85,6 +85,8 @@ pub(crate) struct Machine {
     /// A compaction is wanted.
     pub(super) is_full: bool,
     pub(super) lookups: Box<[Lookup]>,
+    /// What profilers are to be told.
+    pub(super) changes: Vec<Change>,
     pub(super) newest_id: u64,
 }
 
@@ -182,6 +184,7 @@ impl Machine {
             pics: Vec::new(),
             is_full: false,
             lookups,
+            changes: Vec::new(),
             newest_id: 0,
         })
     }
@@ -206,6 +209,13 @@ impl Machine {
         let after = self.codes.partition_point(|code| code.start <= offset);
         let code = self.codes.get(after.checked_sub(1)?)?;
         (offset <= code.start + code.bytes).then_some(code)
+    }
+
+    /// The PIC at an offset.
+    pub(super) fn pic_at(&self, offset: usize) -> Option<&Pic> {
+        let pics = &self.pics;
+        let place = pics.binary_search_by_key(&offset, |pic| pic.start).ok()?;
+        pics.get(place)
     }
 
     /// The next bytecode of a frame that goes on at an address of machine code.
@@ -264,6 +274,7 @@ impl Machine {
         code.made.code = Vec::new();
         self.unlink_sites(&code);
         self.codes.push(code);
+        self.changes.push(Change::Code(start));
         self.codes.last()
     }
 }
@@ -311,13 +322,16 @@ impl Vm {
             return None;
         }
         let copied = closure.map(|closure| objects::num_slots(closure) - 4);
-        self.compile_code(method, copied)
+        self.compile_code(method, copied, None)
     }
 
     /// The machine code that goes on at a bytecode, which is the head of a loop.
     pub(super) fn loop_entry(&mut self, ip: Ip) -> Option<u64> {
         let fp = self.running_frame();
         let method = fp.method();
+        let first = MethodHeader::of(method).first_bytecode();
+        let body = Ip(objects::body(method)).advance(first);
+        let bytecode = u32::try_from(ip.0.addr() - body.0.addr()).ok()?;
         let mut start = MethodHeader::of(method).machine();
         if start == 0 {
             self.jit.loops_left -= 1;
@@ -329,11 +343,8 @@ impl Vm {
                 return None;
             }
             let copied = fp.is_block().then(|| objects::num_slots(fp.closure()) - 4);
-            start = self.compile_code(method, copied)?;
+            start = self.compile_code(method, copied, Some(bytecode))?;
         }
-        let first = MethodHeader::of(method).first_bytecode();
-        let body = Ip(objects::body(method)).advance(first);
-        let bytecode = u32::try_from(ip.0.addr() - body.0.addr()).ok()?;
         let machine = self.jit.machine.as_mut()?;
         machine.use_code(start);
         let loops = &machine.code_at(start)?.made.loops;
@@ -344,10 +355,22 @@ impl Vm {
     }
 
     #[cold]
-    fn compile_code(&mut self, method: Oop, num_copied: Option<usize>) -> Option<usize> {
+    fn compile_code(
+        &mut self,
+        method: Oop,
+        num_copied: Option<usize>,
+        osr_bytecode: Option<u32>,
+    ) -> Option<usize> {
         if self.jit.machine.as_ref()?.is_full {
             return None;
         }
+        self.publish_compilation(method, osr_bytecode);
+        let start = self.translate(method, num_copied);
+        self.publish_compiled();
+        start
+    }
+
+    fn translate(&mut self, method: Oop, num_copied: Option<usize>) -> Option<usize> {
         let header = MethodHeader::of(method);
         let number = primitive_number(method);
         let made = self.image.method(method).and_then(|known| {

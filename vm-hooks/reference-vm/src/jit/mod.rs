@@ -8,6 +8,7 @@
 //! | `compile`, `operations` | from bytecodes to machine code |
 //! | `sends` | inline caches, PICs |
 //! | `compaction` | makes room in the zone |
+//! | `publication` | what profilers are told |
 //!
 //! Frames of machine code are the interpreter's (DESIGN §4), on the same stacks, and at each place
 //! where a frame can be left, its operands are in memory. So a frame may go on in the interpreter at
@@ -26,6 +27,8 @@ mod machine;
 mod none;
 #[cfg(target_arch = "x86_64")]
 mod operations;
+#[cfg(target_arch = "x86_64")]
+mod publication;
 #[cfg(target_arch = "x86_64")]
 mod sends;
 #[cfg(target_arch = "x86_64")]
@@ -105,6 +108,11 @@ impl Jit {
     #[inline(always)]
     pub fn is_machine(&self, word: u64) -> bool {
         word.wrapping_sub(self.base) < self.bytes
+    }
+
+    /// Size of the code zone; 0 without a JIT.
+    pub fn zone_bytes(&self) -> u64 {
+        self.bytes
     }
 
     /// Whether there is machine code.

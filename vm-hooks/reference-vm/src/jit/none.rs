@@ -43,5 +43,8 @@ impl Vm {
 
     pub(crate) fn compact_code_if_wanted(&mut self) {}
 
+    #[allow(clippy::unused_self, reason = "the JIT's version uses it")]
+    pub(crate) fn publish_zone(&self, _to: &crate::publish::To<'_>) {}
+
     pub(crate) fn methods_changed(&mut self) {}
 }

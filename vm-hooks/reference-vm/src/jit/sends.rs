@@ -8,6 +8,7 @@ use super::compile::Site;
 use dynasmrt::{DynasmApi, DynasmLabelApi, dynasm};
 
 use super::machine::{Code, LOOKUPS, Lookup, Machine, Pic};
+use super::publication::Change;
 use super::trampolines::{Assembler, Stub, field, stub};
 use crate::interpreter::MethodHeader;
 use crate::memory::Oop;
@@ -15,7 +16,7 @@ use crate::memory::Oop;
 /// Most cases of a closed PIC.
 const MOST_CASES: usize = 6;
 /// Bytes of a PIC.
-const PIC_BYTES: usize = 15 + 12 * MOST_CASES + 6;
+pub(super) const PIC_BYTES: usize = 15 + 12 * MOST_CASES + 6;
 /// No object's class index.
 const NO_CLASS: u32 = 0;
 
@@ -58,7 +59,9 @@ impl Machine {
             self.unlink_sites(code);
         }
         self.codes = codes;
-        self.pics.clear();
+        let gone = std::mem::take(&mut self.pics);
+        let gone = gone.iter().map(|pic| Change::Gone(pic.id));
+        self.changes.extend(gone);
         self.lookups.fill(Lookup::NONE);
     }
 
@@ -92,26 +95,31 @@ impl Machine {
         self.pics.push(Pic {
             start: pic,
             selector: site.selector,
-            num_args: site.num_args,
             cases: vec![(linked, first), (class, method)],
             is_open: false,
             id,
         });
         self.write_pic(self.pics.len() - 1);
+        self.changes.push(Change::Pic(pic));
         self.set_target(ret, NO_CLASS, pic);
         Some(())
     }
 
     fn add_case(&mut self, at: usize, class: u32, method: Oop) -> Option<()> {
+        let id = self.new_id();
         let pic = self.pics.get_mut(at)?;
         if pic.is_open || pic.cases.iter().any(|case| case.0 == class) {
             return Some(());
         }
         if pic.cases.len() < MOST_CASES {
             pic.cases.push((class, method));
+            self.changes.push(Change::Cases(pic.start));
         } else {
             pic.cases.clear();
             pic.is_open = true;
+            self.changes.push(Change::Gone(pic.id));
+            pic.id = id;
+            self.changes.push(Change::Pic(pic.start));
         }
         self.write_pic(at);
         Some(())
