@@ -109,8 +109,10 @@ pub(super) fn compile(source: &Source<'_>) -> Option<Compiled> {
         out: Compiled::default(),
     };
     compiler.find_targets()?;
-    compiler.enter();
-    compiler.body()?;
+    if compiler.frameless().is_none() {
+        compiler.enter();
+        compiler.body()?;
+    }
     let mut out = compiler.out;
     out.code = compiler.ops.finalize().ok()?;
     out.resumes.sort_unstable();
@@ -133,6 +135,77 @@ impl Compiler<'_> {
         Some(())
     }
 
+    /// A method that only answers a variable of the receiver, the receiver, or a constant, needs no
+    /// frame. `None` if it is another.
+    fn frameless(&mut self) -> Option<()> {
+        let source = self.source;
+        if source.first > 0 || source.num_copied.is_some() {
+            return None;
+        }
+        let (first, length) = decode(source.bytecodes, 0).ok()?;
+        let answer = match first {
+            Instruction::ReturnReceiver => None,
+            Instruction::ReturnTrue => Some(Answer::Constant(source.yes)),
+            Instruction::ReturnFalse => Some(Answer::Constant(source.no)),
+            Instruction::ReturnNil => Some(Answer::Constant(source.nil)),
+            _ => {
+                let (second, _) = decode(source.bytecodes, length).ok()?;
+                if second != Instruction::ReturnTop {
+                    return None;
+                }
+                Some(match first {
+                    Instruction::PushReceiverVariable(index) => Answer::Variable(index),
+                    Instruction::PushLiteral(index) => Answer::Constant(self.literal(index)),
+                    Instruction::PushInteger(value) => {
+                        Answer::Constant(Oop::small(i64::from(value)))
+                    }
+                    _ => return None,
+                })
+            }
+        };
+        let miss = self.ops.new_dynamic_label();
+        self.check_class(miss);
+        let start = offset(self.ops.offset().0);
+        (self.out.unchecked, self.out.frame) = (start, start);
+        self.out.boundaries.push((start, 0));
+        let n = source.num_args as i32;
+        match answer {
+            None => {}
+            Some(Answer::Constant(value)) => self.load_constant(value.0),
+            Some(Answer::Variable(index)) => dynasm!(self.ops
+                ; .arch x64
+                ; mov rdx, [rsp + 8 * (n + 1)]
+                ; mov rax, [rdx + 8 + 8 * index as i32]
+            ),
+        }
+        if answer.is_some() {
+            self.boundary(length);
+            dynasm!(self.ops ; .arch x64 ; mov [rsp + 8 * (n + 1)], rax);
+        }
+        dynasm!(self.ops
+            ; .arch x64
+            ; ret (8 * n) as i16
+            ;=>miss
+            ; jmp QWORD [rbx + stub(Stub::Send)]
+        );
+        Some(())
+    }
+
+    /// Jumps to `miss` if the receiver in rdx is not of the class in eax.
+    fn check_class(&mut self, miss: DynamicLabel) {
+        dynasm!(self.ops
+            ; .arch x64
+            ; mov ecx, edx
+            ; and ecx, 7
+            ; jnz >tagged
+            ; mov ecx, [rdx]
+            ; and ecx, 0x3f_ffff
+            ;tagged:
+            ; cmp ecx, eax
+            ; jne =>miss
+        );
+    }
+
     /// The entries: class check, primitive, frame.
     fn enter(&mut self) {
         let source = self.source;
@@ -141,17 +214,7 @@ impl Compiler<'_> {
         let check = self.ops.new_dynamic_label();
         let begin = self.ops.new_dynamic_label();
         if source.num_copied.is_none() {
-            dynasm!(self.ops
-                ; .arch x64
-                ; mov ecx, edx
-                ; and ecx, 7
-                ; jnz >tagged
-                ; mov ecx, [rdx]
-                ; and ecx, 0x3f_ffff
-                ;tagged:
-                ; cmp ecx, eax
-                ; jne =>miss
-            );
+            self.check_class(miss);
         }
         self.out.unchecked = offset(self.ops.offset().0);
         let frame = self.ops.new_dynamic_label();
@@ -716,6 +779,13 @@ enum Object {
     Receiver,
     Temp(usize),
     Permanent(Oop),
+}
+
+/// What a method without a frame answers.
+#[derive(Clone, Copy)]
+enum Answer {
+    Constant(Oop),
+    Variable(usize),
 }
 
 fn target(from: usize, distance: i32) -> Option<usize> {

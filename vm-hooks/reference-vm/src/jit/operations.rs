@@ -134,6 +134,9 @@ impl Compiler<'_> {
             }
             if !is_identity {
                 dynasm!(self.ops ; .arch x64 ; jmp =>done ;=>slow);
+                if known.is_none() {
+                    self.jump_if_floats(index, wanted, to_label, done);
+                }
                 self.send_slowly(index, next, |compiler| {
                     dynasm!(compiler.ops ; .arch x64 ; push rax ; push rcx);
                 });
@@ -156,6 +159,9 @@ impl Compiler<'_> {
         }
         if !is_identity {
             dynasm!(self.ops ; .arch x64 ; jmp =>done ;=>slow);
+            if known.is_none() {
+                self.compare_floats(index, done);
+            }
             self.send_slowly(index, next, |compiler| {
                 dynasm!(compiler.ops ; .arch x64 ; push rax ; push rcx);
             });
@@ -214,11 +220,85 @@ impl Compiler<'_> {
             _ => self.divide(index, slow),
         }
         dynasm!(self.ops ; .arch x64 ; jmp =>done ;=>slow);
+        if known.is_none() && matches!(index, ADD | SUBTRACT | MULTIPLY) {
+            self.float_arithmetic(index, done);
+        }
         self.send_slowly(index, next, |compiler| {
             dynasm!(compiler.ops ; .arch x64 ; push rax ; push rcx);
         });
         dynasm!(self.ops ; .arch x64 ;=>done);
         self.stack.push(Entry::Result);
+    }
+
+    /// The operation on two SmallFloat64s whose result is one, too; goes on at `done` then.
+    fn float_arithmetic(&mut self, index: usize, done: dynasmrt::DynamicLabel) {
+        dynasm!(self.ops
+            ; .arch x64
+            ; call QWORD [rbx + stub(Stub::LoadFloats)]
+            ; test edx, edx
+            ; jz >send
+        );
+        match index {
+            ADD => dynasm!(self.ops ; .arch x64 ; addsd xmm0, xmm1),
+            SUBTRACT => dynasm!(self.ops ; .arch x64 ; subsd xmm0, xmm1),
+            _ => dynasm!(self.ops ; .arch x64 ; mulsd xmm0, xmm1),
+        }
+        dynasm!(self.ops
+            ; .arch x64
+            ; call QWORD [rbx + stub(Stub::StoreFloat)]
+            ; test rdx, rdx
+            ; jz >send
+            ; mov rax, rdx
+            ; jmp =>done
+            ;send:
+        );
+    }
+
+    /// Compares two SmallFloat64s, which are never NaN; goes on at `done` with true or false.
+    fn compare_floats(&mut self, index: usize, done: dynasmrt::DynamicLabel) {
+        dynasm!(self.ops
+            ; .arch x64
+            ; call QWORD [rbx + stub(Stub::LoadFloats)]
+            ; test edx, edx
+            ; jz >send
+            ; ucomisd xmm0, xmm1
+            ; mov rax, r15
+        );
+        match index {
+            2 => dynasm!(self.ops ; .arch x64 ; cmovb rax, r14),
+            3 => dynasm!(self.ops ; .arch x64 ; cmova rax, r14),
+            4 => dynasm!(self.ops ; .arch x64 ; cmovbe rax, r14),
+            5 => dynasm!(self.ops ; .arch x64 ; cmovae rax, r14),
+            6 => dynasm!(self.ops ; .arch x64 ; cmove rax, r14),
+            _ => dynasm!(self.ops ; .arch x64 ; cmovne rax, r14),
+        }
+        dynasm!(self.ops ; .arch x64 ; jmp =>done ;send:);
+    }
+
+    /// Likewise; goes on at `to` if the answer is `wanted`, else at `done`.
+    fn jump_if_floats(
+        &mut self,
+        index: usize,
+        wanted: bool,
+        to: dynasmrt::DynamicLabel,
+        done: dynasmrt::DynamicLabel,
+    ) {
+        dynasm!(self.ops
+            ; .arch x64
+            ; call QWORD [rbx + stub(Stub::LoadFloats)]
+            ; test edx, edx
+            ; jz >send
+            ; ucomisd xmm0, xmm1
+        );
+        match (index, wanted) {
+            (2, true) | (5, false) => dynasm!(self.ops ; .arch x64 ; jb =>to),
+            (3, true) | (4, false) => dynasm!(self.ops ; .arch x64 ; ja =>to),
+            (4, true) | (3, false) => dynasm!(self.ops ; .arch x64 ; jbe =>to),
+            (5, true) | (2, false) => dynasm!(self.ops ; .arch x64 ; jae =>to),
+            (6, true) | (7, false) => dynasm!(self.ops ; .arch x64 ; je =>to),
+            _ => dynasm!(self.ops ; .arch x64 ; jne =>to),
+        }
+        dynasm!(self.ops ; .arch x64 ; jmp =>done ;send:);
     }
 
     /// `//` and `\\`: rounded towards negative infinity.

@@ -42,10 +42,12 @@ stubs! {
     Closure "ceCreateFullBlock"
     Array "ceNewArray"
     Class "ceClass"
+    LoadFloats "ceLoadFloats"
+    StoreFloat "ceStoreFloat"
 }
 
 /// Number of trampolines.
-pub(super) const COUNT: usize = Stub::Class as usize + 1;
+pub(super) const COUNT: usize = Stub::StoreFloat as usize + 1;
 
 /// Offset of a trampoline's address in the context.
 pub(super) const fn stub(stub: Stub) -> i32 {
@@ -240,7 +242,68 @@ pub(super) fn assemble() -> (Vec<u8>, [usize; COUNT]) {
         begin(ops, stub);
         call_leaf(ops, function);
     }
+    begin(ops, Stub::LoadFloats);
+    load_floats(ops);
+    begin(ops, Stub::StoreFloat);
+    store_float(ops);
     dynasm!(ops ; .arch x64 ; .align 16);
     let code = std::mem::replace(ops, Assembler::new(0)).finalize();
     (code.unwrap_or_default(), offsets)
+}
+
+/// What the exponents of SmallFloat64s are less than those of floats, in the rotated value.
+const FLOAT_OFFSET: i64 = 896 << 53;
+
+/// The SmallFloat64s in rax and rcx into xmm0 and xmm1, and 1 into edx; 0 if one is something else.
+fn load_floats(ops: &mut Assembler) {
+    dynasm!(ops
+        ; .arch x64
+        ; mov edx, eax
+        ; and edx, ecx
+        ; and edx, 4
+        ; jz >other
+        ; mov r8, QWORD FLOAT_OFFSET
+        ; mov rsi, rax
+        ; shr rsi, 3
+        ; cmp rsi, 1
+        ; jbe >zero
+        ; add rsi, r8
+        ;zero:
+        ; ror rsi, 1
+        ; movq xmm0, rsi
+        ; mov rsi, rcx
+        ; shr rsi, 3
+        ; cmp rsi, 1
+        ; jbe >zero
+        ; add rsi, r8
+        ;zero:
+        ; ror rsi, 1
+        ; movq xmm1, rsi
+        ;other:
+        ; ret
+    );
+}
+
+/// The float in xmm0 as SmallFloat64 into rdx; 0 if it is none.
+fn store_float(ops: &mut Assembler) {
+    dynasm!(ops
+        ; .arch x64
+        ; movq rsi, xmm0
+        ; rol rsi, 1
+        ; cmp rsi, 1
+        ; jbe >zero
+        ; mov r8, QWORD FLOAT_OFFSET
+        ; sub rsi, r8
+        ; cmp rsi, 1
+        ; jbe >large
+        ; mov rdx, rsi
+        ; shr rdx, 61
+        ; jnz >large
+        ;zero:
+        ; lea rdx, [rsi * 8 + 4]
+        ; ret
+        ;large:
+        ; xor edx, edx
+        ; ret
+    );
 }
