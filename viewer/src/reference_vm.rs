@@ -7,7 +7,7 @@ use clap::Args;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use vmscope_reference_vm::memory::{Parameters, Stress};
-use vmscope_reference_vm::{Options, Outcome, PROGRAMS, Vm, listing, syntax};
+use vmscope_reference_vm::{JitOptions, Options, Outcome, PROGRAMS, Vm, listing, syntax};
 
 #[derive(Args, Clone, Debug)]
 pub struct ReferenceVmArgs {
@@ -52,6 +52,12 @@ pub struct ReferenceVmArgs {
     /// Allocate in old space: all instances of a class, or what an allocation site makes ('Foo>>bar@PC', with the bytecode pc of the send)
     #[arg(long, value_name = "CLASS|SITE", help_heading = "Memory")]
     pretenure: Vec<String>,
+    /// Interpret all code: compile nothing to machine code
+    #[arg(long)]
+    interpret: bool,
+    /// Size of the zone of machine code
+    #[arg(long, value_name = "SIZE", default_value = "1M", value_parser = parse_bytes)]
+    code_size: u64,
     /// Do not describe the VM to profilers
     #[arg(long)]
     no_publish: bool,
@@ -114,6 +120,11 @@ pub fn run(args: &ReferenceVmArgs) -> Result<u8> {
         publish: !args.no_publish,
         pretenured_classes: classes,
         pretenured_sites: sites,
+        jit: JitOptions {
+            on: !args.interpret && JitOptions::default().on,
+            zone_bytes: size(args.code_size),
+            ..JitOptions::default()
+        },
     })?;
     if let Some(trouble) = vm.publication_trouble() {
         print::say(&format!(

@@ -72,7 +72,7 @@ fn interpreted_bytecodes_have_the_shares_that_the_program_measures() {
     let (program, file) = (folder.file("known.st"), folder.file("out.vmscope"));
     let text = known_shares(150);
     std::fs::write(&program, text).expect("written");
-    let ran = recorded(&folder, &file, &[], &program, &[]);
+    let ran = recorded(&folder, &file, &["--interpret"], &program, &[]);
     let output = ran.stdout;
     let times: Vec<f64> = output
         .lines()

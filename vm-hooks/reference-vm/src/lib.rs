@@ -1,13 +1,19 @@
 //! A small Smalltalk VM in the manner of Cog and Spur. `DESIGN.md` describes it.
+#![cfg_attr(
+    not(target_arch = "x86_64"),
+    allow(dead_code, unused_imports, reason = "only the JIT uses it")
+)]
 
 pub mod compiler;
 pub mod image;
 pub mod interpreter;
+mod jit;
 pub mod memory;
 mod publish;
 pub mod syntax;
 
 pub use interpreter::{Options, Outcome, StartError, Vm};
+pub use jit::{JitEvents, JitOptions};
 
 /// Declares a list of source files: names and texts.
 macro_rules! sources {

@@ -68,6 +68,11 @@ impl Publication {
         publication
     }
 
+    /// Id of the VM's thread.
+    pub(crate) fn thread(&self) -> u32 {
+        self.thread
+    }
+
     /// Whether a profiler has asked for something.
     #[inline]
     pub fn has_requests(&self) -> bool {
@@ -75,7 +80,7 @@ impl Publication {
     }
 
     /// The publisher, if a profiler listens.
-    fn listener(&self) -> Option<&Publisher> {
+    pub(crate) fn listener(&self) -> Option<&Publisher> {
         self.publisher
             .as_ref()
             .filter(|publisher| publisher.listening())
@@ -159,13 +164,13 @@ impl Observer for Publication {
 }
 
 /// Where events go: to listening profilers as news, or into a description.
-enum To<'p> {
+pub(crate) enum To<'p> {
     News(&'p Publisher),
     Description(&'p Describer<'p>),
 }
 
 impl To<'_> {
-    fn publish<B: vmscope_publish::event::Body>(&self, event: &B) {
+    pub(crate) fn publish<B: vmscope_publish::event::Body>(&self, event: &B) {
         match self {
             To::News(publisher) => publisher.publish(event),
             To::Description(describer) => describer.publish(event),
@@ -252,10 +257,15 @@ impl Vm {
             name: "full-GC ratio".into(),
             value: ratio.as_str().into(),
         });
+        let code_size = match self.jit.zone_bytes() {
+            0 => "0 (interpreter only)".to_owned(),
+            bytes => format!("{bytes}"),
+        };
         to.publish(&Fact {
             name: "code size".into(),
-            value: "0 (interpreter only)".into(),
+            value: code_size.as_str().into(),
         });
+        self.publish_zone(to);
         self.publish_counters(to);
         publish_interpreter(to);
         let module = program_name();
@@ -267,6 +277,7 @@ impl Vm {
     fn publish_counters(&self, to: &To<'_>) {
         let heap = self.heap.statistics();
         let events = self.events();
+        let jit = self.jit_events();
         let gauge = CounterMeaning::Gauge;
         let total = CounterMeaning::Total;
         for (section, name, unit, meaning, value) in [
@@ -291,6 +302,21 @@ impl Vm {
                 "",
                 total,
                 heap.remembered_overflows,
+            ),
+            ("Events", "Methods compiled", "", total, jit.compiled),
+            (
+                "Events",
+                "Compiled Code Compactions",
+                "",
+                total,
+                jit.compactions,
+            ),
+            (
+                "Events",
+                "Compiled Code Compaction time",
+                "ns",
+                total,
+                jit.compaction_ns,
             ),
             (
                 "Events",
@@ -451,7 +477,7 @@ fn bytecode_sources() -> Vec<InterpreterSource> {
 const STACK_WORDS: i32 = 16;
 
 /// The VM's own functions, by part: what their full names contain.
-const PARTS: [(&str, Region, &str); 9] = [
+const PARTS: [(&str, Region, &str); 10] = [
     (
         "vmscope_reference_vm::memory::scavenger",
         Region::Gc,
@@ -483,6 +509,11 @@ const PARTS: [(&str, Region, &str); 9] = [
         "vmscope_reference_vm::interpreter::primitives",
         Region::Vm,
         "primitives",
+    ),
+    (
+        "vmscope_reference_vm::jit::compile",
+        Region::Compiler,
+        "JIT",
     ),
     ("vmscope_reference_vm", Region::Vm, "run time"),
 ];

@@ -26,7 +26,7 @@ use std::cell::{Cell, RefCell};
 
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
 use vmscope_reference_vm::memory::{Parameters, Stress};
-use vmscope_reference_vm::{Outcome, syntax};
+use vmscope_reference_vm::{JitOptions, Outcome, syntax};
 
 use common::Running;
 
@@ -36,14 +36,16 @@ const PROGRAMS_OF_A_VM: usize = 50;
 /// A VM that is started again now and then.
 struct Machine {
     memory: Parameters,
+    jit: JitOptions,
     running: Option<Running>,
     programs: usize,
 }
 
 impl Machine {
-    fn new(memory: Parameters) -> RefCell<Self> {
+    fn new(memory: Parameters, jit: JitOptions) -> RefCell<Self> {
         RefCell::new(Self {
             memory,
+            jit,
             running: None,
             programs: 0,
         })
@@ -57,7 +59,7 @@ impl Machine {
         self.programs += 1;
         let running = self
             .running
-            .get_or_insert_with(|| common::vm(self.memory.clone(), &[]));
+            .get_or_insert_with(|| common::vm_with(self.memory.clone(), self.jit, &[]));
         let outcome = running.load(text);
         let mut output = running.output.take();
         match outcome {
@@ -118,10 +120,17 @@ fn run() {
     };
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
     let mut runner = TestRunner::new_with_rng(config, rng);
-    let (ordinary, stress) = (
-        Machine::new(Parameters::default()),
-        Machine::new(stressed()),
-    );
+    let machines = [
+        ("interpreted", Parameters::default(), common::interpreted()),
+        ("interpreted, stressed", stressed(), common::interpreted()),
+        ("jitted", Parameters::default(), common::compiled_at_once()),
+        (
+            "jitted, stressed",
+            stressed(),
+            common::compiled_in_a_tiny_zone(),
+        ),
+    ]
+    .map(|(name, memory, jit)| (name, Machine::new(memory, jit)));
     let (count, lines, discarded) = (Cell::new(0), Cell::new(0), RefCell::new(Vec::new()));
     let result = runner.run(&generator::programs(), |program| {
         count.set(count.get() + 1);
@@ -140,7 +149,7 @@ fn run() {
             }
         };
         lines.set(lines.get() + expected.lines().count());
-        for (name, machine) in [("ordinary", &ordinary), ("stressed", &stress)] {
+        for (name, machine) in &machines {
             let output = machine.borrow_mut().output(&text);
             if output != expected {
                 machine.borrow_mut().programs = 0;

@@ -23,16 +23,16 @@ const PROGRAMS: &[(&str, &[&str], &str)] = &[
     ("strings", &["2"], STRINGS),
 ];
 
-const CSV: &str = "";
-const JSON: &str = "";
-const COLLECTIONS: &str = "";
-const STRINGS: &str = "";
+const CSV: &str = "id: 720600\nname: 100 different\nprice: (60458793/100)\nshare: (590757/308)\nbalance: 6396375\n";
+const JSON: &str = "43800 1532115538 19780005\n";
+const COLLECTIONS: &str = "collections 737084050\n";
+const STRINGS: &str = "strings 314328638\n";
 
 #[test]
 fn programs_print_their_known_results_in_every_mode() {
-    for (mode, memory) in common::modes() {
+    for (mode, memory, jit) in common::all_modes() {
         for (name, arguments, expected) in PROGRAMS {
-            let mut running = common::vm(memory.clone(), arguments);
+            let mut running = common::vm_with(memory.clone(), jit, arguments);
             let (_, text) = common::source(&format!("programs/{name}.st"));
             let outcome = running.vm.load(name, &text).expect("the program is right");
             let (output, errors) = (running.output.get(), running.errors.get());
@@ -50,9 +50,9 @@ fn programs_print_their_known_results_in_every_mode() {
 
 #[test]
 fn the_language_tests_pass_in_every_mode() {
-    for (mode, memory) in common::modes() {
+    for (mode, memory, jit) in common::all_modes() {
         for file in common::files("tests") {
-            let mut running = common::vm(memory.clone(), &[]);
+            let mut running = common::vm_with(memory.clone(), jit, &[]);
             let (_, text) = common::source(&file);
             let outcome = running.vm.load(&file, &text).expect("the tests are right");
             let output = running.output.get();

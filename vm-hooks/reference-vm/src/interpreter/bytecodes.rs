@@ -241,21 +241,9 @@ handlers! {
         let index = operand_a(vm, ip);
         let code = literal(vm, index);
         let copied = usize::from(ip.byte(2) & 0x3f);
-        let home = if ip.byte(2) & 0x40 != 0 { Some(vm.known.nil) } else { vm.home_token() };
-        let slots = CLOSURE_FIELDS + copied;
-        let format = Format::FIXED_AND_INDEXED;
-        let closure = vm.heap.allocate(classes::BLOCK_CLOSURE, format, slots);
-        let (Some(home), Some(closure)) = (home, closure) else {
+        let Some(closure) = vm.new_closure(code, copied, ip.byte(2) & 0x40 != 0, sp) else {
             return vm.out_of_memory();
         };
-        let num_args = super::sends::MethodHeader::of(code).args();
-        let fields = [home, code, Oop::small(num_args as i64), vm.fp.receiver()];
-        for (at, field) in fields.into_iter().enumerate() {
-            vm.heap.store(closure, at, field);
-        }
-        for at in 0..copied {
-            vm.heap.store(closure, CLOSURE_FIELDS + at, sp.at(copied - 1 - at));
-        }
         next(ip, 3, sp.drop(copied).push(closure))
     }
 
@@ -271,7 +259,16 @@ handlers! {
     fn jump(vm, ip, sp) {
         let distance = distance(vm, ip);
         let to = next(ip, 2 + distance, sp);
-        if distance < 0 { vm.check(to) } else { to }
+        if distance >= 0 {
+            return to;
+        }
+        match vm.machine_loop(to) {
+            Some(to) => to,
+            None => vm.check(to),
+        }
+    }
+    fn machine_code(vm, ip, sp) {
+        vm.run_machine_code(ip, sp)
     }
     fn jump_if_true(vm, ip, sp) {
         let distance = distance(vm, ip);
@@ -540,13 +537,44 @@ impl Vm {
             return None;
         }
         self.save(ip);
+        if let Some(next) = self.machine_activation(slot(closure, 1), Some(closure), sp) {
+            return Some(next);
+        }
         let next = self.activate_block(num_args, sp);
         Some(self.check(next))
     }
 
+    /// A closure whose copied values are on the stack; `None` without memory.
+    #[inline(always)]
+    pub(crate) fn new_closure(
+        &mut self,
+        code: Oop,
+        copied: usize,
+        ignores_outer: bool,
+        sp: Sp,
+    ) -> Option<Oop> {
+        let home = match ignores_outer {
+            true => self.known.nil,
+            false => self.home_token()?,
+        };
+        let slots = CLOSURE_FIELDS + copied;
+        let format = Format::FIXED_AND_INDEXED;
+        let closure = self.heap.allocate(classes::BLOCK_CLOSURE, format, slots)?;
+        let num_args = super::sends::MethodHeader::of(code).args();
+        let fields = [home, code, Oop::small(num_args as i64), self.fp.receiver()];
+        for (at, field) in fields.into_iter().enumerate() {
+            self.heap.store(closure, at, field);
+        }
+        for at in 0..copied {
+            self.heap
+                .store(closure, CLOSURE_FIELDS + at, sp.at(copied - 1 - at));
+        }
+        Some(closure)
+    }
+
     /// The class of an object.
     #[inline(always)]
-    pub(super) fn class_of(&self, oop: Oop) -> Oop {
+    pub(crate) fn class_of(&self, oop: Oop) -> Oop {
         let class = self.image.class(class_index(oop));
         class.map_or(self.known.nil, |class| class.oop)
     }

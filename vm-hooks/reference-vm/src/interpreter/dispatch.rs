@@ -126,6 +126,7 @@ table! {
     243 store_into_inst_var "storeIntoRcvr:",
     244 store_into_lit_var "storeIntoLit:",
     245 store_into_temp "storeIntoTemp:",
+    217 machine_code "ceEnterMachineCode",
     248 call_primitive "callPrimitive:",
     249 push_closure "closure:",
     251 push_temp_in_vector "pushTemp: inVectorAt:",

@@ -15,9 +15,9 @@
 mod bytecodes;
 mod dispatch;
 pub mod objects;
-mod primitives;
+pub(crate) mod primitives;
 mod processes;
-mod raw;
+pub(crate) mod raw;
 mod returns;
 mod safepoint;
 mod sends;
@@ -25,6 +25,10 @@ mod sites;
 mod stack;
 mod trace;
 mod vm;
+
+pub(crate) use primitives::{Args, Primitive, by_number as primitive_by_number};
+pub(crate) use sends::{MethodHeader, frame_flags, primitive_number};
+pub(crate) use vm::{Next, now_ns};
 
 pub use dispatch::{bytecode_handlers, code_range};
 pub use vm::{Events, Options, Outcome, StartError, Vm};

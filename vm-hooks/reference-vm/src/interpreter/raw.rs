@@ -186,6 +186,18 @@ impl Fp {
         self.put(-4, ip.word());
     }
 
+    /// Where the caller goes on if it is machine code.
+    #[inline(always)]
+    pub fn return_address(self) -> Oop {
+        self.at(1)
+    }
+
+    /// Changes where the caller goes on.
+    #[inline(always)]
+    pub fn set_return_address(self, address: Oop) {
+        self.put(1, address);
+    }
+
     /// The receiver: self in the method or block.
     #[inline(always)]
     pub fn receiver(self) -> Oop {
@@ -238,9 +250,16 @@ impl Fp {
 
     /// Builds a frame for a method whose receiver and arguments are on top of `sp`.
     #[inline(always)]
-    pub fn build(self, sp: Sp, method: Oop, flags: i64, nil: Oop, receiver: Oop) -> (Self, Sp) {
+    pub fn build(
+        self,
+        sp: Sp,
+        [return_address, method]: [Oop; 2],
+        flags: i64,
+        nil: Oop,
+        receiver: Oop,
+    ) -> (Self, Sp) {
         let caller = Oop(self.0.expose_provenance() as u64);
-        let sp = sp.push(Oop::NONE).push(caller);
+        let sp = sp.push(return_address).push(caller);
         let frame = Self(sp.0);
         let sp = sp.push(method).push(nil).push(Oop::small(flags));
         (frame, sp.push(Oop::NONE).push(receiver))

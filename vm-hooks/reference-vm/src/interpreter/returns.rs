@@ -20,7 +20,7 @@ pub(super) const HANDLING: i64 = 3;
 impl Vm {
     /// `^`: from a method to its caller, from a block to the caller of its home.
     #[inline(always)]
-    pub(super) fn method_return(&mut self, value: Oop, sp: Sp) -> Next {
+    pub(crate) fn method_return(&mut self, value: Oop, sp: Sp) -> Next {
         if self.fp.is_block() {
             return self.non_local_return(value, sp);
         }

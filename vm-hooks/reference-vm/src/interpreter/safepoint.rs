@@ -19,7 +19,7 @@ impl Vm {
     }
 
     #[cold]
-    fn interrupt(&mut self, next: Next) -> Next {
+    pub(crate) fn interrupt(&mut self, next: Next) -> Next {
         if next.sp == Sp::NONE {
             return next;
         }
@@ -55,17 +55,16 @@ impl Vm {
                 ..next
             };
         }
+        self.compact_code_if_wanted();
         self.resume_active()
     }
 
     /// The running process's next bytecode and stack, as it saved them.
     pub(super) fn resume_active(&mut self) -> Next {
         let stack = self.stacks.active();
+        let sp = stack.sp;
         self.fp = stack.fp;
-        Next {
-            ip: self.fp.ip(),
-            sp: stack.sp,
-        }
+        self.resume_at(self.fp.ip(), sp)
     }
 
     /// Raises StackOverflow in the running process.

@@ -10,7 +10,7 @@ use crate::memory::{Oop, classes};
 
 /// A method header's parts.
 #[derive(Clone, Copy)]
-pub(super) struct MethodHeader(i64);
+pub(crate) struct MethodHeader(i64);
 
 impl MethodHeader {
     #[inline(always)]
@@ -38,6 +38,35 @@ impl MethodHeader {
         self.0 & HAS_PRIMITIVE != 0
     }
 
+    /// Offset of the machine code in the code zone; 0 without machine code.
+    #[inline(always)]
+    pub fn machine(self) -> usize {
+        (self.0 >> MACHINE_SHIFT & MACHINE).cast_unsigned() as usize * 16
+    }
+
+    /// The header with another offset, a multiple of 16.
+    pub fn with_machine(self, offset: usize) -> Self {
+        let offset = (offset / 16).cast_signed() as i64 & MACHINE;
+        Self(self.0 & !(MACHINE << MACHINE_SHIFT) | offset << MACHINE_SHIFT)
+    }
+
+    /// How often the method was activated before it was compiled.
+    #[inline(always)]
+    pub fn activations(self) -> u8 {
+        (self.0 >> ACTIVATIONS_SHIFT & 15).cast_unsigned() as u8
+    }
+
+    /// The header with another count.
+    #[inline(always)]
+    pub fn with_activations(self, count: u8) -> Self {
+        Self(self.0 & !(15 << ACTIVATIONS_SHIFT) | i64::from(count & 15) << ACTIVATIONS_SHIFT)
+    }
+
+    /// Puts the header into a method.
+    pub fn put(self, method: Oop) {
+        objects::set_slot(method, 0, Oop::small(self.0));
+    }
+
     /// Offset of the first bytecode from the method's first slot, in bytes.
     #[inline(always)]
     pub fn first_bytecode(self) -> isize {
@@ -45,13 +74,18 @@ impl MethodHeader {
     }
 }
 
+/// Place of the count of activations in the header.
+const ACTIVATIONS_SHIFT: u32 = 28;
+/// Place of the machine code's offset in the header, by 16.
+const MACHINE_SHIFT: u32 = 36;
+const MACHINE: i64 = 0xff_ffff;
 /// Bytes of the instruction that names a method's primitive.
 const CALL_PRIMITIVE: isize = 3;
 /// Fields of a closure before its copied values.
 pub(super) const CLOSURE_FIELDS: usize = 4;
 
 /// Number of a method's primitive, or 0.
-pub(super) fn primitive_number(method: Oop) -> usize {
+pub(crate) fn primitive_number(method: Oop) -> usize {
     let header = MethodHeader::of(method);
     if !header.has_primitive() {
         return 0;
@@ -60,10 +94,22 @@ pub(super) fn primitive_number(method: Oop) -> usize {
     usize::from(first.byte(1)) + (usize::from(first.byte(2) & 31) << 8)
 }
 
+/// Flags of a method's frame.
+#[inline(always)]
+pub(crate) fn frame_flags(num_args: usize, primitive: usize) -> i64 {
+    let mark = match primitive {
+        198 => 1 << MARK_SHIFT,
+        199 => 2 << MARK_SHIFT,
+        197 => 3 << MARK_SHIFT,
+        _ => 0,
+    };
+    num_args.cast_signed() as i64 | mark
+}
+
 impl Vm {
     /// Sends a message. Its receiver and arguments are on the stack; `ip` is the next bytecode.
     #[inline(always)]
-    pub(super) fn send(&mut self, selector: Oop, num_args: usize, ip: Ip, sp: Sp) -> Next {
+    pub(crate) fn send(&mut self, selector: Oop, num_args: usize, ip: Ip, sp: Sp) -> Next {
         let class = objects::class_index(sp.at(num_args));
         self.send_to(selector, num_args, class, ip, sp)
     }
@@ -78,20 +124,25 @@ impl Vm {
         ip: Ip,
         sp: Sp,
     ) -> Next {
-        let at = cache_place(selector, class);
-        let mut found = self.cache[at];
-        if found.selector != selector || found.class != class {
-            match self.look_up(selector, class) {
-                Some(method) => found = method,
-                None => return self.not_understood(selector, num_args, ip, sp),
-            }
+        match self.find(selector, class) {
+            Some(found) => self.execute(found, num_args, ip, sp),
+            None => self.not_understood(selector, num_args, ip, sp),
         }
-        self.execute(found, num_args, ip, sp)
+    }
+
+    /// The method by which a class understands a selector.
+    #[inline(always)]
+    pub(crate) fn find(&mut self, selector: Oop, class: u32) -> Option<Found> {
+        let found = self.cache[cache_place(selector, class)];
+        if found.selector == selector && found.class == class {
+            return Some(found);
+        }
+        self.look_up(selector, class)
     }
 
     /// Runs a method: its primitive, or else its code in a new frame.
     #[inline(always)]
-    pub(super) fn execute(&mut self, found: Found, num_args: usize, ip: Ip, sp: Sp) -> Next {
+    pub(crate) fn execute(&mut self, found: Found, num_args: usize, ip: Ip, sp: Sp) -> Next {
         if let Some(primitive) = found.primitive {
             match primitive {
                 Primitive::Value(call) => {
@@ -116,6 +167,9 @@ impl Vm {
             }
         }
         self.save(ip);
+        if let Some(next) = self.machine_activation(found.method, None, sp) {
+            return next;
+        }
         let receiver = sp.at(num_args);
         let next = self.activate(found.method, num_args, sp, receiver);
         self.check(next)
@@ -137,15 +191,11 @@ impl Vm {
         let mut first = header.first_bytecode();
         if header.has_primitive() {
             first += CALL_PRIMITIVE;
-            flags |= match primitive_number(method) {
-                198 => 1 << MARK_SHIFT,
-                199 => 2 << MARK_SHIFT,
-                197 => 3 << MARK_SHIFT,
-                _ => 0,
-            };
+            flags = frame_flags(num_args, primitive_number(method));
         }
         let nil = self.known.nil;
-        let (fp, mut sp) = self.fp.build(sp, method, flags, nil, receiver);
+        let words = [self.jit.return_to_interpreter, method];
+        let (fp, mut sp) = self.fp.build(sp, words, flags, nil, receiver);
         for _ in num_args..header.temps() {
             sp = sp.push(nil);
         }
@@ -164,7 +214,8 @@ impl Vm {
         let header = MethodHeader::of(code);
         let nil = self.known.nil;
         let flags = num_args.cast_signed() as i64 | IS_BLOCK;
-        let (fp, mut sp) = self.fp.build(sp, code, flags, nil, slot(closure, 3));
+        let words = [self.jit.return_to_interpreter, code];
+        let (fp, mut sp) = self.fp.build(sp, words, flags, nil, slot(closure, 3));
         let copied = objects::num_slots(closure) - CLOSURE_FIELDS;
         for at in 0..copied {
             sp = sp.push(slot(closure, CLOSURE_FIELDS + at));
@@ -179,7 +230,7 @@ impl Vm {
 
     /// Returns `value` from the running frame to its caller.
     #[inline(always)]
-    pub(super) fn return_value(&mut self, value: Oop) -> Next {
+    pub(crate) fn return_value(&mut self, value: Oop) -> Next {
         let fp = self.fp;
         if fp.token() != self.known.nil {
             self.end_token(fp.token());
@@ -190,15 +241,12 @@ impl Vm {
         if caller.is_none() {
             return self.base_return(value, sp);
         }
-        Next {
-            ip: caller.ip(),
-            sp,
-        }
+        self.return_to(fp.return_address(), caller, sp)
     }
 
     /// A process's outermost frame returned.
     #[cold]
-    fn base_return(&mut self, value: Oop, sp: Sp) -> Next {
+    pub(crate) fn base_return(&mut self, value: Oop, sp: Sp) -> Next {
         if self.stacks.is_main() {
             // The value was on the stack, where only the base frame's receiver stood before.
             let active = self.stacks.active_mut();
@@ -225,11 +273,18 @@ impl Vm {
     /// Forgets all lookups: a method was added.
     pub(crate) fn flush_cache(&mut self) {
         self.cache.fill(Found::NONE);
+        self.methods_changed();
     }
 
     /// Replaces a message that the receiver does not understand by doesNotUnderstand:.
     #[cold]
-    fn not_understood(&mut self, selector: Oop, num_args: usize, ip: Ip, sp: Sp) -> Next {
+    pub(crate) fn not_understood(
+        &mut self,
+        selector: Oop,
+        num_args: usize,
+        ip: Ip,
+        sp: Sp,
+    ) -> Next {
         let class = objects::class_index(sp.at(num_args));
         if selector == self.known.does_not_understand {
             let name = self

@@ -69,18 +69,19 @@ impl Vm {
     /// Whether the code that continues at `ip`, or one of its callers, is at a pretenured site.
     pub(super) fn is_pretenured_site(&self, ip: Ip) -> bool {
         let is_site = |ip: Ip| self.pretenured_sites.found.contains(&(ip.0 as usize));
-        let mut fp = self.fp;
-        if is_site(ip) {
+        let mut callee = self.fp;
+        if is_site(self.bytecode_ip(ip)) {
             return true;
         }
         for _ in 0..CALLERS {
-            fp = fp.caller();
+            let fp = callee.caller();
             if fp.is_none() {
                 return false;
             }
-            if is_site(fp.ip()) {
+            if is_site(self.ip_of(fp, Some(callee))) {
                 return true;
             }
+            callee = fp;
         }
         false
     }

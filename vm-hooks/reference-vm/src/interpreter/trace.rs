@@ -59,7 +59,9 @@ impl Vm {
         let first = super::sends::MethodHeader::of(code).first_bytecode();
         let start = (objects::body(code) as usize).checked_add_signed(first)?;
         // The saved address is that of the next bytecode.
-        let offset = (fp.ip().0 as usize).checked_sub(start)?.checked_sub(1)?;
+        let offset = (self.ip_of(fp, self.callee_of(fp)).0 as usize)
+            .checked_sub(start)?
+            .checked_sub(1)?;
         let line = method.code.lines.iter().rev().find(|line| line.0 <= offset);
         line.map(|line| line.1)
     }

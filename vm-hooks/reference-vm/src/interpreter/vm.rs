@@ -14,6 +14,7 @@ use super::sites::PretenuredSites;
 use super::stack::{MAIN_STACK_BYTES, Stack};
 use crate::compiler::bytecodes::SPECIAL_SELECTORS;
 use crate::image::{Image, LoadError, NoMemory, permanent};
+use crate::jit::{Jit, JitEvents, JitOptions};
 use crate::memory::header::Format;
 use crate::memory::{Heap, MemoryError, Oop, Parameters, classes};
 use crate::publish::Publication;
@@ -36,6 +37,8 @@ pub struct Options {
     /// Allocation sites whose objects are allocated in old space: method (`Foo>>bar`) and bytecode
     /// pc of the send.
     pub pretenured_sites: Vec<(String, u32)>,
+    /// How the JIT works.
+    pub jit: JitOptions,
 }
 
 impl std::fmt::Debug for Options {
@@ -57,6 +60,7 @@ impl Default for Options {
             publish: false,
             pretenured_classes: Vec::new(),
             pretenured_sites: Vec::new(),
+            jit: JitOptions::default(),
         }
     }
 }
@@ -96,7 +100,7 @@ pub enum StartError {
 
 /// Objects that the VM refers to: all of them are permanent.
 #[derive(Debug)]
-pub(super) struct Known {
+pub(crate) struct Known {
     pub nil: Oop,
     pub yes: Oop,
     pub no: Oop,
@@ -127,7 +131,7 @@ pub struct Events {
 
 /// A method that a class understands a selector by.
 #[derive(Clone, Copy)]
-pub(super) struct Found {
+pub(crate) struct Found {
     pub selector: Oop,
     pub class: u32,
     pub method: Oop,
@@ -146,8 +150,8 @@ pub struct Vm {
     /// Where the interpreter's loop begins.
     pub(super) start: Next,
     /// Stack limit: `u64::MAX` if a safe point has something to do.
-    pub(super) limit: Arc<AtomicU64>,
-    pub(super) known: Known,
+    pub(crate) limit: Arc<AtomicU64>,
+    pub(crate) known: Known,
     pub(super) ext_a: usize,
     pub(super) ext_b: isize,
     /// The objects.
@@ -172,6 +176,7 @@ pub struct Vm {
     /// The do-its of the last file or expression.
     pub(crate) do_its: Vec<Oop>,
     pub(super) heartbeat: Heartbeat,
+    pub(crate) jit: Jit,
 }
 
 impl std::fmt::Debug for Vm {
@@ -204,10 +209,7 @@ impl Vm {
         let main = Stack::new(MAIN_STACK_BYTES).ok_or(StartError::Stack)?;
         let mut vm = Self {
             fp: Fp::NONE,
-            start: Next {
-                ip: Ip(std::ptr::null()),
-                sp: Sp::NONE,
-            },
+            start: Next::END,
             limit: Arc::clone(&limit),
             known,
             ext_a: 0,
@@ -228,7 +230,9 @@ impl Vm {
             deadline_ns: None,
             do_its: Vec::new(),
             heartbeat: Heartbeat::start(limit).map_err(StartError::Timer)?,
+            jit: Jit::new(&options.jit),
         };
+        vm.connect_jit();
         vm.publish_start();
         vm.make_scheduler()?;
         for (file, text) in crate::LIBRARY {
@@ -329,13 +333,31 @@ impl Vm {
         self.start = self.activate(method, 0, sp, self.known.nil);
     }
 
+    /// The frame that runs.
+    pub(crate) fn running_frame(&self) -> Fp {
+        self.fp
+    }
+
+    /// Says which frame runs: machine code has it in a register.
+    pub(crate) fn set_running_frame(&mut self, fp: Fp) {
+        self.fp = fp;
+    }
+
+    /// The stacks of all processes.
+    pub(crate) fn stacks(&self) -> impl Iterator<Item = &Stack> {
+        self.stacks.iter()
+    }
+
+    /// Counters of the JIT.
+    #[must_use]
+    pub fn jit_events(&self) -> JitEvents {
+        self.jit.events
+    }
+
     /// Ends the interpretation.
-    pub(super) fn stop(&mut self, outcome: Outcome) -> Next {
+    pub(crate) fn stop(&mut self, outcome: Outcome) -> Next {
         self.outcome = Some(outcome);
-        Next {
-            ip: Ip(std::ptr::null()),
-            sp: Sp::NONE,
-        }
+        Next::END
     }
 
     /// Counters of the interpreter.
@@ -378,6 +400,7 @@ impl Vm {
             34 => heap.allocated_bytes,
             35 => heap.survivors_bytes,
             40 => 8,
+            46 => self.jit.zone_bytes(),
             44 => sizes.eden_capacity as u64,
             53 => heap.segments,
             54 => heap.old_free,
@@ -385,6 +408,8 @@ impl Vm {
             58 => events.interrupt_checks,
             59 => events.timer_checks,
             60 => events.stack_overflows,
+            62 => self.jit.events.compactions,
+            63 => self.jit.events.compaction_ns / 1_000_000,
             72 => heap.mark_ns / 1_000_000,
             _ => return None,
         })
@@ -450,13 +475,13 @@ impl Vm {
 
     /// The heap reached its limit in the middle of a bytecode: the VM ends.
     #[cold]
-    pub(super) fn out_of_memory(&mut self) -> Next {
+    pub(crate) fn out_of_memory(&mut self) -> Next {
         let _ = writeln!(self.errors, "out of memory: the heap has reached its limit");
         self.stop(Outcome::Quit(1))
     }
 
     /// Makes the next safe point look for something to do.
-    pub(super) fn ask_for_attention(&self) {
+    pub(crate) fn ask_for_attention(&self) {
         self.limit.store(u64::MAX, Ordering::Relaxed);
     }
 }
@@ -465,8 +490,16 @@ impl Vm {
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Next {
-    pub(super) ip: Ip,
-    pub(super) sp: Sp,
+    pub(crate) ip: Ip,
+    pub(crate) sp: Sp,
+}
+
+impl Next {
+    /// The end of the interpretation.
+    pub(crate) const END: Self = Self {
+        ip: Ip(std::ptr::null()),
+        sp: Sp::NONE,
+    };
 }
 
 impl Found {

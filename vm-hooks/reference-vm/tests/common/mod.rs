@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use vmscope_reference_vm::image::LoadError;
 use vmscope_reference_vm::memory::{Parameters, Stress};
-use vmscope_reference_vm::{Options, Outcome, Vm};
+use vmscope_reference_vm::{JitOptions, Options, Outcome, Vm};
 
 /// A place for output that the test still sees.
 #[derive(Clone, Default)]
@@ -45,6 +45,11 @@ pub struct Running {
 
 /// Starts a VM.
 pub fn vm(memory: Parameters, arguments: &[&str]) -> Running {
+    vm_with(memory, JitOptions::default(), arguments)
+}
+
+/// Starts a VM with or without a JIT.
+pub fn vm_with(memory: Parameters, jit: JitOptions, arguments: &[&str]) -> Running {
     let (output, errors) = (Text::default(), Text::default());
     let options = Options {
         memory,
@@ -54,6 +59,7 @@ pub fn vm(memory: Parameters, arguments: &[&str]) -> Running {
             .collect(),
         output: Box::new(output.clone()),
         errors: Box::new(errors.clone()),
+        jit,
         ..Options::default()
     };
     let vm = Vm::new(options).expect("the class library loads");
@@ -133,4 +139,50 @@ pub fn modes() -> Vec<(&'static str, Parameters)> {
         ),
         ("all at once", stress(64 << 10, 301, 5, true)),
     ]
+}
+
+/// No machine code.
+pub fn interpreted() -> JitOptions {
+    JitOptions {
+        on: false,
+        ..JitOptions::default()
+    }
+}
+
+/// Everything is compiled before it first runs.
+pub fn compiled_at_once() -> JitOptions {
+    JitOptions {
+        compile_at: 1,
+        loops: 3,
+        ..JitOptions::default()
+    }
+}
+
+/// Likewise, in a code zone that is always full.
+pub fn compiled_in_a_tiny_zone() -> JitOptions {
+    JitOptions {
+        zone_bytes: 24 << 10,
+        ..compiled_at_once()
+    }
+}
+
+/// The ways to run machine code: not at all, as usual, and all the time.
+fn jit_modes() -> Vec<(&'static str, JitOptions)> {
+    let mut modes = vec![("interpreted", interpreted())];
+    if cfg!(target_arch = "x86_64") {
+        modes.push(("jitted", JitOptions::default()));
+        modes.push(("jitted in a tiny zone", compiled_in_a_tiny_zone()));
+    }
+    modes
+}
+
+/// All combinations of memory and machine code, by name.
+pub fn all_modes() -> Vec<(String, Parameters, JitOptions)> {
+    let mut all = Vec::new();
+    for (memory_name, memory) in modes() {
+        for (jit_name, jit) in jit_modes() {
+            all.push((format!("{memory_name}, {jit_name}"), memory.clone(), jit));
+        }
+    }
+    all
 }

@@ -15,7 +15,7 @@ use crate::memory::Oop;
 
 /// A primitive.
 #[derive(Clone, Copy)]
-pub(super) enum Primitive {
+pub(crate) enum Primitive {
     /// Answers a value; `None` if it fails.
     Value(fn(&mut Vm, Args) -> Option<Oop>),
     /// Says where to go on; `None` if it fails.
@@ -24,7 +24,7 @@ pub(super) enum Primitive {
 
 /// Receiver and arguments of a primitive.
 #[derive(Clone, Copy)]
-pub(super) struct Args {
+pub(crate) struct Args {
     pub sp: Sp,
     pub count: usize,
 }
@@ -60,7 +60,7 @@ impl Args {
 }
 
 /// The primitive with this number.
-pub(super) fn by_number(number: usize) -> Option<Primitive> {
+pub(crate) fn by_number(number: usize) -> Option<Primitive> {
     use Primitive::{Control, Value};
     Some(match number {
         1..=17 => Value(integers::small(number)?),

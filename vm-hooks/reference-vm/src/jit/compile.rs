@@ -1,0 +1,793 @@
+//! From bytecodes to machine code, in the order of the bytecodes.
+//!
+//! Pushes of constants, temps, the receiver and the last result are deferred, as in Cog's
+//! StackToRegisterMappingCogit: the last entries of the operand stack may not be in memory yet. They are
+//! before each send, jump and jump's target. So at every place where a frame can be left (a *resume
+//! point*), the frame looks as the interpreter wants it.
+
+use dynasmrt::{DynamicLabel, DynasmApi, DynasmLabelApi, dynasm};
+
+use super::trampolines::{Assembler, Stub, field, jump_to_block, stub};
+use crate::compiler::bytecodes::{InVector, Instruction, SPECIAL_SELECTORS, decode};
+use crate::interpreter::objects;
+use crate::memory::Oop;
+
+/// What the compiler must know of a method or block.
+pub(super) struct Source<'a> {
+    pub method: Oop,
+    pub bytecodes: &'a [u8],
+    pub num_args: usize,
+    pub num_temps: usize,
+    /// Of a block: the number of copied values.
+    pub num_copied: Option<usize>,
+    pub flags: i64,
+    /// The primitive that runs first.
+    pub primitive: Enter,
+    /// Offset of the first bytecode after the primitive's.
+    pub first: usize,
+    /// Class index that super sends begin at.
+    pub above: u32,
+    pub special: &'a [Oop; 32],
+    pub nil: Oop,
+    pub yes: Oop,
+    pub no: Oop,
+}
+
+/// What a method does before it builds its frame.
+#[derive(Clone, Copy)]
+pub(super) enum Enter {
+    Nothing,
+    /// A primitive that answers a value: the function's address.
+    Value(usize),
+    /// A primitive that says where to go on.
+    Control(usize),
+}
+
+/// A send in machine code.
+#[derive(Clone, Debug)]
+pub(super) struct Site {
+    /// Offset of the return address.
+    pub ret: u32,
+    pub selector: Oop,
+    pub num_args: usize,
+    /// Class index where a super send's lookup begins.
+    pub above: Option<u32>,
+}
+
+/// Machine code, before it has an address.
+#[derive(Debug, Default)]
+pub(super) struct Compiled {
+    pub code: Vec<u8>,
+    /// Offset of the entry without the class check.
+    pub unchecked: u32,
+    /// Offset of the entry after the primitive.
+    pub frame: u32,
+    /// Resume points: offsets of code and bytecode.
+    pub resumes: Vec<(u32, u32)>,
+    /// Where the code of each bytecode begins.
+    pub boundaries: Vec<(u32, u32)>,
+    /// Heads of loops: offsets of bytecode and code.
+    pub loops: Vec<(u32, u32)>,
+    pub sites: Vec<Site>,
+}
+
+/// An entry of the operand stack that is not in memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Entry {
+    Constant(u64),
+    Temp(usize),
+    Receiver,
+    /// In rax.
+    Result,
+}
+
+pub(super) struct Compiler<'a> {
+    pub ops: Assembler,
+    pub source: &'a Source<'a>,
+    /// The deferred entries; those below are in memory.
+    pub stack: Vec<Entry>,
+    labels: Vec<DynamicLabel>,
+    is_target: Vec<bool>,
+    out: Compiled,
+}
+
+fn offset(value: usize) -> u32 {
+    u32::try_from(value).unwrap_or(u32::MAX)
+}
+
+/// Compiles; `None` if the code has what the compiler can't do.
+pub(super) fn compile(source: &Source<'_>) -> Option<Compiled> {
+    let mut ops = Assembler::new(0);
+    let count = source.bytecodes.len() + 1;
+    let labels = (0..count).map(|_| ops.new_dynamic_label()).collect();
+    let mut compiler = Compiler {
+        ops,
+        source,
+        stack: Vec::new(),
+        labels,
+        is_target: vec![false; count],
+        out: Compiled::default(),
+    };
+    compiler.find_targets()?;
+    if compiler.frameless().is_none() {
+        compiler.enter();
+        compiler.body()?;
+    }
+    let mut out = compiler.out;
+    out.code = compiler.ops.finalize().ok()?;
+    out.resumes.sort_unstable();
+    Some(out)
+}
+
+impl Compiler<'_> {
+    fn find_targets(&mut self) -> Option<()> {
+        let mut at = self.source.first;
+        while at < self.source.bytecodes.len() {
+            let (instruction, length) = decode(self.source.bytecodes, at).ok()?;
+            if let Some(distance) = instruction.jump_distance() {
+                if distance < 0 && !matches!(instruction, Instruction::Jump(_)) {
+                    return None;
+                }
+                *self.is_target.get_mut(target(at + length, distance)?)? = true;
+            }
+            at += length;
+        }
+        Some(())
+    }
+
+    /// A method that only answers a variable of the receiver, the receiver, or a constant, needs no
+    /// frame. `None` if it is another.
+    fn frameless(&mut self) -> Option<()> {
+        let source = self.source;
+        if source.first > 0 || source.num_copied.is_some() {
+            return None;
+        }
+        let (first, length) = decode(source.bytecodes, 0).ok()?;
+        let answer = match first {
+            Instruction::ReturnReceiver => None,
+            Instruction::ReturnTrue => Some(Answer::Constant(source.yes)),
+            Instruction::ReturnFalse => Some(Answer::Constant(source.no)),
+            Instruction::ReturnNil => Some(Answer::Constant(source.nil)),
+            _ => {
+                let (second, _) = decode(source.bytecodes, length).ok()?;
+                if second != Instruction::ReturnTop {
+                    return None;
+                }
+                Some(match first {
+                    Instruction::PushReceiverVariable(index) => Answer::Variable(index),
+                    Instruction::PushLiteral(index) => Answer::Constant(self.literal(index)),
+                    Instruction::PushInteger(value) => {
+                        Answer::Constant(Oop::small(i64::from(value)))
+                    }
+                    _ => return None,
+                })
+            }
+        };
+        let miss = self.ops.new_dynamic_label();
+        self.check_class(miss);
+        let start = offset(self.ops.offset().0);
+        (self.out.unchecked, self.out.frame) = (start, start);
+        self.out.boundaries.push((start, 0));
+        let n = source.num_args as i32;
+        match answer {
+            None => {}
+            Some(Answer::Constant(value)) => self.load_constant(value.0),
+            Some(Answer::Variable(index)) => dynasm!(self.ops
+                ; .arch x64
+                ; mov rdx, [rsp + 8 * (n + 1)]
+                ; mov rax, [rdx + 8 + 8 * index as i32]
+            ),
+        }
+        if answer.is_some() {
+            self.boundary(length);
+            dynasm!(self.ops ; .arch x64 ; mov [rsp + 8 * (n + 1)], rax);
+        }
+        dynasm!(self.ops
+            ; .arch x64
+            ; ret (8 * n) as i16
+            ;=>miss
+            ; jmp QWORD [rbx + stub(Stub::Send)]
+        );
+        Some(())
+    }
+
+    /// Jumps to `miss` if the receiver in rdx is not of the class in eax.
+    fn check_class(&mut self, miss: DynamicLabel) {
+        dynasm!(self.ops
+            ; .arch x64
+            ; mov ecx, edx
+            ; and ecx, 7
+            ; jnz >tagged
+            ; mov ecx, [rdx]
+            ; and ecx, 0x3f_ffff
+            ;tagged:
+            ; cmp ecx, eax
+            ; jne =>miss
+        );
+    }
+
+    /// The entries: class check, primitive, frame.
+    fn enter(&mut self) {
+        let source = self.source;
+        let n = source.num_args as i32;
+        let miss = self.ops.new_dynamic_label();
+        let check = self.ops.new_dynamic_label();
+        let begin = self.ops.new_dynamic_label();
+        if source.num_copied.is_none() {
+            self.check_class(miss);
+        }
+        self.out.unchecked = offset(self.ops.offset().0);
+        let frame = self.ops.new_dynamic_label();
+        match source.primitive {
+            Enter::Nothing => {}
+            Enter::Value(function) => dynasm!(self.ops
+                ; .arch x64
+                ; mov ecx, n
+                ; mov r8, QWORD function as i64
+                ; call QWORD [rbx + stub(Stub::Primitive)]
+                ; test rax, rax
+                ; jz =>frame
+                ; mov [rsp + 8 * (n + 1)], rax
+                ; ret (8 * n) as i16
+            ),
+            Enter::Control(function) => {
+                let number = crate::interpreter::primitive_number(source.method);
+                if (201..=205).contains(&number) && number - 201 == source.num_args {
+                    dynasm!(self.ops ; .arch x64 ; mov rdx, [rsp + 8 * (n + 1)]);
+                    jump_to_block(&mut self.ops, source.num_args);
+                }
+                dynasm!(self.ops
+                    ; .arch x64
+                    ; lea r8, [=>frame]
+                    ; mov r9, QWORD function as i64
+                    ; mov DWORD [rbx + field!(count)], n
+                    ; jmp QWORD [rbx + stub(Stub::Control)]
+                );
+            }
+        }
+        dynasm!(self.ops ; .arch x64 ;=>frame);
+        self.out.frame = offset(self.ops.offset().0);
+        dynasm!(self.ops
+            ; .arch x64
+            ; push rbp
+            ; mov rbp, rsp
+            ; mov rax, QWORD source.method.0 as i64
+            ; push rax
+            ; push r12
+            ; push DWORD Oop::small(source.flags).0 as i32
+            ; push BYTE 0
+        );
+        let mut temps = source.num_temps - source.num_args;
+        match source.num_copied {
+            None => dynasm!(self.ops ; .arch x64 ; push QWORD [rbp + 8 * (n + 2)]),
+            Some(copied) => {
+                dynasm!(self.ops
+                    ; .arch x64
+                    ; mov rdx, [rbp + 8 * (n + 2)]
+                    ; push QWORD [rdx + 32]
+                );
+                for at in 0..copied as i32 {
+                    dynasm!(self.ops ; .arch x64 ; push QWORD [rdx + 40 + 8 * at]);
+                }
+                temps = temps.saturating_sub(copied);
+            }
+        }
+        for _ in 0..temps {
+            dynasm!(self.ops ; .arch x64 ; push r12);
+        }
+        dynasm!(self.ops
+            ; .arch x64
+            ; cmp rsp, [r13]
+            ; jae =>begin
+            ;=>check
+            ; call QWORD [rbx + stub(Stub::Interrupt)]
+        );
+        self.resume(source.first);
+        if source.num_copied.is_none() {
+            dynasm!(self.ops
+                ; .arch x64
+                ; jmp =>begin
+                ;=>miss
+                ; jmp QWORD [rbx + stub(Stub::Send)]
+            );
+        }
+        dynasm!(self.ops ; .arch x64 ;=>begin);
+    }
+
+    /// Notes that the code that follows goes on at a bytecode, with all operands in memory.
+    pub(super) fn resume(&mut self, bytecode: usize) {
+        let here = offset(self.ops.offset().0);
+        self.out.resumes.push((here, offset(bytecode)));
+    }
+
+    fn body(&mut self) -> Option<()> {
+        let bytecodes = self.source.bytecodes;
+        let mut at = self.source.first;
+        while at < bytecodes.len() {
+            let (instruction, length) = decode(bytecodes, at).ok()?;
+            if self.is_target[at] {
+                self.flush();
+                let label = self.labels[at];
+                dynasm!(self.ops ; .arch x64 ;=>label);
+                self.out
+                    .loops
+                    .push((offset(at), offset(self.ops.offset().0)));
+            }
+            self.out
+                .boundaries
+                .push((offset(self.ops.offset().0), offset(at)));
+            at = self.instruction(instruction, at, at + length)?;
+        }
+        // Nobody comes here: verified code ends with a return or a jump.
+        let label = self.labels[bytecodes.len()];
+        dynasm!(self.ops ; .arch x64 ;=>label ; int3);
+        Some(())
+    }
+
+    /// Compiles an instruction, and maybe the next with it; answers where to go on.
+    fn instruction(&mut self, instruction: Instruction, at: usize, next: usize) -> Option<usize> {
+        use Instruction as I;
+        let source = self.source;
+        match instruction {
+            I::PushReceiverVariable(index) => {
+                self.flush_result();
+                let field = 8 + 8 * index as i32;
+                dynasm!(self.ops ; .arch x64 ; mov rax, [rbp - 40] ; mov rax, [rax + field]);
+                self.stack.push(Entry::Result);
+            }
+            I::PushLiteralVariable(index) => {
+                self.flush_result();
+                let association = self.literal(index).0;
+                dynasm!(self.ops
+                    ; .arch x64
+                    ; mov rax, QWORD association as i64
+                    ; mov rax, [rax + 16]
+                );
+                self.stack.push(Entry::Result);
+            }
+            I::PushLiteral(index) => self.stack.push(Entry::Constant(self.literal(index).0)),
+            I::PushTemp(index) => self.stack.push(Entry::Temp(index)),
+            I::PushReceiver => self.stack.push(Entry::Receiver),
+            I::PushTrue => self.stack.push(Entry::Constant(source.yes.0)),
+            I::PushFalse => self.stack.push(Entry::Constant(source.no.0)),
+            I::PushNil => self.stack.push(Entry::Constant(source.nil.0)),
+            I::PushInteger(value) => {
+                let value = Oop::small(i64::from(value));
+                self.stack.push(Entry::Constant(value.0));
+            }
+            I::PushCharacter(value) => {
+                self.stack.push(Entry::Constant(Oop::character(value).0));
+            }
+            I::Dup => match self.stack.last().copied() {
+                Some(entry) if entry != Entry::Result => self.stack.push(entry),
+                _ => {
+                    self.flush();
+                    dynasm!(self.ops ; .arch x64 ; mov rax, [rsp]);
+                    self.stack.push(Entry::Result);
+                }
+            },
+            I::Pop => {
+                if self.stack.pop().is_none() {
+                    dynasm!(self.ops ; .arch x64 ; add rsp, 8);
+                }
+            }
+            I::Nop | I::CallPrimitive(_) => {}
+            I::ReturnReceiver => {
+                self.stack.push(Entry::Receiver);
+                self.method_return();
+            }
+            I::ReturnTrue => {
+                self.stack.push(Entry::Constant(source.yes.0));
+                self.method_return();
+            }
+            I::ReturnFalse => {
+                self.stack.push(Entry::Constant(source.no.0));
+                self.method_return();
+            }
+            I::ReturnNil => {
+                self.stack.push(Entry::Constant(source.nil.0));
+                self.method_return();
+            }
+            I::ReturnTop => self.method_return(),
+            I::BlockReturnNil => {
+                self.stack.push(Entry::Constant(source.nil.0));
+                self.local_return();
+            }
+            I::BlockReturnTop => self.local_return(),
+            I::SendSpecial(index) => return self.special(index, next),
+            I::Send { literal, num_args } => {
+                self.send(self.literal(literal), num_args, None, next);
+            }
+            I::SendSuper { literal, num_args } => {
+                self.send(self.literal(literal), num_args, Some(source.above), next);
+            }
+            I::Jump(distance) => self.jump(target(next, distance)?, distance < 0),
+            I::JumpTrue(distance) => {
+                self.pop_rax();
+                self.flush();
+                self.jump_if(true, at, target(next, distance)?);
+            }
+            I::JumpFalse(distance) => {
+                self.pop_rax();
+                self.flush();
+                self.jump_if(false, at, target(next, distance)?);
+            }
+            I::PopIntoReceiverVariable(index) => self.store_field(index, Object::Receiver, false),
+            I::StoreIntoReceiverVariable(index) => self.store_field(index, Object::Receiver, true),
+            I::PopIntoLiteralVariable(index) => {
+                self.store_field(1, Object::Permanent(self.literal(index)), false);
+            }
+            I::StoreIntoLiteralVariable(index) => {
+                self.store_field(1, Object::Permanent(self.literal(index)), true);
+            }
+            I::StoreInVector(InVector { index, vector }) => {
+                self.store_field(index, Object::Temp(vector), true);
+            }
+            I::PopInVector(InVector { index, vector }) => {
+                self.store_field(index, Object::Temp(vector), false);
+            }
+            I::PopIntoTemp(index) => self.store_temp(index, false),
+            I::StoreIntoTemp(index) => self.store_temp(index, true),
+            I::PushInVector(InVector { index, vector }) => {
+                self.flush_result();
+                let (temp, field) = (self.temp(vector), 8 + 8 * index as i32);
+                dynasm!(self.ops ; .arch x64 ; mov rax, [rbp + temp] ; mov rax, [rax + field]);
+                self.stack.push(Entry::Result);
+            }
+            I::PushNewArray(count) => self.array(count, 0),
+            I::PushArrayOf(count) => self.array(count, count),
+            I::PushClosure {
+                literal,
+                num_copied,
+                ignores_outer,
+            } => {
+                self.flush();
+                let code = self.literal(literal).0;
+                let operand = num_copied as i32 | i32::from(ignores_outer) << 8;
+                dynasm!(self.ops
+                    ; .arch x64
+                    ; mov rcx, QWORD code as i64
+                    ; mov r8d, operand
+                    ; call QWORD [rbx + stub(Stub::Closure)]
+                );
+                self.new_object(num_copied);
+            }
+        }
+        Some(next)
+    }
+
+    fn array(&mut self, count: usize, popped: usize) {
+        self.flush();
+        dynasm!(self.ops
+            ; .arch x64
+            ; mov ecx, count as i32
+            ; mov r8d, popped as i32
+            ; call QWORD [rbx + stub(Stub::Array)]
+        );
+        self.new_object(popped);
+    }
+
+    /// Takes a new object, or ends without memory; drops what it was made of.
+    fn new_object(&mut self, popped: usize) {
+        dynasm!(self.ops
+            ; .arch x64
+            ; test rax, rax
+            ; jnz >made
+            ; call QWORD [rbx + stub(Stub::OutOfMemory)]
+            ;made:
+        );
+        if popped > 0 {
+            dynasm!(self.ops ; .arch x64 ; add rsp, 8 * popped as i32);
+        }
+        self.stack.push(Entry::Result);
+    }
+
+    pub(super) fn literal(&self, index: usize) -> Oop {
+        objects::slot(self.source.method, index + 1)
+    }
+
+    /// Distance of a temp from the frame.
+    pub(super) fn temp(&self, index: usize) -> i32 {
+        let (index, count) = (index as i32, self.source.num_args as i32);
+        if index < count {
+            8 * (count + 1 - index)
+        } else {
+            8 * (count - index - 6)
+        }
+    }
+
+    /// Puts all entries into memory. Keeps all registers but r10.
+    pub(super) fn flush(&mut self) {
+        for entry in std::mem::take(&mut self.stack) {
+            self.push_entry(entry);
+        }
+    }
+
+    pub(super) fn push_entry(&mut self, entry: Entry) {
+        match entry {
+            Entry::Constant(value) => {
+                if let Ok(value) = i32::try_from(value.cast_signed()) {
+                    dynasm!(self.ops ; .arch x64 ; push DWORD value);
+                } else if value == self.source.nil.0 {
+                    dynasm!(self.ops ; .arch x64 ; push r12);
+                } else if value == self.source.yes.0 {
+                    dynasm!(self.ops ; .arch x64 ; push r14);
+                } else if value == self.source.no.0 {
+                    dynasm!(self.ops ; .arch x64 ; push r15);
+                } else {
+                    dynasm!(self.ops ; .arch x64 ; mov r10, QWORD value as i64 ; push r10);
+                }
+            }
+            Entry::Temp(index) => {
+                let temp = self.temp(index);
+                dynasm!(self.ops ; .arch x64 ; push QWORD [rbp + temp]);
+            }
+            Entry::Receiver => dynasm!(self.ops ; .arch x64 ; push QWORD [rbp - 40]),
+            Entry::Result => dynasm!(self.ops ; .arch x64 ; push rax),
+        }
+    }
+
+    /// Frees rax: puts the entries into memory up to the one that is there.
+    pub(super) fn flush_result(&mut self) {
+        if let Some(at) = self.stack.iter().position(|entry| *entry == Entry::Result) {
+            let rest = self.stack.split_off(at + 1);
+            self.flush();
+            self.stack = rest;
+        }
+    }
+
+    /// Pops into rax.
+    pub(super) fn pop_rax(&mut self) {
+        let Some(entry) = self.stack.pop() else {
+            dynasm!(self.ops ; .arch x64 ; pop rax);
+            return;
+        };
+        if entry != Entry::Result {
+            self.flush_result();
+        }
+        match entry {
+            Entry::Constant(value) => self.load_constant(value),
+            Entry::Temp(index) => {
+                let temp = self.temp(index);
+                dynasm!(self.ops ; .arch x64 ; mov rax, [rbp + temp]);
+            }
+            Entry::Receiver => dynasm!(self.ops ; .arch x64 ; mov rax, [rbp - 40]),
+            Entry::Result => {}
+        }
+    }
+
+    fn load_constant(&mut self, value: u64) {
+        if let Ok(value) = i32::try_from(value.cast_signed()) {
+            dynasm!(self.ops ; .arch x64 ; mov rax, value);
+        } else {
+            dynasm!(self.ops ; .arch x64 ; mov rax, QWORD value as i64);
+        }
+    }
+
+    /// Pops into rcx. Keeps rax.
+    pub(super) fn pop_rcx(&mut self) {
+        match self.stack.pop() {
+            None => dynasm!(self.ops ; .arch x64 ; pop rcx),
+            Some(Entry::Constant(value)) => {
+                if let Ok(value) = i32::try_from(value.cast_signed()) {
+                    dynasm!(self.ops ; .arch x64 ; mov rcx, value);
+                } else {
+                    dynasm!(self.ops ; .arch x64 ; mov rcx, QWORD value as i64);
+                }
+            }
+            Some(Entry::Temp(index)) => {
+                let temp = self.temp(index);
+                dynasm!(self.ops ; .arch x64 ; mov rcx, [rbp + temp]);
+            }
+            Some(Entry::Receiver) => dynasm!(self.ops ; .arch x64 ; mov rcx, [rbp - 40]),
+            Some(Entry::Result) => dynasm!(self.ops ; .arch x64 ; mov rcx, rax),
+        }
+    }
+
+    fn store_temp(&mut self, index: usize, keep: bool) {
+        self.pop_rax();
+        if self.stack.contains(&Entry::Temp(index)) {
+            self.flush();
+        }
+        let temp = self.temp(index);
+        dynasm!(self.ops ; .arch x64 ; mov [rbp + temp], rax);
+        if keep {
+            self.stack.push(Entry::Result);
+        }
+    }
+
+    fn store_field(&mut self, index: usize, object: Object, keep: bool) {
+        let needs_barrier = !matches!(self.stack.last(), Some(Entry::Constant(_)));
+        self.pop_rax();
+        match object {
+            Object::Receiver => dynasm!(self.ops ; .arch x64 ; mov rsi, [rbp - 40]),
+            Object::Temp(index) => {
+                let temp = self.temp(index);
+                dynasm!(self.ops ; .arch x64 ; mov rsi, [rbp + temp]);
+            }
+            Object::Permanent(oop) => {
+                dynasm!(self.ops ; .arch x64 ; mov rsi, QWORD oop.0 as i64);
+            }
+        }
+        let field = 8 + 8 * index as i32;
+        dynasm!(self.ops ; .arch x64 ; mov [rsi + field], rax);
+        if needs_barrier {
+            self.barrier();
+        }
+        if keep {
+            self.stack.push(Entry::Result);
+        }
+    }
+
+    /// After a store of rax into the object in rsi. Keeps rax.
+    pub(super) fn barrier(&mut self) {
+        dynasm!(self.ops
+            ; .arch x64
+            ; test al, 7
+            ; jnz >done
+            ; mov rcx, rax
+            ; sub rcx, [rbx + field!(new_start)]
+            ; cmp rcx, [rbx + field!(new_bytes)]
+            ; jae >done
+            ; mov rcx, rsi
+            ; sub rcx, [rbx + field!(new_start)]
+            ; cmp rcx, [rbx + field!(new_bytes)]
+            ; jb >done
+            ; call QWORD [rbx + stub(Stub::StoreCheck)]
+            ;done:
+        );
+    }
+
+    fn method_return(&mut self) {
+        if self.source.num_copied.is_none() {
+            return self.local_return();
+        }
+        self.pop_rax();
+        self.flush();
+        dynasm!(self.ops ; .arch x64 ; push rax ; call QWORD [rbx + stub(Stub::MethodReturn)]);
+    }
+
+    fn local_return(&mut self) {
+        self.pop_rax();
+        self.stack.clear();
+        let n = self.source.num_args as i32;
+        dynasm!(self.ops
+            ; .arch x64
+            ; cmp [rbp - 16], r12
+            ; jne >token
+            ; mov [rbp + 8 * (n + 2)], rax
+            ; mov rsp, rbp
+            ; pop rbp
+            ; ret (8 * n) as i16
+            ;token:
+            ; push rax
+            ; call QWORD [rbx + stub(Stub::Return)]
+        );
+    }
+
+    fn jump(&mut self, to: usize, backward: bool) {
+        self.flush();
+        let label = self.labels[to];
+        if backward {
+            dynasm!(self.ops
+                ; .arch x64
+                ; cmp rsp, [r13]
+                ; jae =>label
+                ; call QWORD [rbx + stub(Stub::Interrupt)]
+            );
+            self.resume(to);
+        }
+        dynasm!(self.ops ; .arch x64 ; jmp =>label);
+    }
+
+    /// Jumps to a bytecode if rax is true, or false. No entry is deferred.
+    pub(super) fn jump_if(&mut self, wanted: bool, at: usize, to: usize) {
+        let to = self.labels[to];
+        dynasm!(self.ops ; .arch x64 ;again:);
+        if wanted {
+            dynasm!(self.ops ; .arch x64 ; cmp rax, r14 ; je =>to ; cmp rax, r15);
+        } else {
+            dynasm!(self.ops ; .arch x64 ; cmp rax, r15 ; je =>to ; cmp rax, r14);
+        }
+        dynasm!(self.ops
+            ; .arch x64
+            ; je >next
+            ; push rax
+            ; mov rdx, rax
+            ; call QWORD [rbx + stub(Stub::MustBeBoolean)]
+        );
+        self.resume(at);
+        dynasm!(self.ops
+            ; .arch x64
+            ; pop rax
+            ; jmp <again
+            ;next:
+        );
+    }
+
+    pub(super) fn label(&self, bytecode: usize) -> DynamicLabel {
+        self.labels[bytecode]
+    }
+
+    /// The conditional jump at `at`, if no other jump leads there: what it waits for, its target, and the next.
+    pub(super) fn jump_at(&self, at: usize) -> Option<(bool, usize, usize)> {
+        if self.is_target.get(at).copied().unwrap_or(true) {
+            return None;
+        }
+        let (instruction, length) = decode(self.source.bytecodes, at).ok()?;
+        match instruction {
+            Instruction::JumpTrue(distance) => {
+                Some((true, target(at + length, distance)?, at + length))
+            }
+            Instruction::JumpFalse(distance) => {
+                Some((false, target(at + length, distance)?, at + length))
+            }
+            _ => None,
+        }
+    }
+
+    /// Notes that the code of a bytecode begins, in the middle of another's instruction.
+    pub(super) fn boundary(&mut self, bytecode: usize) {
+        let here = offset(self.ops.offset().0);
+        self.out.boundaries.push((here, offset(bytecode)));
+    }
+
+    /// Sends; the result is on the stack.
+    pub(super) fn send(&mut self, selector: Oop, num_args: usize, above: Option<u32>, next: usize) {
+        self.flush();
+        dynasm!(self.ops ; .arch x64 ; mov rdx, [rsp + 8 * num_args as i32]);
+        self.call_site(selector, num_args, above, next);
+    }
+
+    /// The call of a send whose receiver is in rdx.
+    pub(super) fn call_site(
+        &mut self,
+        selector: Oop,
+        num_args: usize,
+        above: Option<u32>,
+        next: usize,
+    ) {
+        // Both operands are written when the code has its address, and when the site is linked.
+        dynasm!(self.ops
+            ; .arch x64
+            ; .bytes [0xb8, 0, 0, 0, 0, 0xe8, 0, 0, 0, 0]
+        );
+        let ret = offset(self.ops.offset().0);
+        self.out.sites.push(Site {
+            ret,
+            selector,
+            num_args,
+            above,
+        });
+        self.resume(next);
+    }
+
+    /// `value` or another special selector that has no short way.
+    pub(super) fn special_send(&mut self, index: usize, next: usize) {
+        self.send(
+            self.source.special[index],
+            SPECIAL_SELECTORS[index].1,
+            None,
+            next,
+        );
+    }
+}
+
+/// The object that a store changes.
+#[derive(Clone, Copy)]
+enum Object {
+    Receiver,
+    Temp(usize),
+    Permanent(Oop),
+}
+
+/// What a method without a frame answers.
+#[derive(Clone, Copy)]
+enum Answer {
+    Constant(Oop),
+    Variable(usize),
+}
+
+fn target(from: usize, distance: i32) -> Option<usize> {
+    from.checked_add_signed(distance as isize)
+}

@@ -1,0 +1,445 @@
+//! The JIT's tables, and when it compiles.
+
+use super::compile::{self, Compiled, Enter, Site, Source};
+use super::publication::Change;
+use super::trampolines::{self, COUNT, Stub};
+use super::zone::{ALIGNMENT, Zone};
+use super::{Jit, JitOptions};
+use crate::interpreter::raw::{Fp, IS_BLOCK, Ip, Sp};
+use crate::interpreter::{MethodHeader, Next, Primitive, Vm, objects, primitive_by_number};
+use crate::interpreter::{frame_flags, primitive_number};
+use crate::memory::Oop;
+
+/// What machine code reaches through rbx.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct Context {
+    pub vm: *mut Vm,
+    /// The C stack where machine code was entered.
+    pub c_sp: usize,
+    pub limit: usize,
+    pub nil: Oop,
+    pub yes: Oop,
+    pub no: Oop,
+    pub zone_base: usize,
+    pub zone_bytes: usize,
+    /// Where machine code goes on.
+    pub next_pc: u64,
+    pub next_sp: Sp,
+    pub next_fp: Fp,
+    /// The Smalltalk stack during a call that returns.
+    pub saved_sp: usize,
+    /// A value that such a call keeps.
+    pub value: u64,
+    /// Number of a control primitive's arguments.
+    pub count: u64,
+    pub new_start: usize,
+    pub new_bytes: usize,
+    /// What open PICs look up.
+    pub lookups: *mut Lookup,
+    /// Addresses of the trampolines.
+    pub stubs: [usize; COUNT],
+    /// Where the interpreter goes on.
+    pub interpreter: Next,
+}
+
+/// Bytes before a method's code: the offset of the entry that builds the frame.
+pub(super) const PREFIX: usize = 16;
+
+/// A method or block in the zone.
+#[derive(Debug)]
+pub(super) struct Code {
+    /// Offset of the first instruction in the zone.
+    pub start: usize,
+    pub bytes: usize,
+    pub method: Oop,
+    /// Id of the constituent.
+    pub id: u64,
+    /// Uses of late. Not in the zone: the processor would take writes there for changes of code.
+    pub uses: u32,
+    pub made: Compiled,
+}
+
+/// A polymorphic inline cache in the zone.
+#[derive(Debug)]
+pub(super) struct Pic {
+    pub start: usize,
+    pub selector: Oop,
+    /// Class indices and their methods; none of an open PIC.
+    pub cases: Vec<(u32, Oop)>,
+    pub is_open: bool,
+    pub id: u64,
+}
+
+/// The code zone and what is in it.
+#[derive(Debug)]
+pub(crate) struct Machine {
+    pub(super) context: *mut Context,
+    pub(super) zone: Zone,
+    pub(super) stubs: [usize; COUNT],
+    /// End of the trampolines.
+    pub(super) first: usize,
+    /// Sorted by their starts.
+    pub(super) codes: Vec<Code>,
+    pub(super) pics: Vec<Pic>,
+    /// A compaction is wanted.
+    pub(super) is_full: bool,
+    pub(super) lookups: Box<[Lookup]>,
+    /// What profilers are to be told.
+    pub(super) changes: Vec<Change>,
+    pub(super) newest_id: u64,
+}
+
+/// A method that open PICs have found.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(32))]
+pub(crate) struct Lookup {
+    pub selector: Oop,
+    pub class: u64,
+    /// Address of the entry without the class check.
+    pub entry: u64,
+}
+
+/// Number of methods that open PICs remember; a power of two.
+pub(super) const LOOKUPS: usize = 1024;
+
+impl Lookup {
+    pub const NONE: Self = Self {
+        selector: Oop::NONE,
+        class: 0,
+        entry: 0,
+    };
+}
+
+impl Drop for Machine {
+    #[allow(unsafe_code, reason = "frees the context")]
+    fn drop(&mut self) {
+        // SAFETY: `new` made the box, and nobody else frees it.
+        drop(unsafe { Box::from_raw(self.context) });
+    }
+}
+
+impl Jit {
+    /// A JIT, if it is wanted and the system has memory for it.
+    pub fn new(options: &JitOptions) -> Self {
+        let machine = options.on.then(|| Machine::new(options)).flatten();
+        let Some(machine) = machine else {
+            return Self::default();
+        };
+        let base = machine.zone.base() as u64;
+        Self {
+            base,
+            bytes: machine.zone.bytes() as u64,
+            return_to_interpreter: Oop(
+                base + machine.stubs[Stub::ReturnToInterpreter as usize] as u64
+            ),
+            compile_at: options.compile_at.clamp(1, NEVER - 1),
+            loops: options.loops.max(1),
+            loops_left: options.loops.max(1),
+            machine: Some(Box::new(machine)),
+            ..Self::default()
+        }
+    }
+}
+
+/// The count of activations of a method that can't be compiled.
+const NEVER: u8 = 15;
+
+#[allow(unsafe_code, reason = "the context is reached by machine code, too")]
+impl Machine {
+    fn new(options: &JitOptions) -> Option<Self> {
+        let (code, stubs) = trampolines::assemble();
+        let mut zone = Zone::new(options.zone_bytes.max(code.len() + (8 << 10)))?;
+        zone.put(0, &code);
+        zone.free = code.len();
+        let base = zone.base();
+        let mut lookups = vec![Lookup::NONE; LOOKUPS].into_boxed_slice();
+        let context = Context {
+            vm: std::ptr::null_mut(),
+            c_sp: 0,
+            limit: 0,
+            nil: Oop::NONE,
+            yes: Oop::NONE,
+            no: Oop::NONE,
+            zone_base: base,
+            zone_bytes: zone.bytes(),
+            next_pc: 0,
+            next_sp: Sp::NONE,
+            next_fp: Fp::NONE,
+            saved_sp: 0,
+            value: 0,
+            count: 0,
+            new_start: 0,
+            new_bytes: 0,
+            lookups: lookups.as_mut_ptr(),
+            stubs: stubs.map(|offset| base + offset),
+            interpreter: Next::END,
+        };
+        Some(Self {
+            context: Box::into_raw(Box::new(context)),
+            first: zone.free,
+            zone,
+            stubs,
+            codes: Vec::new(),
+            pics: Vec::new(),
+            is_full: false,
+            lookups,
+            changes: Vec::new(),
+            newest_id: 0,
+        })
+    }
+
+    /// The context.
+    pub(super) fn context(&mut self) -> &mut Context {
+        // SAFETY: the box lives as long as `self`; machine code does not run meanwhile.
+        unsafe { &mut *self.context }
+    }
+
+    /// Says where machine code goes on when the interpreter meets its bytecode.
+    pub fn set_next(&mut self, pc: u64) {
+        self.context().next_pc = pc;
+    }
+
+    pub(super) fn offset_of(&self, pc: u64) -> usize {
+        (pc as usize).wrapping_sub(self.zone.base())
+    }
+
+    /// The method or block whose code contains an offset; a return address may be its end.
+    pub(super) fn code_at(&self, offset: usize) -> Option<&Code> {
+        let after = self.codes.partition_point(|code| code.start <= offset);
+        let code = self.codes.get(after.checked_sub(1)?)?;
+        (offset <= code.start + code.bytes).then_some(code)
+    }
+
+    /// The PIC at an offset.
+    pub(super) fn pic_at(&self, offset: usize) -> Option<&Pic> {
+        let pics = &self.pics;
+        let place = pics.binary_search_by_key(&offset, |pic| pic.start).ok()?;
+        pics.get(place)
+    }
+
+    /// The next bytecode of a frame that goes on at an address of machine code.
+    pub fn bytecode_ip(&self, pc: u64) -> Option<Ip> {
+        let offset = self.offset_of(pc);
+        let code = self.code_at(offset)?;
+        let at = u32::try_from(offset - code.start).ok()?;
+        let resumes = &code.made.resumes;
+        let place = resumes.binary_search_by_key(&at, |resume| resume.0).ok()?;
+        let first = MethodHeader::of(code.method).first_bytecode();
+        let bytecode = resumes[place].1 as isize;
+        Some(Ip(objects::body(code.method)).advance(first + bytecode))
+    }
+
+    /// Takes memory of the zone, behind a prefix; asks for a compaction if there is none.
+    pub(super) fn take(&mut self, bytes: usize) -> Option<usize> {
+        let start = (self.zone.free + PREFIX).next_multiple_of(ALIGNMENT);
+        if start + bytes > self.zone.bytes() {
+            self.is_full = true;
+            return None;
+        }
+        self.zone.free = start + bytes;
+        Some(start)
+    }
+
+    pub(super) fn new_id(&mut self) -> u64 {
+        self.newest_id += 1;
+        self.newest_id
+    }
+
+    /// Counts a use of the code, and answers the address of its entry without the class check.
+    pub(super) fn use_code(&mut self, start: usize) -> u64 {
+        let after = self.codes.partition_point(|code| code.start <= start);
+        let place = after.checked_sub(1);
+        let Some(code) = place.and_then(|at| self.codes.get_mut(at)) else {
+            return 0;
+        };
+        code.uses = code.uses.saturating_add(1);
+        (self.zone.base() + start) as u64 + u64::from(code.made.unchecked)
+    }
+
+    /// Puts code into the zone.
+    fn install(&mut self, method: Oop, made: Compiled) -> Option<&Code> {
+        let start = self.take(made.code.len())?;
+        self.zone.put(start, &made.code);
+        self.zone.put_u32(start - PREFIX, made.frame);
+        let id = self.new_id();
+        let mut code = Code {
+            start,
+            bytes: made.code.len(),
+            method,
+            id,
+            uses: 3,
+            made,
+        };
+        code.made.code = Vec::new();
+        self.unlink_sites(&code);
+        self.codes.push(code);
+        self.changes.push(Change::Code(start));
+        self.codes.last()
+    }
+}
+
+impl Vm {
+    /// Tells the JIT the addresses that machine code uses. The VM has its final place.
+    #[allow(unsafe_code, reason = "the limit's address")]
+    pub(crate) fn connect_jit(&mut self) {
+        let vm: *mut Self = self;
+        let new = self.heap.ranges().0;
+        let known = (self.known.nil, self.known.yes, self.known.no);
+        let limit = std::sync::Arc::as_ptr(&self.limit).expose_provenance();
+        if let Some(machine) = &mut self.jit.machine {
+            let context = machine.context();
+            context.vm = vm;
+            (context.nil, context.yes, context.no) = known;
+            context.limit = limit;
+            context.new_start = new.start;
+            context.new_bytes = new.len();
+        }
+    }
+
+    /// The entry that builds a method's frame, compiled if it is time.
+    #[inline]
+    pub(super) fn frame_entry(&mut self, method: Oop, closure: Option<Oop>) -> Option<u64> {
+        let start = self.machine_code(method, closure)?;
+        let machine = self.jit.machine.as_mut()?;
+        let frame = machine.zone.get_u32(start - PREFIX);
+        Some((machine.zone.base() + start) as u64 + u64::from(frame))
+    }
+
+    /// Offset of a method's machine code, compiled if it is time.
+    #[inline]
+    pub(super) fn machine_code(&mut self, method: Oop, closure: Option<Oop>) -> Option<usize> {
+        let header = MethodHeader::of(method);
+        if header.machine() != 0 {
+            return Some(header.machine());
+        }
+        let count = header.activations();
+        if count == NEVER {
+            return None;
+        }
+        if count + 1 < self.jit.compile_at {
+            header.with_activations(count + 1).put(method);
+            return None;
+        }
+        let copied = closure.map(|closure| objects::num_slots(closure) - 4);
+        self.compile_code(method, copied, None)
+    }
+
+    /// The machine code that goes on at a bytecode, which is the head of a loop.
+    pub(super) fn loop_entry(&mut self, ip: Ip) -> Option<u64> {
+        let fp = self.running_frame();
+        let method = fp.method();
+        let first = MethodHeader::of(method).first_bytecode();
+        let body = Ip(objects::body(method)).advance(first);
+        let bytecode = u32::try_from(ip.0.addr() - body.0.addr()).ok()?;
+        let mut start = MethodHeader::of(method).machine();
+        if start == 0 {
+            self.jit.loops_left -= 1;
+            if self.jit.loops_left > 0 {
+                return None;
+            }
+            self.jit.loops_left = self.jit.loops;
+            if MethodHeader::of(method).activations() == NEVER {
+                return None;
+            }
+            let copied = fp.is_block().then(|| objects::num_slots(fp.closure()) - 4);
+            start = self.compile_code(method, copied, Some(bytecode))?;
+        }
+        let machine = self.jit.machine.as_mut()?;
+        machine.use_code(start);
+        let loops = &machine.code_at(start)?.made.loops;
+        let place = loops
+            .binary_search_by_key(&bytecode, |entry| entry.0)
+            .ok()?;
+        Some((machine.zone.base() + start) as u64 + u64::from(loops[place].1))
+    }
+
+    #[cold]
+    fn compile_code(
+        &mut self,
+        method: Oop,
+        num_copied: Option<usize>,
+        osr_bytecode: Option<u32>,
+    ) -> Option<usize> {
+        if self.jit.machine.as_ref()?.is_full {
+            return None;
+        }
+        self.publish_compilation(method, osr_bytecode);
+        let start = self.translate(method, num_copied);
+        self.publish_compiled();
+        start
+    }
+
+    fn translate(&mut self, method: Oop, num_copied: Option<usize>) -> Option<usize> {
+        let header = MethodHeader::of(method);
+        let number = primitive_number(method);
+        let made = self.image.method(method).and_then(|known| {
+            let primitive = match primitive_by_number(number) {
+                None => Enter::Nothing,
+                Some(Primitive::Value(call)) => Enter::Value(call as *const () as usize),
+                Some(Primitive::Control(call)) => Enter::Control(call as *const () as usize),
+            };
+            let block = if num_copied.is_some() { IS_BLOCK } else { 0 };
+            let class = self.method_class(method);
+            compile::compile(&Source {
+                method,
+                bytecodes: &known.code.bytecodes,
+                num_args: header.args(),
+                num_temps: header.temps(),
+                num_copied,
+                flags: frame_flags(header.args(), number) | block,
+                primitive,
+                first: if header.has_primitive() { 3 } else { 0 },
+                above: self.image.class(class).map_or(0, |class| class.superclass),
+                special: &self.known.special,
+                nil: self.known.nil,
+                yes: self.known.yes,
+                no: self.known.no,
+            })
+        });
+        let machine = self.jit.machine.as_mut()?;
+        // What would fill a quarter of the zone is left to the interpreter.
+        let most = (machine.zone.bytes() - machine.first) / 4;
+        let Some(made) = made.filter(|made| made.code.len() < most) else {
+            header.with_activations(NEVER).put(method);
+            return None;
+        };
+        let Some(code) = machine.install(method, made) else {
+            self.ask_for_attention();
+            return None;
+        };
+        let start = code.start;
+        header.with_machine(start).put(method);
+        self.jit.events.compiled += 1;
+        Some(start)
+    }
+
+    /// Runs machine code until it leaves for the interpreter.
+    #[allow(unsafe_code, reason = "calls machine code")]
+    pub(crate) fn run_machine_code(&mut self, _ip: Ip, sp: Sp) -> Next {
+        let fp = self.running_frame();
+        let vm: *mut Self = self;
+        let Some(machine) = &mut self.jit.machine else {
+            return Next::END;
+        };
+        let context = machine.context();
+        context.vm = vm;
+        context.next_sp = sp;
+        context.next_fp = fp;
+        let enter = context.stubs[Stub::Enter as usize];
+        let context = machine.context;
+        // SAFETY: the trampoline takes the context, and keeps the registers that C functions keep.
+        let enter: extern "C" fn(*mut Context) = unsafe { std::mem::transmute(enter) };
+        enter(context);
+        // SAFETY: the context lives as long as the VM; machine code has ended.
+        unsafe { (*context).interpreter }
+    }
+}
+
+/// A site and the start of its code.
+pub(super) fn site_at(codes: &Code, ret: usize) -> Option<&Site> {
+    let ret = u32::try_from(ret - codes.start).ok()?;
+    let sites = &codes.made.sites;
+    let place = sites.binary_search_by_key(&ret, |site| site.ret).ok()?;
+    sites.get(place)
+}

@@ -1,0 +1,504 @@
+//! Special selectors: the short ways for SmallIntegers, Arrays and Strings.
+
+use dynasmrt::{DynasmApi, DynasmLabelApi, dynasm};
+
+use super::compile::{Compiler, Entry};
+use super::trampolines::{Stub, stub};
+use crate::compiler::bytecodes::SPECIAL_SELECTORS;
+use crate::memory::{Oop, classes};
+
+// Indices of special selectors.
+const ADD: usize = 0;
+const SUBTRACT: usize = 1;
+const LESS: usize = 2;
+const NOT_EQUAL: usize = 7;
+const MULTIPLY: usize = 8;
+const MODULO: usize = 10;
+const BIT_SHIFT: usize = 12;
+const INTEGER_DIVIDE: usize = 13;
+const BIT_AND: usize = 14;
+const BIT_OR: usize = 15;
+const AT: usize = 16;
+const AT_PUT: usize = 17;
+const SIZE: usize = 18;
+const SAME: usize = 22;
+const CLASS: usize = 23;
+const NOT_SAME: usize = 24;
+
+const ARRAY: i32 = classes::ARRAY as i32;
+const STRING: i32 = classes::STRING as i32;
+
+impl Compiler<'_> {
+    /// A special selector, and maybe the jump after it; answers where to go on.
+    pub(super) fn special(&mut self, index: usize, next: usize) -> Option<usize> {
+        match index {
+            LESS..=NOT_EQUAL | SAME | NOT_SAME => return Some(self.compare(index, next)),
+            ADD | SUBTRACT | MULTIPLY | MODULO | BIT_SHIFT | INTEGER_DIVIDE | BIT_AND | BIT_OR => {
+                self.arithmetic(index, next);
+            }
+            AT => self.at(next),
+            AT_PUT => self.at_put(next),
+            SIZE => self.size(next),
+            CLASS => {
+                self.pop_rax();
+                dynasm!(self.ops
+                    ; .arch x64
+                    ; mov rcx, rax
+                    ; call QWORD [rbx + stub(Stub::Class)]
+                );
+                self.stack.push(Entry::Result);
+            }
+            _ => self.special_send(index, next),
+        }
+        Some(next)
+    }
+
+    /// Pops the operands: the first into rax, the second into rcx.
+    fn operands(&mut self) {
+        self.pop_rcx();
+        self.pop_rax();
+        // A result deeper down was flushed by now, or is in rax itself.
+    }
+
+    /// The long way: sends with the operands in registers, the last in `rcx` if there are two. The
+    /// answer comes into rax, and the deferred entries are as before.
+    fn send_slowly(&mut self, index: usize, next: usize, push: impl Fn(&mut Self)) {
+        let (selector, num_args) = (self.source.special[index], SPECIAL_SELECTORS[index].1);
+        let deferred = self.stack.clone();
+        for entry in &deferred {
+            self.push_entry(*entry);
+        }
+        push(self);
+        dynasm!(self.ops ; .arch x64 ; mov rdx, [rsp + 8 * num_args as i32]);
+        self.call_site(selector, num_args, None, next);
+        dynasm!(self.ops ; .arch x64 ; pop rax);
+        if !deferred.is_empty() {
+            dynasm!(self.ops ; .arch x64 ; add rsp, 8 * deferred.len() as i32);
+        }
+    }
+
+    /// The SmallInteger that is the last operand, if it is known.
+    fn known_integer(&self) -> Option<i32> {
+        match self.stack.last() {
+            Some(Entry::Constant(value)) => {
+                let value = Oop(*value).as_integer()?;
+                i32::try_from(value)
+                    .ok()
+                    .filter(|value| value.abs() < 1 << 27)
+            }
+            _ => None,
+        }
+    }
+
+    /// Jumps to `slow` unless rax and rcx are SmallIntegers: the only oops with bit 0.
+    fn check_integers(&mut self, slow: dynasmrt::DynamicLabel, known: Option<i32>) {
+        if known.is_some() {
+            dynasm!(self.ops ; .arch x64 ; test al, 1 ; jz =>slow);
+        } else {
+            dynasm!(self.ops
+                ; .arch x64
+                ; mov esi, eax
+                ; and esi, ecx
+                ; test esi, 1
+                ; jz =>slow
+            );
+        }
+    }
+
+    fn compare(&mut self, index: usize, next: usize) -> usize {
+        let is_identity = matches!(index, SAME | NOT_SAME);
+        let known = self.known_integer();
+        self.operands();
+        let jump = self.jump_at(next);
+        if jump.is_some() {
+            self.flush();
+        }
+        let slow = self.ops.new_dynamic_label();
+        let done = self.ops.new_dynamic_label();
+        if !is_identity {
+            self.check_integers(slow, known);
+        }
+        dynasm!(self.ops ; .arch x64 ; cmp rax, rcx);
+        if let Some((wanted, to, after)) = jump {
+            let to_label = self.label(to);
+            // The comparison's condition, or its opposite.
+            match (index, wanted) {
+                (2, true) | (5, false) => dynasm!(self.ops ; .arch x64 ; jl =>to_label),
+                (3, true) | (4, false) => dynasm!(self.ops ; .arch x64 ; jg =>to_label),
+                (4, true) | (3, false) => dynasm!(self.ops ; .arch x64 ; jle =>to_label),
+                (5, true) | (2, false) => dynasm!(self.ops ; .arch x64 ; jge =>to_label),
+                (6 | SAME, true) | (7 | NOT_SAME, false) => {
+                    dynasm!(self.ops ; .arch x64 ; je =>to_label);
+                }
+                _ => dynasm!(self.ops ; .arch x64 ; jne =>to_label),
+            }
+            if !is_identity {
+                dynasm!(self.ops ; .arch x64 ; jmp =>done ;=>slow);
+                if known.is_none() {
+                    self.jump_if_floats(index, wanted, to_label, done);
+                }
+                self.send_slowly(index, next, |compiler| {
+                    dynasm!(compiler.ops ; .arch x64 ; push rax ; push rcx);
+                });
+                self.boundary(next);
+                self.jump_if(wanted, next, to);
+            } else {
+                self.boundary(next);
+            }
+            dynasm!(self.ops ; .arch x64 ;=>done);
+            return after;
+        }
+        dynasm!(self.ops ; .arch x64 ; mov rax, r15);
+        match index {
+            2 => dynasm!(self.ops ; .arch x64 ; cmovl rax, r14),
+            3 => dynasm!(self.ops ; .arch x64 ; cmovg rax, r14),
+            4 => dynasm!(self.ops ; .arch x64 ; cmovle rax, r14),
+            5 => dynasm!(self.ops ; .arch x64 ; cmovge rax, r14),
+            6 | SAME => dynasm!(self.ops ; .arch x64 ; cmove rax, r14),
+            _ => dynasm!(self.ops ; .arch x64 ; cmovne rax, r14),
+        }
+        if !is_identity {
+            dynasm!(self.ops ; .arch x64 ; jmp =>done ;=>slow);
+            if known.is_none() {
+                self.compare_floats(index, done);
+            }
+            self.send_slowly(index, next, |compiler| {
+                dynasm!(compiler.ops ; .arch x64 ; push rax ; push rcx);
+            });
+        }
+        dynasm!(self.ops ; .arch x64 ;=>done);
+        self.stack.push(Entry::Result);
+        next
+    }
+
+    fn arithmetic(&mut self, index: usize, next: usize) {
+        let known = self.known_integer();
+        self.operands();
+        let slow = self.ops.new_dynamic_label();
+        let done = self.ops.new_dynamic_label();
+        self.check_integers(slow, known);
+        match index {
+            ADD => {
+                match known {
+                    Some(value) => {
+                        dynasm!(self.ops ; .arch x64 ; mov rsi, rax ; add rsi, value << 3)
+                    }
+                    None => dynasm!(self.ops ; .arch x64 ; lea rsi, [rax - 1] ; add rsi, rcx),
+                }
+                dynasm!(self.ops ; .arch x64 ; jo =>slow ; mov rax, rsi);
+            }
+            SUBTRACT => match known {
+                Some(value) => {
+                    dynasm!(self.ops
+                        ; .arch x64
+                        ; mov rsi, rax
+                        ; sub rsi, value << 3
+                        ; jo =>slow
+                        ; mov rax, rsi
+                    );
+                }
+                None => dynasm!(self.ops
+                    ; .arch x64
+                    ; mov rsi, rax
+                    ; sub rsi, rcx
+                    ; jo =>slow
+                    ; lea rax, [rsi + 1]
+                ),
+            },
+            MULTIPLY => dynasm!(self.ops
+                ; .arch x64
+                ; lea rsi, [rax - 1]
+                ; mov rdi, rcx
+                ; sar rdi, 3
+                ; imul rsi, rdi
+                ; jo =>slow
+                ; lea rax, [rsi + 1]
+            ),
+            BIT_AND => dynasm!(self.ops ; .arch x64 ; and rax, rcx),
+            BIT_OR => dynasm!(self.ops ; .arch x64 ; or rax, rcx),
+            BIT_SHIFT => self.shift(slow),
+            _ => self.divide(index, slow),
+        }
+        dynasm!(self.ops ; .arch x64 ; jmp =>done ;=>slow);
+        if known.is_none() && matches!(index, ADD | SUBTRACT | MULTIPLY) {
+            self.float_arithmetic(index, done);
+        }
+        self.send_slowly(index, next, |compiler| {
+            dynasm!(compiler.ops ; .arch x64 ; push rax ; push rcx);
+        });
+        dynasm!(self.ops ; .arch x64 ;=>done);
+        self.stack.push(Entry::Result);
+    }
+
+    /// The operation on two SmallFloat64s whose result is one, too; goes on at `done` then.
+    fn float_arithmetic(&mut self, index: usize, done: dynasmrt::DynamicLabel) {
+        dynasm!(self.ops
+            ; .arch x64
+            ; call QWORD [rbx + stub(Stub::LoadFloats)]
+            ; test edx, edx
+            ; jz >send
+        );
+        match index {
+            ADD => dynasm!(self.ops ; .arch x64 ; addsd xmm0, xmm1),
+            SUBTRACT => dynasm!(self.ops ; .arch x64 ; subsd xmm0, xmm1),
+            _ => dynasm!(self.ops ; .arch x64 ; mulsd xmm0, xmm1),
+        }
+        dynasm!(self.ops
+            ; .arch x64
+            ; call QWORD [rbx + stub(Stub::StoreFloat)]
+            ; test rdx, rdx
+            ; jz >send
+            ; mov rax, rdx
+            ; jmp =>done
+            ;send:
+        );
+    }
+
+    /// Compares two SmallFloat64s, which are never NaN; goes on at `done` with true or false.
+    fn compare_floats(&mut self, index: usize, done: dynasmrt::DynamicLabel) {
+        dynasm!(self.ops
+            ; .arch x64
+            ; call QWORD [rbx + stub(Stub::LoadFloats)]
+            ; test edx, edx
+            ; jz >send
+            ; ucomisd xmm0, xmm1
+            ; mov rax, r15
+        );
+        match index {
+            2 => dynasm!(self.ops ; .arch x64 ; cmovb rax, r14),
+            3 => dynasm!(self.ops ; .arch x64 ; cmova rax, r14),
+            4 => dynasm!(self.ops ; .arch x64 ; cmovbe rax, r14),
+            5 => dynasm!(self.ops ; .arch x64 ; cmovae rax, r14),
+            6 => dynasm!(self.ops ; .arch x64 ; cmove rax, r14),
+            _ => dynasm!(self.ops ; .arch x64 ; cmovne rax, r14),
+        }
+        dynasm!(self.ops ; .arch x64 ; jmp =>done ;send:);
+    }
+
+    /// Likewise; goes on at `to` if the answer is `wanted`, else at `done`.
+    fn jump_if_floats(
+        &mut self,
+        index: usize,
+        wanted: bool,
+        to: dynasmrt::DynamicLabel,
+        done: dynasmrt::DynamicLabel,
+    ) {
+        dynasm!(self.ops
+            ; .arch x64
+            ; call QWORD [rbx + stub(Stub::LoadFloats)]
+            ; test edx, edx
+            ; jz >send
+            ; ucomisd xmm0, xmm1
+        );
+        match (index, wanted) {
+            (2, true) | (5, false) => dynasm!(self.ops ; .arch x64 ; jb =>to),
+            (3, true) | (4, false) => dynasm!(self.ops ; .arch x64 ; ja =>to),
+            (4, true) | (3, false) => dynasm!(self.ops ; .arch x64 ; jbe =>to),
+            (5, true) | (2, false) => dynasm!(self.ops ; .arch x64 ; jae =>to),
+            (6, true) | (7, false) => dynasm!(self.ops ; .arch x64 ; je =>to),
+            _ => dynasm!(self.ops ; .arch x64 ; jne =>to),
+        }
+        dynasm!(self.ops ; .arch x64 ; jmp =>done ;send:);
+    }
+
+    /// `//` and `\\`: rounded towards negative infinity.
+    fn divide(&mut self, index: usize, slow: dynasmrt::DynamicLabel) {
+        dynasm!(self.ops
+            ; .arch x64
+            ; mov rdi, rcx
+            ; sar rdi, 3
+            ; lea rsi, [rdi + 1]
+            ; cmp rsi, 1
+            ; jbe =>slow            // -1 and 0
+            ; sar rax, 3
+            ; cqo
+            ; idiv rdi
+            ; test rdx, rdx
+            ; jz >exact
+            ; mov rsi, rdx
+            ; xor rsi, rdi
+            ; jns >exact
+            ; add rdx, rdi
+            ; dec rax
+            ;exact:
+        );
+        if index == MODULO {
+            dynasm!(self.ops ; .arch x64 ; lea rax, [rdx * 8 + 1]);
+        } else {
+            dynasm!(self.ops ; .arch x64 ; lea rax, [rax * 8 + 1]);
+        }
+    }
+
+    fn shift(&mut self, slow: dynasmrt::DynamicLabel) {
+        dynasm!(self.ops
+            ; .arch x64
+            ; mov r9, rcx
+            ; mov rsi, rax
+            ; sar rsi, 3
+            ; sar rcx, 3
+            ; js >right
+            ; cmp rcx, 61
+            ; ja >restore
+            ; mov rdx, rsi
+            ; shl rdx, cl
+            ; mov r8, rdx
+            ; sar r8, cl
+            ; cmp r8, rsi
+            ; jne >restore
+            ; lea r8, [rdx * 8]
+            ; mov r11, r8
+            ; sar r11, 3
+            ; cmp r11, rdx
+            ; jne >restore
+            ; lea rax, [r8 + 1]
+            ; jmp >shifted
+            ;restore:
+            ; mov rcx, r9
+            ; jmp =>slow
+            ;right:
+            ; neg rcx
+            ; mov edx, 63
+            ; cmp rcx, rdx
+            ; cmova rcx, rdx
+            ; sar rsi, cl
+            ; lea rax, [rsi * 8 + 1]
+            ;shifted:
+        );
+    }
+
+    /// Number of slots of the object in rax into rdi. Changes nothing else.
+    fn load_slots(&mut self) {
+        dynasm!(self.ops
+            ; .arch x64
+            ; movzx edi, BYTE [rax + 7]
+            ; cmp edi, 255
+            ; jne >few
+            ; mov rdi, [rax - 8]
+            ; shl rdi, 8
+            ; shr rdi, 8
+            ;few:
+        );
+    }
+
+    /// Class index of the object in rax into esi; to `slow` with an immediate value.
+    fn load_class(&mut self, slow: dynasmrt::DynamicLabel) {
+        dynasm!(self.ops
+            ; .arch x64
+            ; test al, 7
+            ; jnz =>slow
+            ; mov esi, [rax]
+            ; and esi, 0x3f_ffff
+        );
+    }
+
+    fn at(&mut self, next: usize) {
+        self.operands();
+        let slow = self.ops.new_dynamic_label();
+        let done = self.ops.new_dynamic_label();
+        let string = self.ops.new_dynamic_label();
+        dynasm!(self.ops ; .arch x64 ; test cl, 1 ; jz =>slow);
+        self.load_class(slow);
+        dynasm!(self.ops ; .arch x64 ; cmp esi, ARRAY ; jne =>string);
+        self.load_slots();
+        dynasm!(self.ops
+            ; .arch x64
+            ; mov rsi, rcx
+            ; sar rsi, 3
+            ; dec rsi
+            ; cmp rsi, rdi
+            ; jae =>slow
+            ; mov rax, [rax + rsi * 8 + 8]
+            ; jmp =>done
+            ;=>string
+            ; cmp esi, STRING
+            ; jne =>slow
+        );
+        self.load_bytes();
+        dynasm!(self.ops
+            ; .arch x64
+            ; mov rsi, rcx
+            ; sar rsi, 3
+            ; dec rsi
+            ; cmp rsi, rdi
+            ; jae =>slow
+            ; movzx eax, BYTE [rax + rsi + 8]
+            ; lea rax, [rax * 8 + 2]
+            ; jmp =>done
+            ;=>slow
+        );
+        self.send_slowly(AT, next, |compiler| {
+            dynasm!(compiler.ops ; .arch x64 ; push rax ; push rcx);
+        });
+        dynasm!(self.ops ; .arch x64 ;=>done);
+        self.stack.push(Entry::Result);
+    }
+
+    /// Number of bytes of the object of bytes in rax into rdi.
+    fn load_bytes(&mut self) {
+        self.load_slots();
+        dynasm!(self.ops
+            ; .arch x64
+            ; shl rdi, 3
+            ; movzx edx, BYTE [rax + 3]
+            ; and edx, 7
+            ; sub rdi, rdx
+        );
+    }
+
+    fn at_put(&mut self, next: usize) {
+        // The value into r8, the index into rcx, the Array into rax.
+        self.pop_rcx();
+        dynasm!(self.ops ; .arch x64 ; mov r8, rcx);
+        self.pop_rcx();
+        self.pop_rax();
+        let slow = self.ops.new_dynamic_label();
+        let done = self.ops.new_dynamic_label();
+        dynasm!(self.ops ; .arch x64 ; test cl, 1 ; jz =>slow);
+        self.load_class(slow);
+        dynasm!(self.ops ; .arch x64 ; cmp esi, ARRAY ; jne =>slow);
+        self.load_slots();
+        dynasm!(self.ops
+            ; .arch x64
+            ; sar rcx, 3
+            ; lea rdx, [rcx - 1]
+            ; lea rcx, [rcx * 8 + 1]
+            ; cmp rdx, rdi
+            ; jae =>slow
+            ; mov [rax + rdx * 8 + 8], r8
+            ; mov rsi, rax
+            ; mov rax, r8
+        );
+        self.barrier();
+        dynasm!(self.ops ; .arch x64 ; jmp =>done ;=>slow);
+        self.send_slowly(AT_PUT, next, |compiler| {
+            dynasm!(compiler.ops ; .arch x64 ; push rax ; push rcx ; push r8);
+        });
+        dynasm!(self.ops ; .arch x64 ;=>done);
+        self.stack.push(Entry::Result);
+    }
+
+    fn size(&mut self, next: usize) {
+        self.pop_rax();
+        let slow = self.ops.new_dynamic_label();
+        let done = self.ops.new_dynamic_label();
+        let string = self.ops.new_dynamic_label();
+        self.load_class(slow);
+        dynasm!(self.ops ; .arch x64 ; cmp esi, ARRAY ; jne =>string);
+        self.load_slots();
+        dynasm!(self.ops
+            ; .arch x64
+            ; lea rax, [rdi * 8 + 1]
+            ; jmp =>done
+            ;=>string
+            ; cmp esi, STRING
+            ; jne =>slow
+        );
+        self.load_bytes();
+        dynasm!(self.ops ; .arch x64 ; lea rax, [rdi * 8 + 1] ; jmp =>done ;=>slow);
+        self.send_slowly(SIZE, next, |compiler| {
+            dynasm!(compiler.ops ; .arch x64 ; push rax);
+        });
+        dynasm!(self.ops ; .arch x64 ;=>done);
+        self.stack.push(Entry::Result);
+    }
+}

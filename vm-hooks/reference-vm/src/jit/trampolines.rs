@@ -1,0 +1,309 @@
+//! Trampolines, from machine code into Rust, and enilopmarts, the other way.
+//!
+//! Registers of machine code: rsp is the Smalltalk stack, rbp the frame, rbx the [`Context`], r12 nil, r13
+//! the address of the stack limit, r14 true, r15 false. At a send rdx is the receiver, eax the class
+//! that the inline cache expects. All other registers are scratch.
+
+use dynasmrt::x64::X64Relocation;
+use dynasmrt::{DynasmApi, DynasmLabelApi, VecAssembler, dynasm};
+
+use super::Context;
+use super::glue;
+use crate::memory::classes;
+
+/// What is assembled, at an address of no meaning: all code can be moved.
+pub(super) type Assembler = VecAssembler<X64Relocation>;
+
+/// Declares the trampolines' numbers and names.
+macro_rules! stubs {
+    ($($name:ident $text:literal)*) => {
+        /// Numbers of trampolines.
+        #[derive(Clone, Copy, Debug)]
+        pub(super) enum Stub { $($name),* }
+        /// Their names, as in Cog where Cog has them.
+        pub(super) const NAMES: &[&str] = &[$($text),*];
+    };
+}
+
+stubs! {
+    Enter "ceEnterMachineCode"
+    Exit "ceExitMachineCode"
+    ReturnToInterpreter "ceReturnToInterpreter"
+    Send "ceSendMiss"
+    OpenSend "ceSendFromOpenPIC"
+    Interrupt "ceCheckForInterrupt"
+    MustBeBoolean "ceSendMustBeBoolean"
+    Return "ceEndContextAndReturn"
+    MethodReturn "ceNonLocalReturn"
+    Control "ceControlPrimitive"
+    Primitive "cePrimitive"
+    OutOfMemory "ceOutOfMemory"
+    StoreCheck "ceStoreCheck"
+    Closure "ceCreateFullBlock"
+    Array "ceNewArray"
+    Class "ceClass"
+    LoadFloats "ceLoadFloats"
+    StoreFloat "ceStoreFloat"
+}
+
+/// Number of trampolines.
+pub(super) const COUNT: usize = Stub::StoreFloat as usize + 1;
+
+/// Offset of a trampoline's address in the context.
+pub(super) const fn stub(stub: Stub) -> i32 {
+    std::mem::offset_of!(Context, stubs) as i32 + 8 * stub as i32
+}
+
+/// Offset of a field of the context.
+macro_rules! field {
+    ($name:ident) => {
+        std::mem::offset_of!(super::Context, $name) as i32
+    };
+}
+pub(super) use field;
+
+/// Leaves the Smalltalk stack for a call that says where to go on. The machine code's return
+/// address is on the stack: the frame remembers it.
+fn call_out(ops: &mut Assembler, function: usize) {
+    dynasm!(ops
+        ; .arch x64
+        ; pop rsi
+        ; mov [rbp - 32], rsi
+    );
+    call_away(ops, function);
+}
+
+/// Calls a function with the VM, the word in rsi, stack and frame; goes on where it says.
+fn call_away(ops: &mut Assembler, function: usize) {
+    dynasm!(ops
+        ; .arch x64
+        ; mov rdx, rsp
+        ; mov rcx, rbp
+        ; mov rdi, [rbx + field!(vm)]
+        ; mov rsp, [rbx + field!(c_sp)]
+        ; mov rax, QWORD function as i64
+        ; call rax
+        ; mov rsp, [rbx + field!(next_sp)]
+        ; mov rbp, [rbx + field!(next_fp)]
+        ; jmp QWORD [rbx + field!(next_pc)]
+    );
+}
+
+/// Calls a function that returns: with the VM, the stack above the return address, and the frame,
+/// and what is in rcx and r8.
+fn call_leaf(ops: &mut Assembler, function: usize) {
+    dynasm!(ops
+        ; .arch x64
+        ; mov [rbx + field!(saved_sp)], rsp
+        ; lea rsi, [rsp + 8]
+        ; mov rdx, rbp
+        ; mov rdi, [rbx + field!(vm)]
+        ; mov rsp, [rbx + field!(c_sp)]
+        ; mov rax, QWORD function as i64
+        ; call rax
+        ; mov rsp, [rbx + field!(saved_sp)]
+        ; ret
+    );
+}
+
+/// Jumps to the machine code of the closure in rdx, if it is one with so many arguments and code.
+pub(super) fn jump_to_block(ops: &mut Assembler, num_args: usize) {
+    let count = (num_args as i32) << 3 | 1;
+    dynasm!(ops
+        ; .arch x64
+        ; test dl, 7
+        ; jnz >slow
+        ; mov eax, [rdx]
+        ; and eax, 0x3f_ffff
+        ; cmp eax, classes::BLOCK_CLOSURE as i32
+        ; jne >slow
+        ; cmp QWORD [rdx + 24], count
+        ; jne >slow
+        ; mov rax, [rdx + 16]
+        ; mov rax, [rax + 8]
+        ; shl rax, 1
+        ; shr rax, 40
+        ; jz >slow
+        ; shl rax, 4
+        ; add rax, [rbx + field!(zone_base)]
+        ; jmp rax
+        ;slow:
+    );
+}
+
+/// Assembles all trampolines, and says at which offset each begins.
+pub(super) fn assemble() -> (Vec<u8>, [usize; COUNT]) {
+    let mut ops = Assembler::new(0);
+    let mut offsets = [0; COUNT];
+    let mut begin = |ops: &mut Assembler, stub: Stub| {
+        dynasm!(ops ; .arch x64 ; .align 16);
+        offsets[stub as usize] = ops.offset().0;
+    };
+    let ops = &mut ops;
+    begin(ops, Stub::Enter);
+    dynasm!(ops
+        ; .arch x64
+        ; push rbp
+        ; push rbx
+        ; push r12
+        ; push r13
+        ; push r14
+        ; push r15
+        ; sub rsp, 8
+        ; mov rbx, rdi
+        ; mov [rbx + field!(c_sp)], rsp
+        ; mov r12, [rbx + field!(nil)]
+        ; mov r13, [rbx + field!(limit)]
+        ; mov r14, [rbx + field!(yes)]
+        ; mov r15, [rbx + field!(no)]
+        ; mov rsp, [rbx + field!(next_sp)]
+        ; mov rbp, [rbx + field!(next_fp)]
+        ; jmp QWORD [rbx + field!(next_pc)]
+    );
+    begin(ops, Stub::Exit);
+    dynasm!(ops
+        ; .arch x64
+        ; mov rsp, [rbx + field!(c_sp)]
+        ; add rsp, 8
+        ; pop r15
+        ; pop r14
+        ; pop r13
+        ; pop r12
+        ; pop rbx
+        ; pop rbp
+        ; ret
+    );
+    begin(ops, Stub::ReturnToInterpreter);
+    dynasm!(ops
+        ; .arch x64
+        ; test rbp, rbp
+        ; jz >out
+        ; mov rax, [rbp - 32]
+        ; mov rcx, rax
+        ; sub rcx, [rbx + field!(zone_base)]
+        ; cmp rcx, [rbx + field!(zone_bytes)]
+        ; jae >out
+        ; jmp rax
+        ;out:
+    );
+    call_away(ops, glue::return_to_interpreter as *const () as usize);
+    for (stub, function) in [
+        (Stub::Send, glue::send as *const () as usize),
+        (Stub::OpenSend, glue::open_send as *const () as usize),
+        (Stub::Interrupt, glue::interrupt as *const () as usize),
+        (
+            Stub::MustBeBoolean,
+            glue::must_be_boolean as *const () as usize,
+        ),
+        (Stub::Return, glue::return_value as *const () as usize),
+        (
+            Stub::MethodReturn,
+            glue::method_return as *const () as usize,
+        ),
+        (Stub::Control, glue::control as *const () as usize),
+        (Stub::OutOfMemory, glue::out_of_memory as *const () as usize),
+    ] {
+        begin(ops, stub);
+        call_out(ops, function);
+    }
+    begin(ops, Stub::Primitive);
+    // A primitive runs on behalf of the caller's frame.
+    dynasm!(ops
+        ; .arch x64
+        ; mov rax, [rsp + 8]
+        ; mov [rbp - 32], rax
+        ; mov [rbx + field!(saved_sp)], rsp
+        ; lea rsi, [rsp + 16]
+        ; mov rdx, rbp
+        ; mov rdi, [rbx + field!(vm)]
+        ; mov rsp, [rbx + field!(c_sp)]
+        ; mov rax, QWORD glue::primitive as *const () as i64
+        ; call rax
+        ; mov rsp, [rbx + field!(saved_sp)]
+        ; ret
+    );
+    begin(ops, Stub::StoreCheck);
+    // Keeps rax, the value; the object is in rsi.
+    dynasm!(ops
+        ; .arch x64
+        ; mov rcx, rsi
+        ; mov [rbx + field!(value)], rax
+        ; call >leaf
+        ; mov rax, [rbx + field!(value)]
+        ; ret
+        ;leaf:
+    );
+    call_leaf(ops, glue::store_check as *const () as usize);
+    for (stub, function) in [
+        (Stub::Closure, glue::closure as *const () as usize),
+        (Stub::Array, glue::array as *const () as usize),
+        (Stub::Class, glue::class as *const () as usize),
+    ] {
+        begin(ops, stub);
+        call_leaf(ops, function);
+    }
+    begin(ops, Stub::LoadFloats);
+    load_floats(ops);
+    begin(ops, Stub::StoreFloat);
+    store_float(ops);
+    dynasm!(ops ; .arch x64 ; .align 16);
+    let code = std::mem::replace(ops, Assembler::new(0)).finalize();
+    (code.unwrap_or_default(), offsets)
+}
+
+/// What the exponents of SmallFloat64s are less than those of floats, in the rotated value.
+const FLOAT_OFFSET: i64 = 896 << 53;
+
+/// The SmallFloat64s in rax and rcx into xmm0 and xmm1, and 1 into edx; 0 if one is something else.
+fn load_floats(ops: &mut Assembler) {
+    dynasm!(ops
+        ; .arch x64
+        ; mov edx, eax
+        ; and edx, ecx
+        ; and edx, 4
+        ; jz >other
+        ; mov r8, QWORD FLOAT_OFFSET
+        ; mov rsi, rax
+        ; shr rsi, 3
+        ; cmp rsi, 1
+        ; jbe >zero
+        ; add rsi, r8
+        ;zero:
+        ; ror rsi, 1
+        ; movq xmm0, rsi
+        ; mov rsi, rcx
+        ; shr rsi, 3
+        ; cmp rsi, 1
+        ; jbe >zero
+        ; add rsi, r8
+        ;zero:
+        ; ror rsi, 1
+        ; movq xmm1, rsi
+        ;other:
+        ; ret
+    );
+}
+
+/// The float in xmm0 as SmallFloat64 into rdx; 0 if it is none.
+fn store_float(ops: &mut Assembler) {
+    dynasm!(ops
+        ; .arch x64
+        ; movq rsi, xmm0
+        ; rol rsi, 1
+        ; cmp rsi, 1
+        ; jbe >zero
+        ; mov r8, QWORD FLOAT_OFFSET
+        ; sub rsi, r8
+        ; cmp rsi, 1
+        ; jbe >large
+        ; mov rdx, rsi
+        ; shr rdx, 61
+        ; jnz >large
+        ;zero:
+        ; lea rdx, [rsi * 8 + 4]
+        ; ret
+        ;large:
+        ; xor edx, edx
+        ; ret
+    );
+}

@@ -1,0 +1,113 @@
+//! The memory of machine code: one file of memory, mapped twice.
+//!
+//! Code runs in one mapping, which is never writable, and is written through the other, which is
+//! never executable. Addresses of code are always those of the first.
+#![allow(unsafe_code, reason = "maps memory, and writes code by address")]
+
+/// The code zone.
+#[derive(Debug)]
+pub(super) struct Zone {
+    /// Where code runs.
+    run: *mut u8,
+    /// The same memory, to be written.
+    write: *mut u8,
+    bytes: usize,
+    /// Offset of the free space.
+    pub free: usize,
+}
+
+/// Alignment of methods, blocks and PICs.
+pub(super) const ALIGNMENT: usize = 16;
+
+impl Zone {
+    /// A zone; `None` if the system has no memory for it, or forbids executable memory.
+    pub fn new(bytes: usize) -> Option<Self> {
+        let bytes = bytes.next_multiple_of(4096);
+        let name = c"vmscope code zone";
+        // SAFETY: the name is a C string; a new file is nobody else's.
+        let file = unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC) };
+        if file < 0 {
+            return None;
+        }
+        let length = libc::off_t::try_from(bytes).ok()?;
+        // SAFETY: `file` is the file that was just made.
+        let sized = unsafe { libc::ftruncate(file, length) } == 0;
+        let run = map(file, bytes, libc::PROT_READ | libc::PROT_EXEC);
+        let write = map(file, bytes, libc::PROT_READ | libc::PROT_WRITE);
+        // SAFETY: the mappings keep the memory; nobody else knows the file.
+        unsafe { libc::close(file) };
+        let zone = Self {
+            run: run.unwrap_or(std::ptr::null_mut()),
+            write: write.unwrap_or(std::ptr::null_mut()),
+            bytes,
+            free: 0,
+        };
+        // A zone with one mapping only is dropped.
+        (sized && run.is_some() && write.is_some()).then_some(zone)
+    }
+
+    /// Address of the first byte.
+    pub fn base(&self) -> usize {
+        self.run as usize
+    }
+
+    /// Size in bytes.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Copies code to an offset.
+    pub fn put(&mut self, offset: usize, code: &[u8]) {
+        assert!(offset + code.len() <= self.bytes, "code beyond the zone");
+        let place = self.write.wrapping_add(offset);
+        // SAFETY: the range lies in the writable mapping, as was checked; `code` lies outside.
+        unsafe { std::ptr::copy_nonoverlapping(code.as_ptr(), place, code.len()) };
+    }
+
+    /// Sets a word of 32 bits.
+    pub fn put_u32(&mut self, offset: usize, value: u32) {
+        self.put(offset, &value.to_le_bytes());
+    }
+
+    /// A word of 32 bits.
+    pub fn get_u32(&self, offset: usize) -> u32 {
+        assert!(offset + 4 <= self.bytes, "a word beyond the zone");
+        let place = self.write.wrapping_add(offset).cast::<u32>();
+        // SAFETY: the word lies in the mapping, as was checked.
+        unsafe { place.read_unaligned() }
+    }
+
+    /// Moves code down.
+    pub fn slide(&mut self, from: usize, to: usize, bytes: usize) {
+        assert!(from.max(to) + bytes <= self.bytes, "code beyond the zone");
+        let (from, to) = (self.write.wrapping_add(from), self.write.wrapping_add(to));
+        // SAFETY: both ranges lie in the writable mapping, as was checked.
+        unsafe { std::ptr::copy(from, to, bytes) };
+    }
+}
+
+fn map(file: i32, bytes: usize, rights: i32) -> Option<*mut u8> {
+    // SAFETY: a new mapping at an address of the kernel's choice.
+    let memory = unsafe {
+        libc::mmap(
+            std::ptr::null_mut(),
+            bytes,
+            rights,
+            libc::MAP_SHARED,
+            file,
+            0,
+        )
+    };
+    (memory != libc::MAP_FAILED).then_some(memory.cast())
+}
+
+impl Drop for Zone {
+    fn drop(&mut self) {
+        for memory in [self.run, self.write] {
+            if !memory.is_null() {
+                // SAFETY: `new` mapped this memory; the VM that used it is dropped, too.
+                unsafe { libc::munmap(memory.cast(), self.bytes) };
+            }
+        }
+    }
+}
