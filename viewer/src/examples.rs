@@ -2,10 +2,18 @@
 
 pub const ALL: &str = "\
 Examples:
+  vmscope demo                          profile the embedded VM: needs nothing else
   vmscope record -- java -jar app.jar   start a program and profile it
   vmscope attach java                   profile a running one, until Ctrl-C
   vmscope report                        the answer again, on one screen
   vmscope view                          browse it in the terminal";
+
+pub const DEMO: &str = "\
+Examples:
+  vmscope demo
+  vmscope demo --list                   the programs
+  vmscope demo json --duration 10
+  vmscope demo -e '1000 factorial printString size'";
 
 pub const RECORD: &str = "\
 Examples:
@@ -60,7 +68,7 @@ Examples:
 pub const REFERENCE_VM: &str = "\
 Examples:
   vmscope reference-vm tiny.st -- 10
-  vmscope record -- vmscope reference-vm tiny.st
+  vmscope record -- vmscope reference-vm richards
   vmscope reference-vm -e '100 factorial printString size'";
 
 pub const CONSTITUENTS: &str = "\

@@ -13,6 +13,7 @@
 mod annotate;
 mod binaries;
 mod constituents;
+mod demo;
 mod doctor;
 mod dump;
 mod embed;
@@ -58,6 +59,11 @@ struct Cli {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
+    /// Profile the embedded VM: needs nothing else
+    ///
+    /// Runs a program on the embedded Smalltalk VM, attaches to it from outside, and prints the report.
+    #[command(after_help = examples::DEMO)]
+    Demo(demo::DemoArgs),
     /// Start a program and profile it
     #[command(after_help = examples::RECORD)]
     Record(record::RecordArgs),
@@ -125,7 +131,7 @@ fn main() -> ExitCode {
     let command = Cli::parse().command;
     if !matches!(
         command,
-        Command::Attach(_) | Command::Top(_) | Command::Dump(_)
+        Command::Attach(_) | Command::Top(_) | Command::Dump(_) | Command::Demo(_)
     ) {
         // They may start programs.
         favoured.end();
@@ -150,6 +156,7 @@ fn run(command: Command, favoured: &Favoured, out: &mut Printer<'_>) -> anyhow::
         Ended::Incomplete => FAILED,
     };
     Ok(match command {
+        Command::Demo(args) => code_of_recording(demo::run(&args, favoured, out)?),
         Command::Record(args) => code_of_recording(record::record(&args, out)?),
         Command::Attach(args) => code_of_recording(record::attach(&args, favoured, out)?),
         Command::Report {

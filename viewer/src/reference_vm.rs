@@ -4,13 +4,15 @@ use crate::memory::parse_bytes;
 use crate::print;
 use anyhow::{Context, Result};
 use clap::Args;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 use vmscope_reference_vm::memory::{Parameters, Stress};
-use vmscope_reference_vm::{JitOptions, Options, Outcome, Vm, listing, syntax};
+use vmscope_reference_vm::{JitOptions, Options, Outcome, PROGRAMS, Vm, listing, syntax};
 
 #[derive(Args, Clone, Debug)]
 pub struct ReferenceVmArgs {
-    /// Smalltalk source files in the chunk format, loaded in this order
+    /// Smalltalk source files in the chunk format, loaded in this order; or names of embedded programs
+    /// (`vmscope demo --list`)
     files: Vec<PathBuf>,
     /// Evaluate an expression after the files, and print its value
     #[arg(long, short = 'e', value_name = "SMALLTALK")]
@@ -18,6 +20,12 @@ pub struct ReferenceVmArgs {
     /// The program's arguments (Smalltalk arguments)
     #[arg(last = true)]
     arguments: Vec<String>,
+    /// Run the last file or expression again and again, for this many seconds
+    #[arg(long, value_name = "SECS")]
+    seconds: Option<u64>,
+    /// Collect all garbage before the program begins
+    #[arg(long)]
+    gc_before: bool,
     /// Print the bytecodes of the methods whose name contains TEXT, after loading
     #[arg(long, value_name = "TEXT")]
     list: Option<String>,
@@ -123,9 +131,18 @@ pub fn run(args: &ReferenceVmArgs) -> Result<u8> {
             "the VM does not describe itself to profilers: {trouble}"
         ));
     }
+    if let Some(seconds) = args.seconds {
+        vm.end_after(Duration::from_secs(seconds));
+    }
+    if args.gc_before {
+        vm.evaluate(&syntax::parse_expression(
+            "expression",
+            "Smalltalk garbageCollect",
+        )?)?;
+    }
     for file in &args.files {
         let name = file.display().to_string();
-        let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {name}"))?;
+        let text = text_of(file)?;
         if let Outcome::Quit(code) = vm.load(&name, &text)? {
             return Ok(exit_code(code));
         }
@@ -140,10 +157,27 @@ pub fn run(args: &ReferenceVmArgs) -> Result<u8> {
             Outcome::Value(_) => {}
         }
     }
+    if args.seconds.is_some()
+        && let Outcome::Quit(code) = vm.repeat()
+    {
+        return Ok(exit_code(code));
+    }
     if let Some(text) = &args.list {
         vm.print(&listing(&vm, text));
     }
     Ok(0)
+}
+
+/// A source file's text, or that of an embedded program.
+fn text_of(file: &Path) -> Result<String> {
+    let mut programs = PROGRAMS.iter();
+    let embedded = programs.find(|program| file.as_os_str() == program.name && !file.exists());
+    match embedded {
+        Some(program) => Ok(program.text.to_owned()),
+        None => {
+            std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))
+        }
+    }
 }
 
 /// A program's exit code as the system has it.

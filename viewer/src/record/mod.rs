@@ -21,7 +21,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 use std::process::Command;
 use vmscope_process::AttachError;
-use vmscope_records::{EndReason, LimitKind};
+use vmscope_records::{EndReason, LimitKind, Pid};
 use vmscope_sampler::session::{Readers, Session};
 use vmscope_sampler::{CodeError, EngineError, Favoured, HeldCommand};
 
@@ -149,10 +149,23 @@ pub fn record(args: &RecordArgs, out: &mut Printer<'_>) -> Result<Ended> {
 /// # Errors
 /// Failure to attach, sample or record.
 pub fn attach(args: &AttachArgs, favoured: &Favoured, out: &mut Printer<'_>) -> Result<Ended> {
-    let options = &args.options;
+    args.options.sampling.check()?;
+    let pids = Named::pids(&args.processes)?;
+    attach_to(pids, &args.options, favoured, out)
+}
+
+/// As [`attach`], for these processes.
+///
+/// # Errors
+/// Failure to attach, sample or record.
+pub fn attach_to(
+    pids: Vec<Pid>,
+    options: &RecordOptions,
+    favoured: &Favoured,
+    out: &mut Printer<'_>,
+) -> Result<Ended> {
     options.sampling.check()?;
     let signals = Signals::catch()?;
-    let pids = Named::pids(&args.processes)?;
     let target = Target::open(&pids, &options.sampling, &signals, options.quiet)?;
     let chosen = target.chosen;
     let limits = chosen.engine.description().limits.iter();

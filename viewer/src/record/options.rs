@@ -75,6 +75,17 @@ pub struct RecordOptions {
     pub(super) report: ReportOptions,
 }
 
+impl RecordOptions {
+    /// The duration, set to `usual` if the user has set none.
+    pub fn duration_or(&mut self, usual: Duration) -> Duration {
+        *self.sampling.duration.get_or_insert(usual)
+    }
+
+    pub fn is_quiet(&self) -> bool {
+        self.quiet
+    }
+}
+
 impl SamplingOptions {
     /// Checks target-independent options before any side effect.
     ///

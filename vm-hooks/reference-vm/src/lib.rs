@@ -22,6 +22,39 @@ macro_rules! sources {
     };
 }
 
+/// An embedded program.
+#[derive(Clone, Copy, Debug)]
+pub struct Program {
+    /// Its name.
+    pub name: &'static str,
+    /// Its source.
+    pub text: &'static str,
+}
+
+impl Program {
+    /// What it does, in a line: the start of the comment at its head.
+    #[must_use]
+    pub fn summary(&self) -> &'static str {
+        let line = self.text.lines().next().unwrap_or_default();
+        line.trim_matches('"')
+    }
+}
+
+/// Declares the embedded programs.
+macro_rules! programs {
+    ($($name:literal)*) => {
+        &[$(Program {
+            name: $name,
+            text: include_str!(concat!("../smalltalk/programs/", $name, ".st")),
+        }),*]
+    };
+}
+
+/// The embedded programs: each prints a known result.
+pub const PROGRAMS: &[Program] = programs! {
+    "tinyBenchmarks" "richards" "deltablue" "json" "nbody" "binarytrees" "csv" "collections" "strings"
+};
+
 /// The class library, in the order of loading.
 const LIBRARY: &[(&str, &str)] = sources! {
     "kernel/01-object.st"

@@ -47,9 +47,7 @@ impl AdapterFamily for Family {
 /// [`AdapterError::NotReady`] while the VM makes the memory; [`AdapterError::File`] if the memory
 /// can't be opened or is malformed, or the maximum number of profilers already listens.
 pub fn open(process: &ProcessView) -> Result<Option<Attached>, AdapterError> {
-    let mappings = process.mappings();
-    let mut mappings = mappings.iter();
-    if !mappings.any(|mapping| mapping.name.starts_with(MAPPED_NAME)) {
+    if !publishes(process) {
         return Ok(None);
     }
     let failed = |source| AdapterError::File {
@@ -72,6 +70,14 @@ pub fn open(process: &ProcessView) -> Result<Option<Attached>, AdapterError> {
         }
     }
     trouble.map_or(Ok(None), Err)
+}
+
+/// Whether the process has mapped memory in which a VM describes itself.
+#[must_use]
+pub fn publishes(process: &ProcessView) -> bool {
+    let mappings = process.mappings();
+    let mut mappings = mappings.iter();
+    mappings.any(|mapping| mapping.name.starts_with(MAPPED_NAME))
 }
 
 /// Whether this process made the memory: process ids are reused.

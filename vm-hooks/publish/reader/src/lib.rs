@@ -10,4 +10,6 @@ mod family;
 mod needs;
 mod stream;
 
-pub use family::{Family, open};
+pub use family::{Family, open, publishes};
+/// Environment variable that says to a VM that a profiler will attach.
+pub use vmscope_publish::layout::EXPECT;

@@ -123,6 +123,7 @@ impl Vm {
     /// program's affair: they are in the [`Outcome`].
     pub fn load(&mut self, file: &str, text: &str) -> Result<Outcome, LoadError> {
         let mut outcome = Outcome::Value(self.heap.nil());
+        self.do_its.clear();
         for item in syntax::parse_file(file, text)? {
             match item {
                 Item::Class(definition) => {
@@ -171,6 +172,7 @@ impl Vm {
         };
         let method = self.image.build(&mut self.heap, code, &owner)?;
         self.publish_newest();
+        self.do_its.push(method);
         Ok(self.run(method))
     }
 

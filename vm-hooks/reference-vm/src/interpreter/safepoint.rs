@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use super::objects::slot;
 use super::raw::{Sp, visit_stack};
-use super::vm::{Next, Vm, now_ns};
+use super::vm::{Next, Outcome, Vm, now_ns};
 use crate::image::permanent;
 use crate::memory::{Oop, Roots, classes};
 
@@ -46,6 +46,9 @@ impl Vm {
         self.signal_timers(now);
         self.signal_finalization();
         self.publish_figures(now);
+        if self.is_over(now) {
+            return self.stop(Outcome::Quit(0));
+        }
         if self.outcome.is_some() {
             return Next {
                 sp: Sp::NONE,

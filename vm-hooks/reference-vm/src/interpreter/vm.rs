@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use super::dispatch;
 use super::objects;
@@ -170,6 +171,10 @@ pub struct Vm {
     pub(super) pretenured_sites: PretenuredSites,
     pub(crate) publication: Publication,
     pub(super) started_ns: u64,
+    /// When the program ends, in nanoseconds of CLOCK_MONOTONIC.
+    pub(super) deadline_ns: Option<u64>,
+    /// The do-its of the last file or expression.
+    pub(crate) do_its: Vec<Oop>,
     pub(super) heartbeat: Heartbeat,
     pub(crate) jit: Jit,
 }
@@ -222,6 +227,8 @@ impl Vm {
             pretenured_sites: PretenuredSites::new(options.pretenured_sites),
             publication: Publication::new(options.publish),
             started_ns: now_ns(),
+            deadline_ns: None,
+            do_its: Vec::new(),
             heartbeat: Heartbeat::start(limit).map_err(StartError::Timer)?,
             jit: Jit::new(&options.jit),
         };
@@ -259,14 +266,45 @@ impl Vm {
     ///
     /// As [`load`](Self::load).
     pub fn evaluate_and_print(&mut self, source: &DoItSource) -> Result<Outcome, LoadError> {
+        self.do_its.clear();
         let outcome = self.evaluate(source)?;
+        let do_its = self.do_its.clone();
         if let Outcome::Value(value) = outcome {
             let association = self.image.global(&mut self.heap, "LastValue")?;
             self.heap.store(association, 1, value);
             let text = "Transcript showln: LastValue printString";
-            return self.evaluate(&parse_expression("expression", text)?);
+            let outcome = self.evaluate(&parse_expression("expression", text)?)?;
+            self.do_its = do_its;
+            return Ok(outcome);
         }
         Ok(outcome)
+    }
+
+    /// Ends the program after this time, at a safe point, with exit code 0.
+    pub fn end_after(&mut self, time: Duration) {
+        let time = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        self.deadline_ns = Some(now_ns().saturating_add(time));
+    }
+
+    /// Runs the do-its of the last file or expression again, until the program quits or its time
+    /// is over.
+    pub fn repeat(&mut self) -> Outcome {
+        let do_its = self.do_its.clone();
+        loop {
+            for do_it in &do_its {
+                if let Outcome::Quit(code) = self.run(*do_it) {
+                    return Outcome::Quit(code);
+                }
+            }
+            if self.is_over(now_ns()) || do_its.is_empty() {
+                return Outcome::Value(self.known.nil);
+            }
+        }
+    }
+
+    /// Whether the program's time is over.
+    pub(super) fn is_over(&self, now: u64) -> bool {
+        self.deadline_ns.is_some_and(|deadline| now >= deadline)
     }
 
     /// Writes a text where the program's output goes.
