@@ -85,7 +85,8 @@ impl Vm {
         };
         let base = machine.zone.base();
         for (at, (name, start)) in NAMES.iter().zip(machine.stubs).enumerate() {
-            let end = machine.stubs.get(at + 1).copied().unwrap_or(machine.first);
+            let later = machine.stubs.iter().filter(|other| **other > start).min();
+            let end = later.copied().unwrap_or(machine.first);
             let is_enilopmart = at == Stub::Enter as usize;
             to.publish(&Constituent {
                 id: FIRST + at as u64,
