@@ -92,6 +92,7 @@ impl Vm {
                 id: FIRST + at as u64,
                 start: (base + start) as u64,
                 end: (base + end) as u64,
+                since: Some(self.started_ns()),
                 kind: match is_enilopmart {
                     true => ConstituentKind::Enilopmart,
                     false => ConstituentKind::Trampoline,
@@ -123,6 +124,7 @@ impl Vm {
             id: FIRST_CODE + code.id,
             start,
             end: start + code.bytes as u64,
+            since: Some(code.since),
             kind: match objects::class_index(code.method) == crate::memory::classes::COMPILED_BLOCK
             {
                 true => ConstituentKind::Block,
@@ -153,6 +155,7 @@ impl Vm {
             id: FIRST_CODE + pic.id,
             start,
             end: start + PIC_BYTES as u64,
+            since: Some(pic.since),
             kind: match pic.is_open {
                 true => ConstituentKind::OpenPic,
                 false => ConstituentKind::ClosedPic,
