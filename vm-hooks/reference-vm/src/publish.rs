@@ -184,6 +184,7 @@ impl Vm {
     pub(crate) fn publish_start(&self) {
         if let Some(publisher) = self.publication.listener() {
             self.publish_vm(&To::News(publisher));
+            self.publish_zone(&To::News(publisher));
             publisher.await_profiler(LONGEST_WAIT);
         }
     }
@@ -265,7 +266,6 @@ impl Vm {
             name: "code size".into(),
             value: code_size.as_str().into(),
         });
-        self.publish_zone(to);
         self.publish_counters(to);
         publish_interpreter(to);
         let module = program_name();
@@ -369,6 +369,7 @@ impl Callbacks for Answers<'_> {
         for method in &self.0.image.methods {
             publish_method(method, &to);
         }
+        self.0.publish_zone(&to);
     }
 
     fn collect(&mut self) {

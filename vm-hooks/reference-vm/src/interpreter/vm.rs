@@ -343,6 +343,11 @@ impl Vm {
         self.fp = fp;
     }
 
+    /// When the VM started, in nanoseconds of `CLOCK_MONOTONIC`.
+    pub(crate) fn started_ns(&self) -> u64 {
+        self.started_ns
+    }
+
     /// The stacks of all processes.
     pub(crate) fn stacks(&self) -> impl Iterator<Item = &Stack> {
         self.stacks.iter()

@@ -73,6 +73,7 @@ impl Vm {
             code.uses /= 2;
             header.with_machine(to).put(code.method);
             if place.from != to {
+                code.since = now_ns();
                 machine.changes.push(Change::Moved(code.id, to));
             }
             machine.codes.push(code);

@@ -7,7 +7,7 @@ use super::zone::{ALIGNMENT, Zone};
 use super::{Jit, JitOptions};
 use crate::interpreter::raw::{Fp, IS_BLOCK, Ip, Sp};
 use crate::interpreter::{MethodHeader, Next, Primitive, Vm, objects, primitive_by_number};
-use crate::interpreter::{frame_flags, primitive_number};
+use crate::interpreter::{frame_flags, now_ns, primitive_number};
 use crate::memory::Oop;
 
 /// What machine code reaches through rbx.
@@ -55,6 +55,8 @@ pub(super) struct Code {
     pub method: Oop,
     /// Id of the constituent.
     pub id: u64,
+    /// Since when it is at its place, in nanoseconds of `CLOCK_MONOTONIC`.
+    pub since: u64,
     /// Uses of late. Not in the zone: the processor would take writes there for changes of code.
     pub uses: u32,
     pub made: Compiled,
@@ -69,6 +71,7 @@ pub(super) struct Pic {
     pub cases: Vec<(u32, Oop)>,
     pub is_open: bool,
     pub id: u64,
+    pub since: u64,
 }
 
 /// The code zone and what is in it.
@@ -268,6 +271,7 @@ impl Machine {
             bytes: made.code.len(),
             method,
             id,
+            since: now_ns(),
             uses: 3,
             made,
         };

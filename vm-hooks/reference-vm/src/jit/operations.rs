@@ -402,12 +402,11 @@ impl Compiler<'_> {
         self.load_slots();
         dynasm!(self.ops
             ; .arch x64
-            ; mov rsi, rcx
-            ; sar rsi, 3
-            ; dec rsi
+            ; shl rdi, 3
+            ; lea rsi, [rcx - 9]        // 8 × (index − 1)
             ; cmp rsi, rdi
             ; jae =>slow
-            ; mov rax, [rax + rsi * 8 + 8]
+            ; mov rax, [rax + rsi + 8]
             ; jmp =>done
             ;=>string
             ; cmp esi, STRING
@@ -446,6 +445,7 @@ impl Compiler<'_> {
     }
 
     fn at_put(&mut self, next: usize) {
+        let needs_barrier = !matches!(self.stack.last(), Some(Entry::Constant(_)));
         // The value into r8, the index into rcx, the Array into rax.
         self.pop_rcx();
         dynasm!(self.ops ; .arch x64 ; mov r8, rcx);
@@ -459,16 +459,17 @@ impl Compiler<'_> {
         self.load_slots();
         dynasm!(self.ops
             ; .arch x64
-            ; sar rcx, 3
-            ; lea rdx, [rcx - 1]
-            ; lea rcx, [rcx * 8 + 1]
+            ; shl rdi, 3
+            ; lea rdx, [rcx - 9]        // 8 × (index − 1)
             ; cmp rdx, rdi
             ; jae =>slow
-            ; mov [rax + rdx * 8 + 8], r8
+            ; mov [rax + rdx + 8], r8
             ; mov rsi, rax
             ; mov rax, r8
         );
-        self.barrier();
+        if needs_barrier {
+            self.barrier();
+        }
         dynasm!(self.ops ; .arch x64 ; jmp =>done ;=>slow);
         self.send_slowly(AT_PUT, next, |compiler| {
             dynasm!(compiler.ops ; .arch x64 ; push rax ; push rcx ; push r8);

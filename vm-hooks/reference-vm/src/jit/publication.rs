@@ -85,12 +85,14 @@ impl Vm {
         };
         let base = machine.zone.base();
         for (at, (name, start)) in NAMES.iter().zip(machine.stubs).enumerate() {
-            let end = machine.stubs.get(at + 1).copied().unwrap_or(machine.first);
+            let later = machine.stubs.iter().filter(|other| **other > start).min();
+            let end = later.copied().unwrap_or(machine.first);
             let is_enilopmart = at == Stub::Enter as usize;
             to.publish(&Constituent {
                 id: FIRST + at as u64,
                 start: (base + start) as u64,
                 end: (base + end) as u64,
+                since: Some(self.started_ns()),
                 kind: match is_enilopmart {
                     true => ConstituentKind::Enilopmart,
                     false => ConstituentKind::Trampoline,
@@ -122,6 +124,7 @@ impl Vm {
             id: FIRST_CODE + code.id,
             start,
             end: start + code.bytes as u64,
+            since: Some(code.since),
             kind: match objects::class_index(code.method) == crate::memory::classes::COMPILED_BLOCK
             {
                 true => ConstituentKind::Block,
@@ -152,6 +155,7 @@ impl Vm {
             id: FIRST_CODE + pic.id,
             start,
             end: start + PIC_BYTES as u64,
+            since: Some(pic.since),
             kind: match pic.is_open {
                 true => ConstituentKind::OpenPic,
                 false => ConstituentKind::ClosedPic,

@@ -10,7 +10,7 @@ use dynasmrt::{DynasmApi, DynasmLabelApi, dynasm};
 use super::machine::{Code, LOOKUPS, Lookup, Machine, Pic};
 use super::publication::Change;
 use super::trampolines::{Assembler, Stub, field, stub};
-use crate::interpreter::MethodHeader;
+use crate::interpreter::{MethodHeader, now_ns};
 use crate::memory::Oop;
 
 /// Most cases of a closed PIC.
@@ -98,6 +98,7 @@ impl Machine {
             cases: vec![(linked, first), (class, method)],
             is_open: false,
             id,
+            since: now_ns(),
         });
         self.write_pic(self.pics.len() - 1);
         self.changes.push(Change::Pic(pic));
@@ -118,7 +119,7 @@ impl Machine {
             pic.cases.clear();
             pic.is_open = true;
             self.changes.push(Change::Gone(pic.id));
-            pic.id = id;
+            (pic.id, pic.since) = (id, now_ns());
             self.changes.push(Change::Pic(pic.start));
         }
         self.write_pic(at);
