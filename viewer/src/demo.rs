@@ -61,7 +61,7 @@ impl Drop for Running {
 pub fn run(args: &DemoArgs, favoured: &Favoured, out: &mut Printer<'_>) -> Result<Ended> {
     if args.list {
         for program in PROGRAMS {
-            out.text(&format!("{:16}{}\n", program.name, program.summary()))?;
+            out.text(&format!("{:16}{}\n", program.name, program.summary))?;
         }
         return Ok(Ended::Well);
     }
@@ -95,13 +95,14 @@ fn start(args: &DemoArgs, duration: Duration) -> Result<Child> {
     let own = std::env::current_exe().context("cannot find vmscope's own program")?;
     let mut command = Command::new(own);
     command.arg("reference-vm");
+    let name = args.program.as_deref().unwrap_or(DEFAULT_PROGRAM);
     match (
         &args.expression,
-        args.program.as_deref().unwrap_or(DEFAULT_PROGRAM),
+        PROGRAMS.iter().find(|program| program.name == name),
     ) {
         (Some(expression), _) => command.args(["--expression", expression]),
-        (None, name) if PROGRAMS.iter().any(|program| program.name == name) => command.arg(name),
-        (None, name) => bail!(ListError {
+        (None, Some(program)) => command.arg(name).args(program.options),
+        (None, None) => bail!(ListError {
             message: format!("there is no program named {name}; the programs are"),
             list: PROGRAMS
                 .iter()

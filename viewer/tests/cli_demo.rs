@@ -43,7 +43,7 @@ fn the_demo_takes_programs_and_expressions() {
     run(demo(&folder, &["--list"]))
         .code(0)
         .prints("binarytrees")
-        .prints("work for the collector");
+        .prints("closed and open PICs");
     let ran = run(demo(&folder, &["nosuch"])).code(2);
     ran.says("there is no program named nosuch")
         .says("richards");

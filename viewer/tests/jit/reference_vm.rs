@@ -1,4 +1,4 @@
-//! The embedded Smalltalk VM, recorded from outside: interpreted methods by bytecode, against the
+//! The embedded Smalltalk VM, recorded from outside: methods by bytecode, interpreted and jitted, against the
 //! program's own clock (docs/TRUTH §3), and collections, against the VM's own counters.
 
 use std::fmt::Write;
@@ -17,25 +17,31 @@ const OVERHEAD: f64 = 0.01;
 
 /// A program of three loops, each on a line of its own, which measures itself: at its end it
 /// prints the microseconds of each loop.
-fn known_shares(rounds: u32) -> String {
+fn known_shares(rounds: u32, turns: [u32; 3], others: usize) -> String {
     let mut text = String::from(
         "Object subclass: #Known instanceVariableNames: 'times' classVariableNames: '' package: 'Test'!\n\n\
          !Known methodsFor: 'running'!\nrun: rounds\n\t| x clock |\n\ttimes := Array new: 3 withAll: 0.\n\
-         \t1 to: rounds do: [:round |\n\t\tclock := self now.\n",
+         \t1 to: rounds do: [:round |\n\t\tself others. clock := self now.\n",
     );
     let operations = "x := x + 1. ".repeat(REPETITIONS);
-    for (at, turns) in TURNS.iter().enumerate() {
+    for (at, turns) in turns.iter().enumerate() {
         let _ = writeln!(
             text,
             "\t\tx := 0. 1 to: {turns} do: [:turn | {operations}].\n\t\tclock := self add: {} since: clock.",
             at + 1
         );
     }
+    let calls: String = (0..others)
+        .map(|at| format!("\tself m{at}: 3. self m{at}: 4.\n"))
+        .collect();
+    let methods: String = (0..others)
+        .map(|at| format!("m{at}: x\n\t^(x + {at} * 3 max: x) - (x * {at} min: 7)!\n\n"))
+        .collect();
     let _ = write!(
         text,
         "\t].\n\ttimes do: [:each | Transcript showln: each printString]!\n\n\
          add: index since: clock\n\ttimes at: index put: (times at: index) + (self now - clock).\n\t^self now!\n\n\
-         now\n\t<primitive: 240>\n\t^self error: 'no clock'! !\n\nKnown new run: {rounds}!\n"
+         now\n\t<primitive: 240>\n\t^self error: 'no clock'!\n\n{methods}others\n{calls}\t^self! !\n\nKnown new run: {rounds}!\n"
     );
     text
 }
@@ -44,14 +50,14 @@ fn known_shares(rounds: u32) -> String {
 fn recorded(
     folder: &Folder,
     file: &Path,
+    record: &[&str],
     options: &[&str],
     program: &Path,
     arguments: &[&str],
 ) -> Run {
-    let mut recording = command(["record", "--quiet", "--output"]);
+    let mut recording = command(["record", "--quiet"]);
+    recording.args(record).arg("--output").arg(file).arg("--");
     recording
-        .arg(file)
-        .arg("--")
         .arg(env!("CARGO_BIN_EXE_vmscope"))
         .arg("reference-vm");
     recording
@@ -63,54 +69,118 @@ fn recorded(
     run(recording).code(0)
 }
 
-#[test]
-fn interpreted_bytecodes_have_the_shares_that_the_program_measures() {
-    if !can_sample() {
-        return;
-    }
+/// Runs the known program with these options, and compares the shares of its loops with its own
+/// clock. Returns the shares.
+fn known_loops(
+    what: &str,
+    options: &[&str],
+    record: &[&str],
+    rounds: u32,
+    turns: [u32; 3],
+) -> [f64; 3] {
     let folder = Folder::new();
     let (program, file) = (folder.file("known.st"), folder.file("out.vmscope"));
-    let text = known_shares(150);
-    std::fs::write(&program, text).expect("written");
-    let ran = recorded(&folder, &file, &["--interpret"], &program, &[]);
+    std::fs::write(&program, known_shares(rounds, turns, others)).expect("written");
+    let ran = recorded(&folder, &file, record, options, &program, &[]);
     let output = ran.stdout;
     let times: Vec<f64> = output
         .lines()
         .filter_map(|line| line.parse().ok())
         .collect();
-    assert_eq!(times.len(), TURNS.len(), "{output}");
+    assert_eq!(times.len(), turns.len(), "{output}");
     let all: f64 = times.iter().sum();
 
     let (profile, _) = profile(&file);
     let samples = &profile.trace.samples;
-    let (mut hits, mut others) = (Vec::new(), 0);
+    let (mut hits, mut elsewhere) = (Vec::new(), 0);
     for &place in &samples.places {
         let site = &profile.sites[profile.site_of_place[place]];
         let is_known = &*profile.entries[site.entry].name == "Known>>run:";
         // The loops are on lines 9, 11 and 13.
         match site.frame.line.filter(|_| is_known) {
             Some(line @ (9 | 11 | 13)) => hits.push((line as usize - 9) / 2),
-            _ => others += 1,
+            _ => elsewhere += 1,
         }
     }
-    assert!(hits.len() > 1500, "{} samples, {others} others", hits.len());
-    let mut worst = 0.0_f64;
+    assert!(
+        hits.len() > 1500,
+        "{what}: {} samples, {others} others",
+        hits.len()
+    );
+    let (mut worst, mut shares) = (0.0_f64, [0.0; 3]);
     for (number, time) in times.iter().enumerate() {
         let share = batch_means(&hits, |hit| hit == number);
         let (truth, bound) = (time / all, T * share.error + OVERHEAD);
         let difference = (share.share - truth).abs();
         assert!(
             difference < bound && bound < 0.1,
-            "loop {number}: {:.4}, true {truth:.4}, bound {bound:.4}",
+            "{what}: loop {number}: {:.4}, true {truth:.4}, bound {bound:.4}",
             share.share
         );
         worst = worst.max(difference);
+        shares[number] = share.share;
     }
     say(&format!(
-        "{} samples in known loops, {others} elsewhere; greatest error {:.2} points",
+        "{what}: {} samples in known loops, {elsewhere} elsewhere; greatest error {:.2} points",
         hits.len(),
         100.0 * worst
     ));
+    shares
+}
+
+#[test]
+fn bytecodes_have_the_shares_that_the_program_measures() {
+    if !can_sample() {
+        return;
+    }
+    known_loops("interpreted", (&["--interpret"], &[]), (150, TURNS, 0));
+    known_loops("jitted", (&[], &[]), (1500, TURNS, 0));
+}
+
+#[test]
+fn the_vms_own_sampler_gives_jitted_bytecodes_the_same_shares() {
+    if !can_sample() {
+        return;
+    }
+    known_loops(
+        "jitted, in-VM engine",
+        (&[], &["--engine", "in-vm"]),
+        (1500, TURNS, 0),
+    );
+}
+
+#[test]
+fn a_loop_of_twice_the_length_takes_what_it_should() {
+    if !can_sample() {
+        return;
+    }
+    let [first, second, third] = TURNS;
+    let before = known_loops("before", (&[], &[]), (1500, TURNS, 0));
+    let after = known_loops(
+        "the second loop doubled",
+        (&[], &[]),
+        (1200, [first, 2 * second, third], 0),
+    );
+    // Without the doubled loop, the shares of the others are what they were.
+    let others = |shares: [f64; 3]| shares[0] / (shares[0] + shares[2]);
+    let growth = (after[1] / (1.0 - after[1])) / (before[1] / (1.0 - before[1]));
+    say(&format!(
+        "the doubled loop: {growth:.2} times as much beside the others; their shares {:.4}, then {:.4}",
+        others(before),
+        others(after)
+    ));
+    assert!((growth - 2.0).abs() < 0.3, "{growth}");
+    assert!((others(before) - others(after)).abs() < 0.03);
+}
+
+#[test]
+fn shares_stay_right_while_the_code_zone_is_compacted_all_the_time() {
+    if !can_sample() {
+        return;
+    }
+    // The zone has no room for all of these methods, which are compiled again in each round.
+    let options: &[&str] = &["--code-size", "128K"];
+    known_loops("a zone that moves", (options, &[]), (1500, TURNS, 400));
 }
 
 #[test]
@@ -137,7 +207,7 @@ fn collections_are_those_that_the_vm_counts() {
         "--growth-headroom",
         "1M",
     ];
-    let ran = recorded(&folder, &file, &options, &program, &["12"]);
+    let ran = recorded(&folder, &file, &[], &options, &program, &["12"]);
     let output = ran.stdout;
     let counts: Vec<u64> = output
         .lines()

@@ -27,32 +27,48 @@ macro_rules! sources {
 pub struct Program {
     /// Its name.
     pub name: &'static str,
+    /// What it does, in a line.
+    pub summary: &'static str,
+    /// Options of `vmscope reference-vm` that make the program what it is.
+    pub options: &'static [&'static str],
     /// Its source.
     pub text: &'static str,
 }
 
-impl Program {
-    /// What it does, in a line: the start of the comment at its head.
-    #[must_use]
-    pub fn summary(&self) -> &'static str {
-        let line = self.text.lines().next().unwrap_or_default();
-        line.trim_matches('"')
-    }
+/// Texts of files in the folder of programs, one after the other.
+macro_rules! text {
+    ($($name:literal)*) => {
+        concat!($(include_str!(concat!("../smalltalk/programs/", $name, ".st"))),*)
+    };
 }
 
 /// Declares the embedded programs.
 macro_rules! programs {
-    ($($name:literal)*) => {
+    ($($name:literal $summary:literal [$($option:literal)*] $($file:literal)+;)*) => {
         &[$(Program {
             name: $name,
-            text: include_str!(concat!("../smalltalk/programs/", $name, ".st")),
+            summary: $summary,
+            options: &[$($option),*],
+            text: text!($($file)+),
         }),*]
     };
 }
 
 /// The embedded programs: each prints a known result.
 pub const PROGRAMS: &[Program] = programs! {
-    "tinyBenchmarks" "richards" "deltablue" "json" "nbody" "binarytrees" "csv" "collections" "strings"
+    "tinyBenchmarks" "the classics: a sieve, rich in bytecodes, and Fibonacci numbers, rich in sends" [] "tinyBenchmarks";
+    "polymorphic" "sends to one, four and nine classes: inline caches, closed and open PICs" [] "polymorphic";
+    "codezone" "several programs in a small code zone, which is full again and again" ["--code-size" "64K"]
+        "richards" "deltablue" "json" "csv" "strings";
+    "garbage" "objects that live for a while: scavenges and full collections" [] "garbage";
+    "richards" "the scheduler of a small operating system" [] "richards";
+    "deltablue" "an incremental solver of constraints" [] "deltablue";
+    "json" "a document is generated, printed and parsed" [] "json";
+    "nbody" "the motion of the planets: Floats" [] "nbody";
+    "binarytrees" "trees that are built and thrown away" [] "binarytrees";
+    "csv" "a text is loaded into columns of exact numbers" [] "csv";
+    "collections" "queues, dictionaries, sets and sorting" [] "collections";
+    "strings" "texts are built, searched, split and replaced" [] "strings";
 };
 
 /// The class library, in the order of loading.

@@ -21,6 +21,8 @@ const PROGRAMS: &[(&str, &[&str], &str)] = &[
     ("json", &["400"], JSON),
     ("collections", &["1"], COLLECTIONS),
     ("strings", &["2"], STRINGS),
+    ("polymorphic", &["3"], "one 1500, four 5250, nine 10900\n"),
+    ("garbage", &["6"], "garbage 81871760\n"),
 ];
 
 const CSV: &str = "id: 720600\nname: 100 different\nprice: (60458793/100)\nshare: (590757/308)\nbalance: 6396375\n";
