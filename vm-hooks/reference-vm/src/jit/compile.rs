@@ -7,9 +7,9 @@
 
 use dynasmrt::{DynamicLabel, DynasmApi, DynasmLabelApi, dynasm};
 
-use super::trampolines::{Assembler, Stub, field, jump_to_block, stub};
+use super::operands::Object;
+use super::trampolines::{Assembler, Stub, stub};
 use crate::compiler::bytecodes::{InVector, Instruction, SPECIAL_SELECTORS, decode};
-use crate::interpreter::objects;
 use crate::memory::Oop;
 
 /// What the compiler must know of a method or block.
@@ -88,10 +88,10 @@ pub(super) struct Compiler<'a> {
     pub stack: Vec<Entry>,
     labels: Vec<DynamicLabel>,
     is_target: Vec<bool>,
-    out: Compiled,
+    pub out: Compiled,
 }
 
-fn offset(value: usize) -> u32 {
+pub(super) fn offset(value: usize) -> u32 {
     u32::try_from(value).unwrap_or(u32::MAX)
 }
 
@@ -133,165 +133,6 @@ impl Compiler<'_> {
             at += length;
         }
         Some(())
-    }
-
-    /// A method that only answers a variable of the receiver, the receiver, or a constant, needs no
-    /// frame. `None` if it is another.
-    fn frameless(&mut self) -> Option<()> {
-        let source = self.source;
-        if source.first > 0 || source.num_copied.is_some() {
-            return None;
-        }
-        let (first, length) = decode(source.bytecodes, 0).ok()?;
-        let answer = match first {
-            Instruction::ReturnReceiver => None,
-            Instruction::ReturnTrue => Some(Answer::Constant(source.yes)),
-            Instruction::ReturnFalse => Some(Answer::Constant(source.no)),
-            Instruction::ReturnNil => Some(Answer::Constant(source.nil)),
-            _ => {
-                let (second, _) = decode(source.bytecodes, length).ok()?;
-                if second != Instruction::ReturnTop {
-                    return None;
-                }
-                Some(match first {
-                    Instruction::PushReceiverVariable(index) => Answer::Variable(index),
-                    Instruction::PushLiteral(index) => Answer::Constant(self.literal(index)),
-                    Instruction::PushInteger(value) => {
-                        Answer::Constant(Oop::small(i64::from(value)))
-                    }
-                    _ => return None,
-                })
-            }
-        };
-        let miss = self.ops.new_dynamic_label();
-        self.check_class(miss);
-        let start = offset(self.ops.offset().0);
-        (self.out.unchecked, self.out.frame) = (start, start);
-        self.out.boundaries.push((start, 0));
-        let n = source.num_args as i32;
-        match answer {
-            None => {}
-            Some(Answer::Constant(value)) => self.load_constant(value.0),
-            Some(Answer::Variable(index)) => dynasm!(self.ops
-                ; .arch x64
-                ; mov rdx, [rsp + 8 * (n + 1)]
-                ; mov rax, [rdx + 8 + 8 * index as i32]
-            ),
-        }
-        if answer.is_some() {
-            self.boundary(length);
-            dynasm!(self.ops ; .arch x64 ; mov [rsp + 8 * (n + 1)], rax);
-        }
-        dynasm!(self.ops
-            ; .arch x64
-            ; ret (8 * n) as i16
-            ;=>miss
-            ; jmp QWORD [rbx + stub(Stub::Send)]
-        );
-        Some(())
-    }
-
-    /// Jumps to `miss` if the receiver in rdx is not of the class in eax.
-    fn check_class(&mut self, miss: DynamicLabel) {
-        dynasm!(self.ops
-            ; .arch x64
-            ; mov ecx, edx
-            ; and ecx, 7
-            ; jnz >tagged
-            ; mov ecx, [rdx]
-            ; and ecx, 0x3f_ffff
-            ;tagged:
-            ; cmp ecx, eax
-            ; jne =>miss
-        );
-    }
-
-    /// The entries: class check, primitive, frame.
-    fn enter(&mut self) {
-        let source = self.source;
-        let n = source.num_args as i32;
-        let miss = self.ops.new_dynamic_label();
-        let check = self.ops.new_dynamic_label();
-        let begin = self.ops.new_dynamic_label();
-        if source.num_copied.is_none() {
-            self.check_class(miss);
-        }
-        self.out.unchecked = offset(self.ops.offset().0);
-        let frame = self.ops.new_dynamic_label();
-        match source.primitive {
-            Enter::Nothing => {}
-            Enter::Value(function) => dynasm!(self.ops
-                ; .arch x64
-                ; mov ecx, n
-                ; mov r8, QWORD function as i64
-                ; call QWORD [rbx + stub(Stub::Primitive)]
-                ; test rax, rax
-                ; jz =>frame
-                ; mov [rsp + 8 * (n + 1)], rax
-                ; ret (8 * n) as i16
-            ),
-            Enter::Control(function) => {
-                let number = crate::interpreter::primitive_number(source.method);
-                if (201..=205).contains(&number) && number - 201 == source.num_args {
-                    dynasm!(self.ops ; .arch x64 ; mov rdx, [rsp + 8 * (n + 1)]);
-                    jump_to_block(&mut self.ops, source.num_args);
-                }
-                dynasm!(self.ops
-                    ; .arch x64
-                    ; lea r8, [=>frame]
-                    ; mov r9, QWORD function as i64
-                    ; mov DWORD [rbx + field!(count)], n
-                    ; jmp QWORD [rbx + stub(Stub::Control)]
-                );
-            }
-        }
-        dynasm!(self.ops ; .arch x64 ;=>frame);
-        self.out.frame = offset(self.ops.offset().0);
-        dynasm!(self.ops
-            ; .arch x64
-            ; push rbp
-            ; mov rbp, rsp
-            ; mov rax, QWORD source.method.0 as i64
-            ; push rax
-            ; push r12
-            ; push DWORD Oop::small(source.flags).0 as i32
-            ; push BYTE 0
-        );
-        let mut temps = source.num_temps - source.num_args;
-        match source.num_copied {
-            None => dynasm!(self.ops ; .arch x64 ; push QWORD [rbp + 8 * (n + 2)]),
-            Some(copied) => {
-                dynasm!(self.ops
-                    ; .arch x64
-                    ; mov rdx, [rbp + 8 * (n + 2)]
-                    ; push QWORD [rdx + 32]
-                );
-                for at in 0..copied as i32 {
-                    dynasm!(self.ops ; .arch x64 ; push QWORD [rdx + 40 + 8 * at]);
-                }
-                temps = temps.saturating_sub(copied);
-            }
-        }
-        for _ in 0..temps {
-            dynasm!(self.ops ; .arch x64 ; push r12);
-        }
-        dynasm!(self.ops
-            ; .arch x64
-            ; cmp rsp, [r13]
-            ; jae =>begin
-            ;=>check
-            ; call QWORD [rbx + stub(Stub::Interrupt)]
-        );
-        self.resume(source.first);
-        if source.num_copied.is_none() {
-            dynasm!(self.ops
-                ; .arch x64
-                ; jmp =>begin
-                ;=>miss
-                ; jmp QWORD [rbx + stub(Stub::Send)]
-            );
-        }
-        dynasm!(self.ops ; .arch x64 ;=>begin);
     }
 
     /// Notes that the code that follows goes on at a bytecode, with all operands in memory.
@@ -456,188 +297,6 @@ impl Compiler<'_> {
         Some(next)
     }
 
-    fn array(&mut self, count: usize, popped: usize) {
-        self.flush();
-        dynasm!(self.ops
-            ; .arch x64
-            ; mov ecx, count as i32
-            ; mov r8d, popped as i32
-            ; call QWORD [rbx + stub(Stub::Array)]
-        );
-        self.new_object(popped);
-    }
-
-    /// Takes a new object, or ends without memory; drops what it was made of.
-    fn new_object(&mut self, popped: usize) {
-        dynasm!(self.ops
-            ; .arch x64
-            ; test rax, rax
-            ; jnz >made
-            ; call QWORD [rbx + stub(Stub::OutOfMemory)]
-            ;made:
-        );
-        if popped > 0 {
-            dynasm!(self.ops ; .arch x64 ; add rsp, 8 * popped as i32);
-        }
-        self.stack.push(Entry::Result);
-    }
-
-    pub(super) fn literal(&self, index: usize) -> Oop {
-        objects::slot(self.source.method, index + 1)
-    }
-
-    /// Distance of a temp from the frame.
-    pub(super) fn temp(&self, index: usize) -> i32 {
-        let (index, count) = (index as i32, self.source.num_args as i32);
-        if index < count {
-            8 * (count + 1 - index)
-        } else {
-            8 * (count - index - 6)
-        }
-    }
-
-    /// Puts all entries into memory. Keeps all registers but r10.
-    pub(super) fn flush(&mut self) {
-        for entry in std::mem::take(&mut self.stack) {
-            self.push_entry(entry);
-        }
-    }
-
-    pub(super) fn push_entry(&mut self, entry: Entry) {
-        match entry {
-            Entry::Constant(value) => {
-                if let Ok(value) = i32::try_from(value.cast_signed()) {
-                    dynasm!(self.ops ; .arch x64 ; push DWORD value);
-                } else if value == self.source.nil.0 {
-                    dynasm!(self.ops ; .arch x64 ; push r12);
-                } else if value == self.source.yes.0 {
-                    dynasm!(self.ops ; .arch x64 ; push r14);
-                } else if value == self.source.no.0 {
-                    dynasm!(self.ops ; .arch x64 ; push r15);
-                } else {
-                    dynasm!(self.ops ; .arch x64 ; mov r10, QWORD value as i64 ; push r10);
-                }
-            }
-            Entry::Temp(index) => {
-                let temp = self.temp(index);
-                dynasm!(self.ops ; .arch x64 ; push QWORD [rbp + temp]);
-            }
-            Entry::Receiver => dynasm!(self.ops ; .arch x64 ; push QWORD [rbp - 40]),
-            Entry::Result => dynasm!(self.ops ; .arch x64 ; push rax),
-        }
-    }
-
-    /// Frees rax: puts the entries into memory up to the one that is there.
-    pub(super) fn flush_result(&mut self) {
-        if let Some(at) = self.stack.iter().position(|entry| *entry == Entry::Result) {
-            let rest = self.stack.split_off(at + 1);
-            self.flush();
-            self.stack = rest;
-        }
-    }
-
-    /// Pops into rax.
-    pub(super) fn pop_rax(&mut self) {
-        let Some(entry) = self.stack.pop() else {
-            dynasm!(self.ops ; .arch x64 ; pop rax);
-            return;
-        };
-        if entry != Entry::Result {
-            self.flush_result();
-        }
-        match entry {
-            Entry::Constant(value) => self.load_constant(value),
-            Entry::Temp(index) => {
-                let temp = self.temp(index);
-                dynasm!(self.ops ; .arch x64 ; mov rax, [rbp + temp]);
-            }
-            Entry::Receiver => dynasm!(self.ops ; .arch x64 ; mov rax, [rbp - 40]),
-            Entry::Result => {}
-        }
-    }
-
-    fn load_constant(&mut self, value: u64) {
-        if let Ok(value) = i32::try_from(value.cast_signed()) {
-            dynasm!(self.ops ; .arch x64 ; mov rax, value);
-        } else {
-            dynasm!(self.ops ; .arch x64 ; mov rax, QWORD value as i64);
-        }
-    }
-
-    /// Pops into rcx. Keeps rax.
-    pub(super) fn pop_rcx(&mut self) {
-        match self.stack.pop() {
-            None => dynasm!(self.ops ; .arch x64 ; pop rcx),
-            Some(Entry::Constant(value)) => {
-                if let Ok(value) = i32::try_from(value.cast_signed()) {
-                    dynasm!(self.ops ; .arch x64 ; mov rcx, value);
-                } else {
-                    dynasm!(self.ops ; .arch x64 ; mov rcx, QWORD value as i64);
-                }
-            }
-            Some(Entry::Temp(index)) => {
-                let temp = self.temp(index);
-                dynasm!(self.ops ; .arch x64 ; mov rcx, [rbp + temp]);
-            }
-            Some(Entry::Receiver) => dynasm!(self.ops ; .arch x64 ; mov rcx, [rbp - 40]),
-            Some(Entry::Result) => dynasm!(self.ops ; .arch x64 ; mov rcx, rax),
-        }
-    }
-
-    fn store_temp(&mut self, index: usize, keep: bool) {
-        self.pop_rax();
-        if self.stack.contains(&Entry::Temp(index)) {
-            self.flush();
-        }
-        let temp = self.temp(index);
-        dynasm!(self.ops ; .arch x64 ; mov [rbp + temp], rax);
-        if keep {
-            self.stack.push(Entry::Result);
-        }
-    }
-
-    fn store_field(&mut self, index: usize, object: Object, keep: bool) {
-        let needs_barrier = !matches!(self.stack.last(), Some(Entry::Constant(_)));
-        self.pop_rax();
-        match object {
-            Object::Receiver => dynasm!(self.ops ; .arch x64 ; mov rsi, [rbp - 40]),
-            Object::Temp(index) => {
-                let temp = self.temp(index);
-                dynasm!(self.ops ; .arch x64 ; mov rsi, [rbp + temp]);
-            }
-            Object::Permanent(oop) => {
-                dynasm!(self.ops ; .arch x64 ; mov rsi, QWORD oop.0 as i64);
-            }
-        }
-        let field = 8 + 8 * index as i32;
-        dynasm!(self.ops ; .arch x64 ; mov [rsi + field], rax);
-        if needs_barrier {
-            self.barrier();
-        }
-        if keep {
-            self.stack.push(Entry::Result);
-        }
-    }
-
-    /// After a store of rax into the object in rsi. Keeps rax.
-    pub(super) fn barrier(&mut self) {
-        dynasm!(self.ops
-            ; .arch x64
-            ; test al, 7
-            ; jnz >done
-            ; mov rcx, rax
-            ; sub rcx, [rbx + field!(new_start)]
-            ; cmp rcx, [rbx + field!(new_bytes)]
-            ; jae >done
-            ; mov rcx, rsi
-            ; sub rcx, [rbx + field!(new_start)]
-            ; cmp rcx, [rbx + field!(new_bytes)]
-            ; jb >done
-            ; call QWORD [rbx + stub(Stub::StoreCheck)]
-            ;done:
-        );
-    }
-
     fn method_return(&mut self) {
         if self.source.num_copied.is_none() {
             return self.local_return();
@@ -771,21 +430,6 @@ impl Compiler<'_> {
             next,
         );
     }
-}
-
-/// The object that a store changes.
-#[derive(Clone, Copy)]
-enum Object {
-    Receiver,
-    Temp(usize),
-    Permanent(Oop),
-}
-
-/// What a method without a frame answers.
-#[derive(Clone, Copy)]
-enum Answer {
-    Constant(Oop),
-    Variable(usize),
 }
 
 fn target(from: usize, distance: i32) -> Option<usize> {

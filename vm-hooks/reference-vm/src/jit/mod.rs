@@ -5,7 +5,9 @@
 //! | `zone` | the memory of machine code, mapped twice |
 //! | `trampolines` | the ways between machine code and Rust |
 //! | `glue` | what trampolines call |
-//! | `compile`, `operations` | from bytecodes to machine code |
+//! | `machine` | the tables of code |
+//! | `activation` | when something is compiled, and how it is entered |
+//! | `compile`, `entry`, `operands`, `operations`, `access` | from bytecodes to machine code |
 //! | `sends` | inline caches, PICs |
 //! | `compaction` | makes room in the zone |
 //! | `publication` | what profilers are told |
@@ -16,15 +18,23 @@
 //! in the zone, else the frame's saved ip: the address of a bytecode, or of machine code.
 
 #[cfg(target_arch = "x86_64")]
+mod access;
+#[cfg(target_arch = "x86_64")]
+mod activation;
+#[cfg(target_arch = "x86_64")]
 mod compaction;
 #[cfg(target_arch = "x86_64")]
 mod compile;
+#[cfg(target_arch = "x86_64")]
+mod entry;
 #[cfg(target_arch = "x86_64")]
 mod glue;
 #[cfg(target_arch = "x86_64")]
 mod machine;
 #[cfg(not(target_arch = "x86_64"))]
 mod none;
+#[cfg(target_arch = "x86_64")]
+mod operands;
 #[cfg(target_arch = "x86_64")]
 mod operations;
 #[cfg(target_arch = "x86_64")]

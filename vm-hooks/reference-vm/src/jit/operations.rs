@@ -5,7 +5,7 @@ use dynasmrt::{DynasmApi, DynasmLabelApi, dynasm};
 use super::compile::{Compiler, Entry};
 use super::trampolines::{Stub, stub};
 use crate::compiler::bytecodes::SPECIAL_SELECTORS;
-use crate::memory::{Oop, classes};
+use crate::memory::Oop;
 
 // Indices of special selectors.
 const ADD: usize = 0;
@@ -18,15 +18,12 @@ const BIT_SHIFT: usize = 12;
 const INTEGER_DIVIDE: usize = 13;
 const BIT_AND: usize = 14;
 const BIT_OR: usize = 15;
-const AT: usize = 16;
-const AT_PUT: usize = 17;
-const SIZE: usize = 18;
+pub(super) const AT: usize = 16;
+pub(super) const AT_PUT: usize = 17;
+pub(super) const SIZE: usize = 18;
 const SAME: usize = 22;
 const CLASS: usize = 23;
 const NOT_SAME: usize = 24;
-
-const ARRAY: i32 = classes::ARRAY as i32;
-const STRING: i32 = classes::STRING as i32;
 
 impl Compiler<'_> {
     /// A special selector, and maybe the jump after it; answers where to go on.
@@ -54,7 +51,7 @@ impl Compiler<'_> {
     }
 
     /// Pops the operands: the first into rax, the second into rcx.
-    fn operands(&mut self) {
+    pub(super) fn operands(&mut self) {
         self.pop_rcx();
         self.pop_rax();
         // A result deeper down was flushed by now, or is in rax itself.
@@ -62,7 +59,7 @@ impl Compiler<'_> {
 
     /// The long way: sends with the operands in registers, the last in `rcx` if there are two. The
     /// answer comes into rax, and the deferred entries are as before.
-    fn send_slowly(&mut self, index: usize, next: usize, push: impl Fn(&mut Self)) {
+    pub(super) fn send_slowly(&mut self, index: usize, next: usize, push: impl Fn(&mut Self)) {
         let (selector, num_args) = (self.source.special[index], SPECIAL_SELECTORS[index].1);
         let deferred = self.stack.clone();
         for entry in &deferred {
@@ -364,142 +361,5 @@ impl Compiler<'_> {
             ; lea rax, [rsi * 8 + 1]
             ;shifted:
         );
-    }
-
-    /// Number of slots of the object in rax into rdi. Changes nothing else.
-    fn load_slots(&mut self) {
-        dynasm!(self.ops
-            ; .arch x64
-            ; movzx edi, BYTE [rax + 7]
-            ; cmp edi, 255
-            ; jne >few
-            ; mov rdi, [rax - 8]
-            ; shl rdi, 8
-            ; shr rdi, 8
-            ;few:
-        );
-    }
-
-    /// Class index of the object in rax into esi; to `slow` with an immediate value.
-    fn load_class(&mut self, slow: dynasmrt::DynamicLabel) {
-        dynasm!(self.ops
-            ; .arch x64
-            ; test al, 7
-            ; jnz =>slow
-            ; mov esi, [rax]
-            ; and esi, 0x3f_ffff
-        );
-    }
-
-    fn at(&mut self, next: usize) {
-        self.operands();
-        let slow = self.ops.new_dynamic_label();
-        let done = self.ops.new_dynamic_label();
-        let string = self.ops.new_dynamic_label();
-        dynasm!(self.ops ; .arch x64 ; test cl, 1 ; jz =>slow);
-        self.load_class(slow);
-        dynasm!(self.ops ; .arch x64 ; cmp esi, ARRAY ; jne =>string);
-        self.load_slots();
-        dynasm!(self.ops
-            ; .arch x64
-            ; shl rdi, 3
-            ; lea rsi, [rcx - 9]        // 8 × (index − 1)
-            ; cmp rsi, rdi
-            ; jae =>slow
-            ; mov rax, [rax + rsi + 8]
-            ; jmp =>done
-            ;=>string
-            ; cmp esi, STRING
-            ; jne =>slow
-        );
-        self.load_bytes();
-        dynasm!(self.ops
-            ; .arch x64
-            ; mov rsi, rcx
-            ; sar rsi, 3
-            ; dec rsi
-            ; cmp rsi, rdi
-            ; jae =>slow
-            ; movzx eax, BYTE [rax + rsi + 8]
-            ; lea rax, [rax * 8 + 2]
-            ; jmp =>done
-            ;=>slow
-        );
-        self.send_slowly(AT, next, |compiler| {
-            dynasm!(compiler.ops ; .arch x64 ; push rax ; push rcx);
-        });
-        dynasm!(self.ops ; .arch x64 ;=>done);
-        self.stack.push(Entry::Result);
-    }
-
-    /// Number of bytes of the object of bytes in rax into rdi.
-    fn load_bytes(&mut self) {
-        self.load_slots();
-        dynasm!(self.ops
-            ; .arch x64
-            ; shl rdi, 3
-            ; movzx edx, BYTE [rax + 3]
-            ; and edx, 7
-            ; sub rdi, rdx
-        );
-    }
-
-    fn at_put(&mut self, next: usize) {
-        let needs_barrier = !matches!(self.stack.last(), Some(Entry::Constant(_)));
-        // The value into r8, the index into rcx, the Array into rax.
-        self.pop_rcx();
-        dynasm!(self.ops ; .arch x64 ; mov r8, rcx);
-        self.pop_rcx();
-        self.pop_rax();
-        let slow = self.ops.new_dynamic_label();
-        let done = self.ops.new_dynamic_label();
-        dynasm!(self.ops ; .arch x64 ; test cl, 1 ; jz =>slow);
-        self.load_class(slow);
-        dynasm!(self.ops ; .arch x64 ; cmp esi, ARRAY ; jne =>slow);
-        self.load_slots();
-        dynasm!(self.ops
-            ; .arch x64
-            ; shl rdi, 3
-            ; lea rdx, [rcx - 9]        // 8 × (index − 1)
-            ; cmp rdx, rdi
-            ; jae =>slow
-            ; mov [rax + rdx + 8], r8
-            ; mov rsi, rax
-            ; mov rax, r8
-        );
-        if needs_barrier {
-            self.barrier();
-        }
-        dynasm!(self.ops ; .arch x64 ; jmp =>done ;=>slow);
-        self.send_slowly(AT_PUT, next, |compiler| {
-            dynasm!(compiler.ops ; .arch x64 ; push rax ; push rcx ; push r8);
-        });
-        dynasm!(self.ops ; .arch x64 ;=>done);
-        self.stack.push(Entry::Result);
-    }
-
-    fn size(&mut self, next: usize) {
-        self.pop_rax();
-        let slow = self.ops.new_dynamic_label();
-        let done = self.ops.new_dynamic_label();
-        let string = self.ops.new_dynamic_label();
-        self.load_class(slow);
-        dynasm!(self.ops ; .arch x64 ; cmp esi, ARRAY ; jne =>string);
-        self.load_slots();
-        dynasm!(self.ops
-            ; .arch x64
-            ; lea rax, [rdi * 8 + 1]
-            ; jmp =>done
-            ;=>string
-            ; cmp esi, STRING
-            ; jne =>slow
-        );
-        self.load_bytes();
-        dynasm!(self.ops ; .arch x64 ; lea rax, [rdi * 8 + 1] ; jmp =>done ;=>slow);
-        self.send_slowly(SIZE, next, |compiler| {
-            dynasm!(compiler.ops ; .arch x64 ; push rax);
-        });
-        dynasm!(self.ops ; .arch x64 ;=>done);
-        self.stack.push(Entry::Result);
     }
 }

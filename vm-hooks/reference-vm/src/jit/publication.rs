@@ -220,6 +220,9 @@ fn cases(names: &[(String, u64, String)]) -> Vec<PicCase<'_>> {
 
 fn publish_free(machine: &Machine, to: &To<'_>) {
     let base = machine.zone.base();
+    if machine.zone.free == machine.zone.bytes() {
+        return;
+    }
     to.publish(&Constituent {
         id: FREE,
         start: (base + machine.zone.free) as u64,

@@ -1,0 +1,176 @@
+//! Where a method or block begins: the check of the receiver's class, the primitive, the frame.
+
+use dynasmrt::{DynamicLabel, DynasmApi, DynasmLabelApi, dynasm};
+
+use super::compile::{Compiler, Enter, offset};
+use super::trampolines::{Stub, field, jump_to_block, stub};
+use crate::compiler::bytecodes::{Instruction, decode};
+use crate::memory::Oop;
+
+/// What a method without a frame answers.
+#[derive(Clone, Copy)]
+enum Answer {
+    Constant(Oop),
+    Variable(usize),
+}
+
+impl Compiler<'_> {
+    /// A method that only answers a variable of the receiver, the receiver, or a constant, needs no
+    /// frame. `None` if it is another.
+    pub(super) fn frameless(&mut self) -> Option<()> {
+        let source = self.source;
+        if source.first > 0 || source.num_copied.is_some() {
+            return None;
+        }
+        let (first, length) = decode(source.bytecodes, 0).ok()?;
+        let answer = match first {
+            Instruction::ReturnReceiver => None,
+            Instruction::ReturnTrue => Some(Answer::Constant(source.yes)),
+            Instruction::ReturnFalse => Some(Answer::Constant(source.no)),
+            Instruction::ReturnNil => Some(Answer::Constant(source.nil)),
+            _ => {
+                let (second, _) = decode(source.bytecodes, length).ok()?;
+                if second != Instruction::ReturnTop {
+                    return None;
+                }
+                Some(match first {
+                    Instruction::PushReceiverVariable(index) => Answer::Variable(index),
+                    Instruction::PushLiteral(index) => Answer::Constant(self.literal(index)),
+                    Instruction::PushInteger(value) => {
+                        Answer::Constant(Oop::small(i64::from(value)))
+                    }
+                    _ => return None,
+                })
+            }
+        };
+        let miss = self.ops.new_dynamic_label();
+        self.check_class(miss);
+        let start = offset(self.ops.offset().0);
+        (self.out.unchecked, self.out.frame) = (start, start);
+        self.out.boundaries.push((start, 0));
+        let n = source.num_args as i32;
+        match answer {
+            None => {}
+            Some(Answer::Constant(value)) => self.load_constant(value.0),
+            Some(Answer::Variable(index)) => dynasm!(self.ops
+                ; .arch x64
+                ; mov rdx, [rsp + 8 * (n + 1)]
+                ; mov rax, [rdx + 8 + 8 * index as i32]
+            ),
+        }
+        if answer.is_some() {
+            self.boundary(length);
+            dynasm!(self.ops ; .arch x64 ; mov [rsp + 8 * (n + 1)], rax);
+        }
+        dynasm!(self.ops
+            ; .arch x64
+            ; ret (8 * n) as i16
+            ;=>miss
+            ; jmp QWORD [rbx + stub(Stub::Send)]
+        );
+        Some(())
+    }
+
+    /// Jumps to `miss` if the receiver in rdx is not of the class in eax.
+    pub(super) fn check_class(&mut self, miss: DynamicLabel) {
+        dynasm!(self.ops
+            ; .arch x64
+            ; mov ecx, edx
+            ; and ecx, 7
+            ; jnz >tagged
+            ; mov ecx, [rdx]
+            ; and ecx, 0x3f_ffff
+            ;tagged:
+            ; cmp ecx, eax
+            ; jne =>miss
+        );
+    }
+
+    /// The entries: class check, primitive, frame.
+    pub(super) fn enter(&mut self) {
+        let source = self.source;
+        let n = source.num_args as i32;
+        let miss = self.ops.new_dynamic_label();
+        let check = self.ops.new_dynamic_label();
+        let begin = self.ops.new_dynamic_label();
+        if source.num_copied.is_none() {
+            self.check_class(miss);
+        }
+        self.out.unchecked = offset(self.ops.offset().0);
+        let frame = self.ops.new_dynamic_label();
+        match source.primitive {
+            Enter::Nothing => {}
+            Enter::Value(function) => dynasm!(self.ops
+                ; .arch x64
+                ; mov ecx, n
+                ; mov r8, QWORD function as i64
+                ; call QWORD [rbx + stub(Stub::Primitive)]
+                ; test rax, rax
+                ; jz =>frame
+                ; mov [rsp + 8 * (n + 1)], rax
+                ; ret (8 * n) as i16
+            ),
+            Enter::Control(function) => {
+                let number = crate::interpreter::primitive_number(source.method);
+                if (201..=205).contains(&number) && number - 201 == source.num_args {
+                    dynasm!(self.ops ; .arch x64 ; mov rdx, [rsp + 8 * (n + 1)]);
+                    jump_to_block(&mut self.ops, source.num_args);
+                }
+                dynasm!(self.ops
+                    ; .arch x64
+                    ; lea r8, [=>frame]
+                    ; mov r9, QWORD function as i64
+                    ; mov DWORD [rbx + field!(count)], n
+                    ; jmp QWORD [rbx + stub(Stub::Control)]
+                );
+            }
+        }
+        dynasm!(self.ops ; .arch x64 ;=>frame);
+        self.out.frame = offset(self.ops.offset().0);
+        dynasm!(self.ops
+            ; .arch x64
+            ; push rbp
+            ; mov rbp, rsp
+            ; mov rax, QWORD source.method.0 as i64
+            ; push rax
+            ; push r12
+            ; push DWORD Oop::small(source.flags).0 as i32
+            ; push BYTE 0
+        );
+        let mut temps = source.num_temps - source.num_args;
+        match source.num_copied {
+            None => dynasm!(self.ops ; .arch x64 ; push QWORD [rbp + 8 * (n + 2)]),
+            Some(copied) => {
+                dynasm!(self.ops
+                    ; .arch x64
+                    ; mov rdx, [rbp + 8 * (n + 2)]
+                    ; push QWORD [rdx + 32]
+                );
+                for at in 0..copied as i32 {
+                    dynasm!(self.ops ; .arch x64 ; push QWORD [rdx + 40 + 8 * at]);
+                }
+                temps = temps.saturating_sub(copied);
+            }
+        }
+        for _ in 0..temps {
+            dynasm!(self.ops ; .arch x64 ; push r12);
+        }
+        dynasm!(self.ops
+            ; .arch x64
+            ; cmp rsp, [r13]
+            ; jae =>begin
+            ;=>check
+            ; call QWORD [rbx + stub(Stub::Interrupt)]
+        );
+        self.resume(source.first);
+        if source.num_copied.is_none() {
+            dynasm!(self.ops
+                ; .arch x64
+                ; jmp =>begin
+                ;=>miss
+                ; jmp QWORD [rbx + stub(Stub::Send)]
+            );
+        }
+        dynasm!(self.ops ; .arch x64 ;=>begin);
+    }
+}
