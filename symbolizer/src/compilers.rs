@@ -100,10 +100,12 @@ struct Timeline<'a> {
     over_by: Vec<TimeNs>,
     /// From the back: running minimum of the earliest possible starts.
     may_begin: Vec<TimeNs>,
+    /// Whether the thread runs the program, too: then only the time of its compilations counts.
+    is_mutator: bool,
 }
 
 impl<'a> Timeline<'a> {
-    fn of(of_thread: Vec<(usize, &'a Compilation)>) -> Self {
+    fn of(of_thread: Vec<(usize, &'a Compilation)>, is_mutator: bool) -> Self {
         let ends = |end: fn(&Compilation) -> TimeNs| {
             let running = of_thread.iter().scan(TimeNs(0), move |latest, (_, one)| {
                 *latest = end(one).max(*latest);
@@ -125,6 +127,7 @@ impl<'a> Timeline<'a> {
             seen_until,
             over_by,
             may_begin,
+            is_mutator,
         }
     }
 
@@ -172,7 +175,10 @@ impl<'a> Timelines<'a> {
         for (id, _) in roles.filter(|(_, one)| one.thread.role == ThreadRole::Compiler) {
             by_thread.entry(id).or_default();
         }
-        let lines = (by_thread.into_iter()).map(|(thread, all)| (thread, Timeline::of(all)));
+        let lines = by_thread.into_iter().map(|(thread, all)| {
+            let role = trace.threads[thread].thread.role;
+            (thread, Timeline::of(all, role == ThreadRole::Mutator))
+        });
         Timelines(lines.collect())
     }
 
@@ -186,7 +192,11 @@ impl<'a> Timelines<'a> {
 
     /// The purpose of a thread's sample; `None` unless the thread compiles.
     pub fn at(&self, thread: ThreadId, time: TimeNs) -> Option<For> {
-        self.0.get(&thread).map(|line| line.at(time))
+        let line = self.0.get(&thread)?;
+        match line.at(time) {
+            For::Nothing | For::Between if line.is_mutator => None,
+            purpose => Some(purpose),
+        }
     }
 }
 
@@ -218,9 +228,13 @@ impl Compilers {
             if !lines.has(thread) || !filter.takes(thread, time) || !takes_place(place) {
                 continue;
             }
+            let purpose = lines.at(thread, time);
+            if purpose.is_none() {
+                continue;
+            }
             threads.insert(thread);
             compilers.samples += 1;
-            match lines.at(thread, time) {
+            match purpose {
                 Some(For::One(index)) => {
                     compilers.told += 1;
                     counts[index] += 1;

@@ -216,3 +216,18 @@ fn counting_can_be_stopped() {
     stop.stop();
     assert!(Compilers::of(&profile, &filter, &stop).is_none());
 }
+
+#[test]
+fn a_thread_that_runs_the_program_compiles_only_while_it_compiles() {
+    let mut recording = Recording::of("VM with one thread");
+    recording.thread(C2, PROCESS, 0, "interpreter", ThreadRole::Mutator);
+    tell(&mut recording, seen(C2, 7, "A.hot", 100, 150));
+    for time in [90, 98, 100, 130, 150, 152, 160, 170] {
+        recording.sample(time, C2, PROGRAM_AT);
+    }
+    let compilers = counted(&recording, &Filter::default());
+    assert_eq!(
+        (compilers.samples, compilers.told, compilers.unseen),
+        (3, 3, 0)
+    );
+}

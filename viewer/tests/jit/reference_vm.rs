@@ -4,8 +4,12 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use crate::common::say;
-use crate::common::vmscope::{Folder, Run, can_sample, command, profile, report, run};
+use nix::sys::signal::Signal;
+
+use crate::common::vmscope::{
+    Folder, Run, Working, can_sample, command, profile, report, run, vmscope,
+};
+use crate::common::{say, skipped};
 use crate::measured::{T, batch_means};
 
 /// Turns of the three loops of the known program.
@@ -179,6 +183,88 @@ fn shares_stay_right_while_the_code_zone_is_compacted_all_the_time() {
     // The zone has no room for all of these methods, which are compiled again in each round.
     let options: &[&str] = &["--code-size", "128K"];
     known_loops("a zone that moves", (options, &[]), (1500, TURNS, 400));
+}
+
+/// Prints the code zone once printing has compiled all that it compiles, and waits.
+const LISTS_ITSELF: &str = "| list before |
+list := [(Smalltalk codeConstituents: true) printString].
+3 timesRepeat: [(Delay forMilliseconds: 5) wait].
+[before := list value. before = list value] whileFalse.
+Transcript show: list value; show: String nl; show: 'ready'; show: String nl.
+(Delay forSeconds: 3600) wait!
+";
+
+#[test]
+fn the_code_zone_from_outside_is_what_the_vm_lists() {
+    if !cfg!(target_arch = "x86_64") {
+        skipped("the embedded VM has no JIT here");
+        return;
+    }
+    let folder = Folder::new();
+    let program = folder.file("lists.st");
+    let json = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../vm-hooks/reference-vm/smalltalk/programs/polymorphic.st");
+    let json = std::fs::read_to_string(json).expect("the program is there");
+    std::fs::write(&program, format!("{json}\n{LISTS_ITSELF}")).expect("written");
+    let mut vm = command(["reference-vm"]);
+    vm.arg(&program);
+    let mut vm = Working::start(vm);
+    let line = vm.await_line("ceReturnToInterpreter");
+    vm.await_line("ready");
+    // 'name' (address mc bc mc bc …) 'name' (…) …
+    let mut own: Vec<(u64, String, Vec<(u64, u64)>)> = Vec::new();
+    let mut rest = line.as_str();
+    while let Some((_, after)) = rest.split_once('\'') {
+        let (name, after) = after.split_once("' (").expect("a name and its numbers");
+        let (numbers, after) = after.split_once(')').expect("numbers");
+        let numbers: Vec<u64> = numbers
+            .split_whitespace()
+            .map(|n| n.parse().expect("a number"))
+            .collect();
+        let pairs = numbers[1..]
+            .chunks(2)
+            .map(|pair| (pair[0] - numbers[0], pair[1]));
+        own.push((numbers[0], name.to_owned(), pairs.collect()));
+        rest = after;
+    }
+    assert!(own.len() > 50, "{line}");
+    let listed = vmscope([
+        "constituents",
+        &vm.pid().to_string(),
+        "--detailed",
+        "--json",
+    ])
+    .code(0)
+    .json();
+    let mut seen = Vec::new();
+    for one in listed["constituents"].as_array().expect("a list") {
+        let kind = one["kind"].as_str().expect("a kind");
+        if !matches!(kind, "free" | "interpreter" | "bytecodes") {
+            let address = one["start"].as_str().expect("an address");
+            let address =
+                u64::from_str_radix(address.trim_start_matches("0x"), 16).expect("hexadecimal");
+            let entries = one["map"]["entries"].as_array().into_iter().flatten();
+            let pair = |pair: &serde_json::Value| Some((pair[0].as_u64()?, pair[1].as_u64()?));
+            let map: Vec<(u64, u64)> = entries.filter_map(pair).collect();
+            seen.push((
+                address,
+                one["name"].as_str().expect("a name").to_owned(),
+                map,
+            ));
+        }
+    }
+    seen.sort();
+    let maps = own.iter().filter(|one| !one.2.is_empty()).count();
+    assert_eq!(seen.len(), own.len());
+    for (seen, own) in seen.iter().zip(&own) {
+        assert_eq!(seen, own);
+    }
+    say(&format!("{maps} pc maps equal"));
+    say(&format!(
+        "{} constituents, all where the VM lists them",
+        own.len()
+    ));
+    vm.signal(Signal::SIGKILL);
 }
 
 #[test]

@@ -46,5 +46,10 @@ impl Vm {
     #[allow(clippy::unused_self, reason = "the JIT's version uses it")]
     pub(crate) fn publish_zone(&self, _to: &crate::publish::To<'_>) {}
 
+    #[allow(clippy::unused_self, reason = "the JIT's version uses it")]
+    pub(crate) fn code_constituents(&self) -> Vec<(String, Vec<u64>)> {
+        Vec::new()
+    }
+
     pub(crate) fn methods_changed(&mut self) {}
 }

@@ -110,6 +110,37 @@ impl Vm {
         publish_free(machine, to);
     }
 
+    /// What is in the code zone, by address: a name, the address, and of methods and blocks the pairs
+    /// of machine-code address and bytecode pc (Cog's primitiveCollectCogCodeConstituents).
+    pub(crate) fn code_constituents(&self) -> Vec<(String, Vec<u64>)> {
+        let Some(machine) = &self.jit.machine else {
+            return Vec::new();
+        };
+        let base = machine.zone.base();
+        let address = |start: usize| vec![(base + start) as u64];
+        let stubs = NAMES.iter().zip(machine.stubs);
+        let mut all: Vec<(String, Vec<u64>)> = stubs
+            .map(|(name, start)| ((*name).to_owned(), address(start)))
+            .collect();
+        for code in &machine.codes {
+            let Some(method) = self.image.method(code.method) else {
+                continue;
+            };
+            let mut words = address(code.start);
+            for (offset, bytecode) in &code.made.boundaries {
+                let machine_pc = (base + code.start) as u64 + u64::from(*offset);
+                words.extend([machine_pc, u64::from(method.first_pc() + bytecode)]);
+            }
+            all.push((method.title(), words));
+        }
+        for pic in &machine.pics {
+            let selector = String::from_utf8_lossy(objects::bytes(pic.selector));
+            all.push((selector.into_owned(), address(pic.start)));
+        }
+        all.sort_by(|one, other| one.1.cmp(&other.1));
+        all
+    }
+
     fn publish_code(&self, machine: &Machine, code: &Code, to: &To<'_>) {
         let Some(method) = self.image.method(code.method) else {
             return;

@@ -109,6 +109,7 @@ pub(crate) fn by_number(number: usize) -> Option<Primitive> {
         201..=205 => Control(control::value),
         206 => Control(control::value_with_arguments),
         240 => Value(system::microseconds),
+        253 => Value(system::code_constituents),
         254 => Value(system::parameter),
         500 => Value(control::current),
         501 => Value(control::next_handler),

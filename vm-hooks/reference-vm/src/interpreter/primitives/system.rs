@@ -173,3 +173,26 @@ pub fn parameter(vm: &mut Vm, args: Args) -> Option<Oop> {
     let value = vm.vm_parameter(number)?;
     Oop::from_integer(i64::try_from(value).unwrap_or(i64::MAX >> 3))
 }
+
+/// The code zone: an Array of pairs, a name and an address, in the order of addresses; with true as
+/// argument, of names and Arrays: address, then machine-code address and bytecode pc in turns.
+pub fn code_constituents(vm: &mut Vm, args: Args) -> Option<Oop> {
+    let is_detailed = match args.at(0) {
+        argument if argument == vm.known.yes => true,
+        argument if argument == vm.known.no => false,
+        _ => return None,
+    };
+    let mut elements = Vec::new();
+    for (name, words) in vm.code_constituents() {
+        let number = |word: &u64| Oop::from_integer(i64::try_from(*word).ok()?);
+        elements.push(vm.string(name.as_bytes())?);
+        elements.push(match is_detailed {
+            true => {
+                let words: Option<Vec<Oop>> = words.iter().map(number).collect();
+                vm.array(&words?)?
+            }
+            false => number(words.first()?)?,
+        });
+    }
+    vm.array(&elements)
+}
