@@ -73,10 +73,8 @@ fn recorded(
 /// clock. Returns the shares.
 fn known_loops(
     what: &str,
-    options: &[&str],
-    record: &[&str],
-    rounds: u32,
-    turns: [u32; 3],
+    (options, record): (&[&str], &[&str]),
+    (rounds, turns, others): (u32, [u32; 3], usize),
 ) -> [f64; 3] {
     let folder = Folder::new();
     let (program, file) = (folder.file("known.st"), folder.file("out.vmscope"));
@@ -104,7 +102,7 @@ fn known_loops(
     }
     assert!(
         hits.len() > 1500,
-        "{what}: {} samples, {others} others",
+        "{what}: {} samples, {elsewhere} elsewhere",
         hits.len()
     );
     let (mut worst, mut shares) = (0.0_f64, [0.0; 3]);
