@@ -181,6 +181,11 @@ pub fn all_modes() -> Vec<(String, Parameters, JitOptions)> {
     let mut all = Vec::new();
     for (memory_name, memory) in modes() {
         for (jit_name, jit) in jit_modes() {
+            // Takes long: without stress, and with all of it.
+            let is_tiny = jit.zone_bytes < JitOptions::default().zone_bytes;
+            if is_tiny && !matches!(memory_name, "ordinary" | "all at once") {
+                continue;
+            }
             all.push((format!("{memory_name}, {jit_name}"), memory.clone(), jit));
         }
     }
