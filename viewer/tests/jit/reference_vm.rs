@@ -2,13 +2,11 @@
 //! program's own clock (docs/TRUTH §3), and collections, against the VM's own counters.
 
 use std::fmt::Write;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
+use std::process::{Child, Stdio};
 
-use nix::sys::signal::Signal;
-
-use crate::common::vmscope::{
-    Folder, Run, Working, can_sample, command, profile, report, run, vmscope,
-};
+use crate::common::vmscope::{Folder, Run, can_sample, command, profile, report, run, vmscope};
 use crate::common::{say, skipped};
 use crate::measured::{T, batch_means};
 
@@ -99,7 +97,13 @@ fn known_loops(
         let site = &profile.sites[profile.site_of_place[place]];
         let is_known = &*profile.entries[site.entry].name == "Known>>run:";
         // The loops are on lines 9, 11 and 13.
-        match site.frame.line.filter(|_| is_known) {
+        let line = || {
+            let method = profile.trace.methods.get(&site.frame.method?)?;
+            let pc = site.from?;
+            let lines = method.lines.iter().take_while(|entry| entry.from <= pc);
+            lines.last().map(|entry| entry.line)
+        };
+        match site.frame.line.or_else(line).filter(|_| is_known) {
             Some(line @ (9 | 11 | 13)) => hits.push((line as usize - 9) / 2),
             _ => elsewhere += 1,
         }
@@ -135,8 +139,8 @@ fn bytecodes_have_the_shares_that_the_program_measures() {
     if !can_sample() {
         return;
     }
-    known_loops("interpreted", (&["--interpret"], &[]), (150, TURNS, 0));
-    known_loops("jitted", (&[], &[]), (1500, TURNS, 0));
+    known_loops("interpreted", (&["--interpret"], &[]), (250, TURNS, 0));
+    known_loops("jitted", (&[], &[]), (3000, TURNS, 0));
 }
 
 #[test]
@@ -147,7 +151,7 @@ fn the_vms_own_sampler_gives_jitted_bytecodes_the_same_shares() {
     known_loops(
         "jitted, in-VM engine",
         (&[], &["--engine", "in-vm"]),
-        (1500, TURNS, 0),
+        (3000, TURNS, 0),
     );
 }
 
@@ -157,11 +161,11 @@ fn a_loop_of_twice_the_length_takes_what_it_should() {
         return;
     }
     let [first, second, third] = TURNS;
-    let before = known_loops("before", (&[], &[]), (1500, TURNS, 0));
+    let before = known_loops("before", (&[], &[]), (3000, TURNS, 0));
     let after = known_loops(
         "the second loop doubled",
         (&[], &[]),
-        (1200, [first, 2 * second, third], 0),
+        (2400, [first, 2 * second, third], 0),
     );
     // Without the doubled loop, the shares of the others are what they were.
     let others = |shares: [f64; 3]| shares[0] / (shares[0] + shares[2]);
@@ -182,16 +186,26 @@ fn shares_stay_right_while_the_code_zone_is_compacted_all_the_time() {
     }
     // The zone has no room for all of these methods, which are compiled again in each round.
     let options: &[&str] = &["--code-size", "128K"];
-    known_loops("a zone that moves", (options, &[]), (1500, TURNS, 400));
+    known_loops("a zone that moves", (options, &[]), (250, TURNS, 400));
+}
+
+/// A process that ends with the test.
+struct Killed(Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
 /// Prints the code zone once printing has compiled all that it compiles, and waits.
 const LISTS_ITSELF: &str = "| list before |
 list := [(Smalltalk codeConstituents: true) printString].
-3 timesRepeat: [(Delay forMilliseconds: 5) wait].
+5 timesRepeat: [Transcript show: ''; show: String nl. (Delay forMilliseconds: 5) wait].
 [before := list value. before = list value] whileFalse.
 Transcript show: list value; show: String nl; show: 'ready'; show: String nl.
-(Delay forSeconds: 3600) wait!
+(Delay forMilliseconds: 3600000) wait!
 ";
 
 #[test]
@@ -208,14 +222,19 @@ fn the_code_zone_from_outside_is_what_the_vm_lists() {
     std::fs::write(&program, format!("{json}\n{LISTS_ITSELF}")).expect("written");
     let mut vm = command(["reference-vm"]);
     vm.arg(&program);
-    let mut vm = Working::start(vm);
-    let line = vm.await_line("ceReturnToInterpreter");
-    vm.await_line("ready");
+    let mut vm = Killed(vm.stdout(Stdio::piped()).spawn().expect("started"));
+    let lines = BufReader::new(vm.0.stdout.take().expect("piped")).lines();
+    let lines = lines.map(|line| line.expect("text"));
+    let lines: Vec<String> = lines.take_while(|line| line != "ready").collect();
+    let line = lines
+        .iter()
+        .find(|line| line.contains("ceReturnToInterpreter"));
+    let line = line.expect("a list").as_str();
     // 'name' (address mc bc mc bc …) 'name' (…) …
     let mut own: Vec<(u64, String, Vec<(u64, u64)>)> = Vec::new();
-    let mut rest = line.as_str();
+    let mut rest = line;
     while let Some((_, after)) = rest.split_once('\'') {
-        let (name, after) = after.split_once("' (").expect("a name and its numbers");
+        let (name, after) = after.split_once("' #(").expect("a name and its numbers");
         let (numbers, after) = after.split_once(')').expect("numbers");
         let numbers: Vec<u64> = numbers
             .split_whitespace()
@@ -230,7 +249,7 @@ fn the_code_zone_from_outside_is_what_the_vm_lists() {
     assert!(own.len() > 50, "{line}");
     let listed = vmscope([
         "constituents",
-        &vm.pid().to_string(),
+        &vm.0.id().to_string(),
         "--detailed",
         "--json",
     ])
@@ -255,16 +274,25 @@ fn the_code_zone_from_outside_is_what_the_vm_lists() {
     }
     seen.sort();
     let maps = own.iter().filter(|one| !one.2.is_empty()).count();
-    assert_eq!(seen.len(), own.len());
-    for (seen, own) in seen.iter().zip(&own) {
-        assert_eq!(seen, own);
-    }
+    let unlisted: Vec<_> = seen
+        .iter()
+        .filter(|one| !own.contains(one))
+        .take(3)
+        .collect();
+    let unseen: Vec<_> = own
+        .iter()
+        .filter(|one| !seen.contains(one))
+        .take(3)
+        .collect();
+    assert!(
+        unlisted.is_empty() && unseen.is_empty(),
+        "{unlisted:?}\n{unseen:?}"
+    );
     say(&format!("{maps} pc maps equal"));
     say(&format!(
         "{} constituents, all where the VM lists them",
         own.len()
     ));
-    vm.signal(Signal::SIGKILL);
 }
 
 #[test]
