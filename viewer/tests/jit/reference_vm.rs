@@ -189,6 +189,9 @@ fn shares_stay_right_while_the_code_zone_is_compacted_all_the_time() {
     known_loops("a zone that moves", (options, &[]), (250, TURNS, 400));
 }
 
+/// An entry of a code zone: address, name, machine-code offsets with their bytecodes.
+type Listed = (u64, String, Vec<(u64, u64)>);
+
 /// A process that ends with the test.
 struct Killed(Child);
 
@@ -231,7 +234,7 @@ fn the_code_zone_from_outside_is_what_the_vm_lists() {
         .find(|line| line.contains("ceReturnToInterpreter"));
     let line = line.expect("a list").as_str();
     // 'name' (address mc bc mc bc …) 'name' (…) …
-    let mut own: Vec<(u64, String, Vec<(u64, u64)>)> = Vec::new();
+    let mut own: Vec<Listed> = Vec::new();
     let mut rest = line;
     while let Some((_, after)) = rest.split_once('\'') {
         let (name, after) = after.split_once("' #(").expect("a name and its numbers");

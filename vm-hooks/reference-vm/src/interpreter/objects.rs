@@ -1,4 +1,4 @@
-//! Access to objects' fields. For the invariants see [`raw`](super::raw).
+//! Access to objects' fields. For the invariants see `raw.rs`.
 #![allow(unsafe_code, reason = "reads and writes objects by address")]
 
 use crate::memory::header::Format;
