@@ -104,20 +104,22 @@ def main():
         print(f"left out: {suffix} (not installed)")
         del others[suffix]
     programs = {"fib": FIB, "sieve": SIEVE, "methods": METHODS, "trees": TREES}
-    print("| program | embedded VM | " + " | ".join(f"{suffix} ÷ embedded VM" for suffix in others) + " |")
+    print("| program | interpreted | " + " | ".join(f"{suffix} ÷ interpreted" for suffix in others)
+          + " | interpreted ÷ jitted |")
     for name, texts in programs.items():
         for suffix, text in texts.items():
             (folder / f"{name}.{suffix}").write_text(text)
-        ours, ratios = [], {suffix: [] for suffix in others}
+        ours, jitted, ratios = [], [], {suffix: [] for suffix in others}
         for _ in range(options.rounds):
-            own, out = timed(vm + [folder / f"{name}.st"])
+            own, out = timed(vm + ["--interpret", folder / f"{name}.st"])
             ours.append(own)
+            jitted.append(own / timed(vm + [folder / f"{name}.st"])[0])
             for suffix, command in others.items():
                 took, their = timed(command + [folder / f"{name}.{suffix}"])
                 assert out == their, (name, out, their)
                 ratios[suffix].append(took / own)
         row = " | ".join(f"{statistics.median(ratios[suffix]):.2f}" for suffix in others)
-        print(f"| {name} | {statistics.median(ours):.2f} s | {row} |", flush=True)
+        print(f"| {name} | {statistics.median(ours):.2f} s | {row} | {statistics.median(jitted):.1f} |", flush=True)
 
     (folder / "gc.st").write_text(COLLECTOR)
     (folder / "Trees.java").write_text(JAVA)
