@@ -18,7 +18,7 @@ macro_rules! handlers {
     )*};
 }
 
-/// Sends mustBeBoolean; goes on at `ip`.
+/// Sends mustBeBoolean; the return address is `ip`.
 #[cold]
 #[inline(never)]
 #[unsafe(link_section = "vmscope_bytecodes")]
@@ -26,7 +26,7 @@ pub(super) extern "C" fn must_be_boolean(vm: &mut Vm, ip: Ip, sp: Sp) -> Next {
     vm.send(vm.known.must_be_boolean, 0, ip, sp)
 }
 
-/// Goes on after an instruction of `bytes` bytes.
+/// Continues after an instruction of `bytes` bytes.
 #[inline(always)]
 fn next(ip: Ip, bytes: isize, sp: Sp) -> Next {
     Next {
@@ -41,13 +41,13 @@ fn low(ip: Ip, mask: u8) -> usize {
     usize::from(ip.byte(0) & mask)
 }
 
-/// The byte after the opcode, with extension A.
+/// Operand byte, extended by extension A.
 #[inline(always)]
 fn operand_a(vm: &mut Vm, ip: Ip) -> usize {
     usize::from(ip.byte(1)) + (std::mem::take(&mut vm.ext_a) << 8)
 }
 
-/// A jump's distance, or an integer: the byte after the opcode, with extension B.
+/// Operand byte (jump distance or integer), extended by extension B (signed).
 #[inline(always)]
 fn distance(vm: &mut Vm, ip: Ip) -> isize {
     isize::from(ip.byte(1)) + (std::mem::take(&mut vm.ext_b) << 8)
@@ -382,7 +382,7 @@ fn send_operands(vm: &mut Vm, ip: Ip) -> (usize, usize) {
     (index, num_args)
 }
 
-/// Declares handlers of comparisons: of SmallIntegers, of Floats, else a send.
+/// Declares comparison handlers: SmallIntegers and Floats inline, other operands by a send.
 macro_rules! comparisons {
     ($($name:ident $operator:tt;)*) => {handlers! {$(
         fn $name(vm, ip, sp) {
@@ -409,7 +409,7 @@ comparisons! {
     not_equal !=;
 }
 
-/// Declares handlers of arithmetic on SmallIntegers; on Floats, and as a send, in `float_arithmetic`.
+/// Declares arithmetic handlers: SmallIntegers inline; `float_arithmetic` does Floats and sends.
 macro_rules! arithmetic {
     ($($name:ident $checked:ident;)*) => {handlers! {$(
         fn $name(vm, ip, sp) {
@@ -494,7 +494,7 @@ pub(super) fn floor_modulo(left: i64, right: i64) -> Option<i64> {
     })
 }
 
-/// Shifts left, or right for a negative distance. `None` if bits are lost on the left.
+/// Shifts left; a negative distance shifts right. `None` if a left shift loses bits.
 pub(super) fn shift(value: i64, distance: i64) -> Option<i64> {
     if distance <= 0 {
         return Some(value >> distance.unsigned_abs().min(63));
@@ -507,7 +507,7 @@ pub(super) fn shift(value: i64, distance: i64) -> Option<i64> {
 }
 
 impl Vm {
-    /// Pops a Boolean, and jumps if it is `wanted`.
+    /// Pops a Boolean; jumps if the Boolean equals `wanted`.
     #[inline(always)]
     fn jump_if(&mut self, wanted: bool, ip: Ip, length: isize, distance: isize, sp: Sp) -> Next {
         let value = sp.at(0);
@@ -522,12 +522,12 @@ impl Vm {
         if value == not_taken {
             return next(ip, length, sp.drop(1));
         }
-        // The answer is tested instead: the jump runs once more, with its extension.
+        // Sends mustBeBoolean, then repeats the jump (with its extension) on the answer.
         let extension = if (0..256).contains(&distance) { 0 } else { 2 };
         must_be_boolean(self, ip.advance(-extension), sp)
     }
 
-    /// Enters the block on the stack, if it is one with as many arguments.
+    /// Enters the block on the stack if its argument count matches `num_args`.
     #[inline(always)]
     pub(super) fn enter_block(&mut self, num_args: usize, ip: Ip, sp: Sp) -> Option<Next> {
         let closure = sp.at(num_args);
@@ -544,7 +544,7 @@ impl Vm {
         Some(self.check(next))
     }
 
-    /// A closure whose copied values are on the stack; `None` without memory.
+    /// Makes a closure; its copied values lie on the stack. `None` without memory.
     #[inline(always)]
     pub(crate) fn new_closure(
         &mut self,
@@ -579,7 +579,8 @@ impl Vm {
         class.map_or(self.known.nil, |class| class.oop)
     }
 
-    /// Whether the object has fields that references index, and how many fields come first.
+    /// Number of fixed fields before the indexed fields. `None` if the object has no indexed
+    /// references.
     pub(super) fn indexable(&self, oop: Oop) -> Option<usize> {
         let fields = || {
             self.image

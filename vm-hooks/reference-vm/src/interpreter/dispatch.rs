@@ -1,9 +1,9 @@
 //! The interpreter's loop.
 //!
-//! Each family of bytecodes has a function, its handler. The loop and the handlers lie in an ELF
-//! section of their own, so that a sample's address tells that the interpreter ran, and which
-//! bytecode. The loop keeps the address of the running bytecode in a register that called functions
-//! preserve: profilers find the address there, or among the words that a handler has saved.
+//! Each family of bytecodes has one function, its handler. The loop and the handlers lie in their
+//! own ELF section. A sample's address therefore shows interpretation, and names the bytecode. The
+//! loop keeps the running bytecode's address in a callee-saved register: profilers find the address
+//! in that register, or among the words saved by a handler.
 #![allow(
     unsafe_code,
     reason = "names a section, and keeps a value in a register"
@@ -13,11 +13,12 @@ use super::bytecodes as b;
 use super::raw::{Ip, Sp};
 use super::vm::{Next, Vm};
 
-/// Runs a bytecode: takes its address and the stack, returns where to go on.
+/// Runs one bytecode: takes the bytecode's address and the stack, returns the next address and
+/// stack.
 pub(super) type Handler = extern "C" fn(&mut Vm, Ip, Sp) -> Next;
 
-/// Declares the table of handlers, and the list of their names: the first word is that of the
-/// disassembler, so that a profiler sees that the handler is the bytecode's.
+/// Declares the handler table and the handlers' names. Each name begins with the disassembler's
+/// mnemonic, so a profiler can match handler and bytecode.
 macro_rules! table {
     ($($($first:literal)..+ $handler:ident $name:literal,)*) => {
         /// Handlers by opcode.
@@ -27,7 +28,7 @@ macro_rules! table {
             table
         };
 
-        /// Names and addresses of the handlers, and of the loop.
+        /// Names and addresses of the handlers and the loop.
         #[must_use]
         pub fn bytecode_handlers() -> Vec<(&'static str, usize)> {
             vec![
@@ -42,7 +43,7 @@ macro_rules! table {
     };
 }
 
-/// Puts a handler at an opcode, or at all from the first to the last.
+/// Assigns a handler to one opcode, or to a range of opcodes (first, last).
 const fn fill(table: &mut [Handler; 256], range: &[usize], handler: Handler) {
     let mut at = range[0];
     while at <= range[range.len() - 1] {
@@ -134,8 +135,9 @@ table! {
     253 pop_into_temp_in_vector "popIntoTemp: inVectorAt:",
 }
 
-/// Words of stack between the loop and its callers. A profiler searches so many words above a
-/// handler's frame for the running bytecode's address: it must not find an old one of a caller.
+/// Words of stack between the loop and its callers. A profiler searches `ROOM` words above a
+/// handler's frame for the running bytecode's address. The gap keeps stale addresses in callers'
+/// frames outside that search.
 const ROOM: usize = 32;
 
 /// Runs bytecodes from `vm.start` until a handler ends it.
@@ -153,8 +155,8 @@ extern "C" fn interpret(vm: &mut Vm) {
     let Next { mut ip, mut sp } = vm.start;
     while sp != Sp::NONE {
         let next = TABLE[usize::from(ip.byte(0))](vm, ip, sp);
-        // SAFETY: no instruction. The address counts as used after the call, so the compiler keeps
-        // it in a register that the handler preserves.
+        // SAFETY: the assembly has no instruction. It uses the address after the call, so the
+        // compiler keeps the address in a callee-saved register.
         unsafe {
             core::arch::asm!("/* {0} */", in(reg) ip.0.addr(), options(nomem, nostack, preserves_flags));
         }
@@ -170,7 +172,7 @@ unsafe extern "C" {
     static SECTION_END: u8;
 }
 
-/// Addresses of the interpreter's code: the first, and the first after it.
+/// Address range of the interpreter's code: start, and end (exclusive).
 #[must_use]
 pub fn code_range() -> (usize, usize) {
     (

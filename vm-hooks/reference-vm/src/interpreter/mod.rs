@@ -8,7 +8,7 @@
 //! | `sends` | method lookup, frames, returns |
 //! | `sites` | allocation sites that allocate in old space |
 //! | `returns` | non-local returns, context tokens |
-//! | `safepoint` | what happens between bytecodes: collections, timers, requests |
+//! | `safepoint` | work between bytecodes: collections, timers, requests |
 //! | `processes` | semaphores, priorities, switches |
 //! | `primitives` | primitives by number |
 

@@ -7,7 +7,7 @@ use crate::memory::{Oop, classes, object};
 /// Index of the object's class.
 #[inline(always)]
 pub fn class_index(oop: Oop) -> u32 {
-    // SAFETY: an oop of the running program is valid.
+    // SAFETY: oops of the running program are valid.
     unsafe { object::class_index(oop) }
 }
 
@@ -46,19 +46,19 @@ pub fn set_slot(oop: Oop, index: usize, value: Oop) {
     unsafe { object::set_slot(oop, index, value) }
 }
 
-/// The bytes of an object of bytes. They may change with the next safe point or write.
+/// Contents of a bytes object. The next safe point or write may change them.
 #[inline(always)]
 pub fn bytes<'a>(oop: Oop) -> &'a [u8] {
     debug_assert!(format(oop).is_bytes() || format(oop).is_method());
-    // SAFETY: as above; callers drop the slice before the program goes on.
+    // SAFETY: as above; callers drop the slice before the program continues.
     unsafe { object::bytes(oop) }
 }
 
-/// The bytes of an object of bytes, to be written.
+/// Contents of a bytes object, mutable.
 #[inline(always)]
 pub fn bytes_mut<'a>(oop: Oop) -> &'a mut [u8] {
     debug_assert!(format(oop).is_bytes() || format(oop).is_method());
-    // SAFETY: as above; callers hold no other slice of the object.
+    // SAFETY: as above; callers hold no other slice of this object.
     unsafe { object::bytes_mut(oop) }
 }
 
@@ -68,7 +68,7 @@ pub fn body(oop: Oop) -> *const u8 {
     unsafe { object::slots(oop) }.cast_const().cast()
 }
 
-/// The value of a Float of either form.
+/// Value of a Float, immediate or boxed.
 #[inline(always)]
 pub fn float(oop: Oop) -> Option<f64> {
     if let Some(value) = oop.as_float() {

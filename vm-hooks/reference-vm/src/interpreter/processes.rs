@@ -27,7 +27,7 @@ const NEXT_LINK: usize = 0;
 const STACK: usize = 1;
 const PRIORITY: usize = 2;
 const MY_LIST: usize = 3;
-// Fields of a list, and of a semaphore.
+// Field indices of lists and semaphores.
 const FIRST: usize = 0;
 const LAST: usize = 1;
 const EXCESS: usize = 2;
@@ -126,7 +126,7 @@ impl Vm {
         slot(self.known.scheduler, ACTIVE)
     }
 
-    /// Saves where the running process is.
+    /// Saves the running process's position.
     pub(super) fn save_state(&mut self, ip: Ip, sp: Sp) {
         self.fp.set_ip(ip);
         let stack = self.stacks.active_mut();
@@ -188,7 +188,7 @@ impl Vm {
         }
     }
 
-    /// Whether a process has a stack, so that it can run.
+    /// Whether the process has a stack (required for running).
     fn is_alive(&self, process: Oop) -> bool {
         slot(process, STACK).is_integer()
     }
@@ -204,7 +204,7 @@ impl Vm {
         }
     }
 
-    /// Makes a process runnable; it runs at once if its priority is higher.
+    /// Makes a process runnable; a higher priority makes the process run immediately.
     fn resume(&mut self, process: Oop) {
         let active = self.active_process();
         let is_idle = active == self.known.nil;
@@ -228,8 +228,8 @@ impl Vm {
         }
     }
 
-    /// Runs the process of the highest priority. Sleeps until there is one; the VM ends if none
-    /// ever will be.
+    /// Runs the process with the highest priority. Sleeps until some process is runnable; ends the
+    /// VM if no process can become runnable.
     fn run_next(&mut self, keep: bool) -> Next {
         self.heap
             .store(self.known.scheduler, ACTIVE, self.known.nil);
@@ -269,13 +269,13 @@ impl Vm {
         }
         let process = self.active_process();
         self.heap.store(process, STACK, self.known.nil);
-        // Its frames are gone: nothing of its stack is a root any more.
+        // The frames are gone: the stack holds no more roots.
         let stack = self.stacks.active_mut();
         (stack.fp, stack.sp) = (Fp::NONE, Sp(stack.base()));
         self.run_next(false)
     }
 
-    /// Ends the running process because it can't go on; the main process takes the VM along.
+    /// Ends the running process after a fatal error; the main process also ends the VM.
     pub(super) fn abandon_process(&mut self) -> Next {
         if self.stacks.is_main() {
             return self.stop(Outcome::Quit(1));
@@ -284,7 +284,8 @@ impl Vm {
     }
 }
 
-// The primitives. Each has the receiver and arguments on the stack, and saves the running process first.
+// The primitives. Each finds receiver and arguments on the stack, and saves the running process
+// first.
 impl Vm {
     /// `Semaphore signal`.
     pub(super) fn primitive_signal(&mut self, ip: Ip, sp: Sp, _: usize) -> Option<Next> {
@@ -355,7 +356,7 @@ impl Vm {
         Some(self.run_next(true))
     }
 
-    /// `Process class for: aBlock`: a process that will run the block, suspended.
+    /// `Process class for: aBlock`: makes a suspended process with `aBlock` as its code.
     pub(super) fn primitive_new_process(&mut self, ip: Ip, sp: Sp, _: usize) -> Option<Next> {
         let block = sp.at(0);
         if class_index(block) != classes::BLOCK_CLOSURE
@@ -414,7 +415,7 @@ struct Shared {
     tid: AtomicU32,
 }
 
-/// Time between two beats, as Cog has it.
+/// Heartbeat interval, equal to Cog's.
 const BEAT: Duration = Duration::from_millis(2);
 
 impl Heartbeat {

@@ -1,11 +1,12 @@
 //! The interpreter's pointers: into bytecodes, the stack and frames.
 //!
-//! This file, `objects.rs` and `stack.rs` hold the interpreter's unsafe code. Their functions are sound under three
-//! invariants, which the rest of the interpreter keeps:
+//! This file, `objects.rs` and `stack.rs` contain the interpreter's unsafe code. Their functions
+//! are sound under three invariants, which the rest of the interpreter keeps:
 //!
 //! - The loader has verified all code: jumps lead to instructions, the operand stack neither
 //!   underflows nor exceeds the code's declared depth, and temps and literals exist.
-//! - A frame is built only if the safe point before it found more room than the largest frame needs.
+//! - The interpreter builds a frame only after a safe point that found more free stack than the
+//!   largest frame needs.
 //! - An oop that is not an immediate value is the address of a live object; objects move at safe
 //!   points only, where all oops are in roots.
 #![allow(unsafe_code, reason = "reads and writes frames by address; see above")]
@@ -44,7 +45,7 @@ impl Ip {
     }
 }
 
-/// Address of the top of a stack. Stacks grow downwards.
+/// Address of the stack's top element. Stacks grow downwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(transparent)]
 pub struct Sp(pub *mut Oop);
@@ -83,7 +84,7 @@ impl Sp {
         Self(self.0.wrapping_add(count))
     }
 
-    /// The stack with `count` elements less, and then one more.
+    /// Pops `count` elements, then pushes one element.
     #[inline(always)]
     #[must_use]
     pub fn replace(self, count: usize, value: Oop) -> Self {
@@ -98,11 +99,12 @@ impl Sp {
 #[repr(transparent)]
 pub struct Fp(pub *mut Oop);
 
-/// Number of words between the last argument and the first other temp.
+/// Words between the last argument and the first temp that is no argument.
 const LINKAGE: usize = 7;
 /// A frame's flags as SmallInteger: bits 0–7 the number of arguments.
 pub const IS_BLOCK: i64 = 1 << 8;
-/// Shift of the mark: 1 for `ensure:` (primitive 198), 2 for `on:do:` (199), 3 for a handler (197).
+/// Bit position of the mark: 1 for `ensure:` (primitive 198), 2 for `on:do:` (199), 3 for a handler
+/// (197).
 pub const MARK_SHIFT: u32 = 9;
 
 impl Fp {
@@ -111,7 +113,7 @@ impl Fp {
 
     #[inline(always)]
     fn at(self, words: isize) -> Oop {
-        // SAFETY: a frame has the words that DESIGN §4 lists.
+        // SAFETY: frames contain all words listed in DESIGN §4.
         unsafe { *self.0.wrapping_offset(words) }
     }
 
@@ -121,7 +123,7 @@ impl Fp {
         unsafe { *self.0.wrapping_offset(words) = value }
     }
 
-    /// Whether this is the caller of a base frame.
+    /// Whether this pointer is null: the caller of a base frame.
     #[inline(always)]
     pub fn is_none(self) -> bool {
         self.0.is_null()
@@ -133,7 +135,7 @@ impl Fp {
         Self(std::ptr::with_exposed_provenance_mut(self.at(0).0 as usize))
     }
 
-    /// Method or block that runs in the frame.
+    /// Running method or block.
     #[inline(always)]
     pub fn method(self) -> Oop {
         self.at(-1)
@@ -162,13 +164,13 @@ impl Fp {
         (self.at(-3).0 >> 3 & 0xff) as usize
     }
 
-    /// Whether a block runs in the frame.
+    /// Whether the frame runs a block.
     #[inline(always)]
     pub fn is_block(self) -> bool {
         self.flags() & IS_BLOCK != 0
     }
 
-    /// The mark: 1 for `ensure:`, 2 for `on:do:`, 3 for a handler, else 0.
+    /// Mark of the frame: 1 for `ensure:`, 2 for `on:do:`, 3 for a handler, 0 without a mark.
     #[inline(always)]
     pub fn mark(self) -> i64 {
         self.flags() >> MARK_SHIFT
@@ -186,13 +188,13 @@ impl Fp {
         self.put(-4, ip.word());
     }
 
-    /// Where the caller goes on if it is machine code.
+    /// Return address in the caller's machine code.
     #[inline(always)]
     pub fn return_address(self) -> Oop {
         self.at(1)
     }
 
-    /// Changes where the caller goes on.
+    /// Replaces the return address.
     #[inline(always)]
     pub fn set_return_address(self, address: Oop) {
         self.put(1, address);
@@ -210,7 +212,7 @@ impl Fp {
         self.at(2 + self.num_args().cast_signed())
     }
 
-    /// Distance of a temp from the frame, in words.
+    /// Offset of a temp from the frame pointer, in words.
     #[inline(always)]
     fn temp_at(self, index: usize) -> isize {
         let count = self.num_args();
@@ -234,7 +236,7 @@ impl Fp {
         self.put(self.temp_at(index), value);
     }
 
-    /// The stack after the frame has returned `value`: it takes the receiver's place.
+    /// Pops the frame: `value` replaces the receiver on the caller's stack.
     #[inline(always)]
     pub fn pop_frame(self, value: Oop) -> Sp {
         let top = Sp(self.0.wrapping_add(2 + self.num_args()));
@@ -242,13 +244,13 @@ impl Fp {
         top
     }
 
-    /// The stack of a frame without operands: the address of its last temp.
+    /// Stack pointer of a frame without operands: the last temp's address.
     #[inline(always)]
     pub fn empty_stack(self, num_temps: usize) -> Sp {
         Sp(self.0.wrapping_sub(5 + num_temps - self.num_args()))
     }
 
-    /// Builds a frame for a method whose receiver and arguments are on top of `sp`.
+    /// Builds a method's frame; receiver and arguments lie on top of `sp`.
     #[inline(always)]
     pub fn build(
         self,
@@ -272,7 +274,7 @@ impl Fp {
     }
 }
 
-/// Calls `visit` with all oops of a stack: from its top to its base.
+/// Visits all oops of a stack, from top to base.
 pub fn visit_stack(sp: Sp, mut fp: Fp, base: *mut Oop, visit: &mut dyn FnMut(&mut Oop)) {
     let mut low = sp.0;
     loop {
@@ -290,7 +292,7 @@ pub fn visit_stack(sp: Sp, mut fp: Fp, base: *mut Oop, visit: &mut dyn FnMut(&mu
             return;
         }
         let token = fp.0.wrapping_sub(2);
-        // SAFETY: a frame has a token or nil there.
+        // SAFETY: this slot of a frame contains a token or nil.
         visit(unsafe { &mut *token });
         low = fp.above();
         fp = fp.caller();

@@ -1,7 +1,7 @@
 //! Non-local returns, and the context tokens that name frames.
 //!
-//! A token's `frame` is the distance of the frame from its stack's base, in words; nil once the frame has
-//! returned. Its `stack` is the number of the stack.
+//! A token's field `frame` is the frame's distance from the stack's base, in words; nil after the
+//! frame has returned. Field `stack` is the stack's number.
 
 use super::objects::{self, slot};
 use super::raw::{Fp, Ip, Sp};
@@ -10,7 +10,7 @@ use super::vm::{Next, Vm};
 use crate::memory::header::Format;
 use crate::memory::{Oop, classes};
 
-/// What primitives mark frames for.
+/// Frame mark of `ensure:` and `ifCurtailed:`.
 pub(super) const UNWIND: i64 = 1;
 /// `on:do:`.
 pub(super) const HANDLERS: i64 = 2;
@@ -18,7 +18,7 @@ pub(super) const HANDLERS: i64 = 2;
 pub(super) const HANDLING: i64 = 3;
 
 impl Vm {
-    /// `^`: from a method to its caller, from a block to the caller of its home.
+    /// `^`: a method returns to its caller, a block to its home's caller.
     #[inline(always)]
     pub(crate) fn method_return(&mut self, value: Oop, sp: Sp) -> Next {
         if self.fp.is_block() {
@@ -31,7 +31,7 @@ impl Vm {
     fn non_local_return(&mut self, value: Oop, sp: Sp) -> Next {
         let closure = self.fp.closure();
         let token = slot(closure, 0);
-        // The send's own return address: it does not return, unless the program insists.
+        // Return address for the sends below. The sent methods normally never return.
         let ip = self.fp_ip_here();
         let Some(home) = self.frame_of(token) else {
             let sp = sp.push(closure).push(value);
@@ -45,14 +45,13 @@ impl Vm {
         self.return_value(value)
     }
 
-    /// Address of a bytecode that returns the top of the stack once more: the running code's own
-    /// return.
+    /// Address of a bytecode that repeats the return: the running code's own return bytecode.
     fn fp_ip_here(&self) -> Ip {
         static RETURN_TOP: [u8; 1] = [92];
         Ip(RETURN_TOP.as_ptr())
     }
 
-    /// The frame that a token names, if it lives on the running stack.
+    /// Frame named by a token, if the frame lives on the running stack.
     pub(super) fn frame_of(&self, token: Oop) -> Option<Fp> {
         if objects::class_index(token) != classes::CONTEXT {
             return None;
@@ -62,7 +61,7 @@ impl Vm {
         if number != self.stacks.active_number() {
             return None;
         }
-        // Programs can write a token's fields, so the frame must really be there.
+        // Programs can write a token's fields, so check for a real frame at this address.
         let wanted = Fp(self.stacks.active().base().wrapping_sub(words));
         let mut fp = self.fp;
         while !fp.is_none() && fp < wanted {
@@ -71,7 +70,7 @@ impl Vm {
         (fp == wanted).then_some(fp)
     }
 
-    /// The token of a frame, made if there is none. `None` without memory.
+    /// Token of a frame; makes a token if the frame has none. `None` without memory.
     pub(super) fn token_of(&mut self, fp: Fp) -> Option<Oop> {
         if fp.token() != self.known.nil {
             return Some(fp.token());
@@ -93,7 +92,7 @@ impl Vm {
         self.token_of(self.fp)
     }
 
-    /// Says that a token's frame has returned.
+    /// Marks a token's frame as returned.
     #[cold]
     pub(super) fn end_token(&mut self, token: Oop) {
         self.heap.store(token, 0, self.known.nil);
@@ -117,7 +116,8 @@ impl Vm {
         while !fp.is_none() {
             match fp.mark() {
                 HANDLERS => return Some(fp),
-                // A handler runs: what it raises is for the handlers outside of its on:do:.
+                // A running handler: search its exceptions' handlers outside the handler's own
+                // on:do:.
                 HANDLING => fp = self.frame_of(fp.temp(0))?,
                 _ => {}
             }
@@ -136,7 +136,7 @@ impl Vm {
         }
     }
 
-    /// Runs a method's frame from its first bytecode again, with its arguments only.
+    /// Restarts a method's frame at the first bytecode; keeps only the arguments.
     pub(super) fn restart(&mut self, fp: Fp) -> Next {
         self.cut_to(fp);
         let method = fp.method();

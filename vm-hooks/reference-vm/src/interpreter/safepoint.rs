@@ -1,4 +1,4 @@
-//! Safe points: what happens between bytecodes.
+//! Safe points: work between bytecodes.
 
 use std::sync::atomic::Ordering;
 
@@ -83,7 +83,7 @@ impl Vm {
         self.limit.store(limit as u64, Ordering::Relaxed);
         let class = self.image.class(classes::STACK_OVERFLOW);
         let class = class.map_or(self.known.nil, |class| class.oop);
-        // If the program goes on, the answer stays below the frame's operands, where it disturbs nothing.
+        // If the program continues, the result stays harmlessly below the frame's operands.
         self.send(self.known.signal, 0, next.ip, next.sp.push(class))
     }
 
@@ -93,7 +93,8 @@ impl Vm {
         heap.collect_if_wanted(&mut roots, publication);
     }
 
-    /// A collection that the program or a profiler asks for. The running process's frame must be saved.
+    /// Collects garbage on request of the program or a profiler. The caller has saved the running
+    /// process's frame.
     pub(crate) fn collect_now(&mut self, full: bool, cause: &'static str) {
         let (mut roots, heap, publication) = self.roots();
         if full {
@@ -137,7 +138,7 @@ impl Vm {
         }
         let association = self.image.globals.get("FinalizationSemaphore");
         let semaphore = association.map_or(self.known.nil, |association| slot(*association, 1));
-        // A signal that still waits is enough for all mourners.
+        // One pending signal suffices for all mourners.
         if super::objects::class_index(semaphore) == classes::SEMAPHORE
             && slot(semaphore, 2) == Oop::small(0)
         {

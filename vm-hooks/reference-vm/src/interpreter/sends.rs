@@ -44,13 +44,13 @@ impl MethodHeader {
         (self.0 >> MACHINE_SHIFT & MACHINE).cast_unsigned() as usize * 16
     }
 
-    /// The header with another offset, a multiple of 16.
+    /// Header with a new machine-code offset, a multiple of 16.
     pub fn with_machine(self, offset: usize) -> Self {
         let offset = (offset / 16).cast_signed() as i64 & MACHINE;
         Self(self.0 & !(MACHINE << MACHINE_SHIFT) | offset << MACHINE_SHIFT)
     }
 
-    /// How often the method was activated before it was compiled.
+    /// Number of interpreted activations before compilation.
     #[inline(always)]
     pub fn activations(self) -> u8 {
         (self.0 >> ACTIVATIONS_SHIFT & 15).cast_unsigned() as u8
@@ -74,14 +74,14 @@ impl MethodHeader {
     }
 }
 
-/// Place of the count of activations in the header.
+/// Bit position of the activation count in the header.
 const ACTIVATIONS_SHIFT: u32 = 28;
-/// Place of the machine code's offset in the header, by 16.
+/// Bit position of the machine code's offset (divided by 16) in the header.
 const MACHINE_SHIFT: u32 = 36;
 const MACHINE: i64 = 0xff_ffff;
 /// Bytes of the instruction that names a method's primitive.
 const CALL_PRIMITIVE: isize = 3;
-/// Fields of a closure before its copied values.
+/// Number of fixed fields in a closure; the copied values follow.
 pub(super) const CLOSURE_FIELDS: usize = 4;
 
 /// Number of a method's primitive, or 0.
@@ -107,7 +107,7 @@ pub(crate) fn frame_flags(num_args: usize, primitive: usize) -> i64 {
 }
 
 impl Vm {
-    /// Sends a message. Its receiver and arguments are on the stack; `ip` is the next bytecode.
+    /// Sends a message. Receiver and arguments lie on the stack; `ip` addresses the next bytecode.
     #[inline(always)]
     pub(crate) fn send(&mut self, selector: Oop, num_args: usize, ip: Ip, sp: Sp) -> Next {
         let class = objects::class_index(sp.at(num_args));
@@ -130,7 +130,7 @@ impl Vm {
         }
     }
 
-    /// The method by which a class understands a selector.
+    /// Looks up the method for a selector in a class.
     #[inline(always)]
     pub(crate) fn find(&mut self, selector: Oop, class: u32) -> Option<Found> {
         let found = self.cache[cache_place(selector, class)];
@@ -140,7 +140,7 @@ impl Vm {
         self.look_up(selector, class)
     }
 
-    /// Runs a method: its primitive, or else its code in a new frame.
+    /// Runs a method: first its primitive; if the primitive fails, its bytecodes in a new frame.
     #[inline(always)]
     pub(crate) fn execute(&mut self, found: Found, num_args: usize, ip: Ip, sp: Sp) -> Next {
         if let Some(primitive) = found.primitive {
@@ -206,7 +206,7 @@ impl Vm {
         }
     }
 
-    /// Builds the frame of a block. The closure and the arguments are on the stack.
+    /// Builds a block's frame. Closure and arguments lie on the stack.
     #[inline(always)]
     pub(super) fn activate_block(&mut self, num_args: usize, sp: Sp) -> Next {
         let closure = sp.at(num_args);
@@ -248,7 +248,7 @@ impl Vm {
     #[cold]
     pub(crate) fn base_return(&mut self, value: Oop, sp: Sp) -> Next {
         if self.stacks.is_main() {
-            // The value was on the stack, where only the base frame's receiver stood before.
+            // The value replaced the base frame's receiver on the stack; pop it.
             let active = self.stacks.active_mut();
             (active.fp, active.sp) = (Fp::NONE, sp.drop(1));
             return self.stop(Outcome::Value(value));
@@ -276,7 +276,7 @@ impl Vm {
         self.methods_changed();
     }
 
-    /// Replaces a message that the receiver does not understand by doesNotUnderstand:.
+    /// Sends doesNotUnderstand: in place of a message unknown to the receiver.
     #[cold]
     pub(crate) fn not_understood(
         &mut self,

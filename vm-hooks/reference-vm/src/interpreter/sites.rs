@@ -7,16 +7,15 @@ use super::raw::Ip;
 use super::vm::Vm;
 use crate::compiler::bytecodes;
 
-/// How many callers of the allocating code are looked at: `new` is called by the site, and calls
-/// `basicNew`.
+/// Number of callers searched for a site: the site calls `new`, and `new` calls `basicNew`.
 const CALLERS: usize = 3;
 
 /// The sites.
 #[derive(Debug, Default)]
 pub(super) struct PretenuredSites {
-    /// Methods (`Foo>>bar`) and the pcs of their sends.
+    /// Pretenured sites: method names (`Foo>>bar`) and send pcs.
     wanted: Vec<(String, u32)>,
-    /// Addresses of the bytecodes after these sends.
+    /// Return addresses (bytecodes) of these sends.
     found: FxHashSet<usize>,
 }
 
@@ -37,7 +36,7 @@ impl PretenuredSites {
 }
 
 impl Vm {
-    /// Looks for sites in the methods from this place of the list on.
+    /// Searches for sites in the method list, starting at index `first`.
     pub(crate) fn find_sites(&mut self, first: usize) {
         if self.pretenured_sites.wanted.is_empty() {
             return;
@@ -66,7 +65,7 @@ impl Vm {
         }
     }
 
-    /// Whether the code that continues at `ip`, or one of its callers, is at a pretenured site.
+    /// Whether `ip`, or a return address of its callers, belongs to a pretenured site.
     pub(super) fn is_pretenured_site(&self, ip: Ip) -> bool {
         let is_site = |ip: Ip| self.pretenured_sites.found.contains(&(ip.0 as usize));
         let mut callee = self.fp;

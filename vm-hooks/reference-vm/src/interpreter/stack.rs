@@ -13,7 +13,7 @@ const RESERVE: usize = 8 << 10;
 /// Words below the first limit for the code that handles a stack overflow.
 const HEADROOM: usize = 64 << 10;
 
-/// The stack of a process, and where the process is while it sleeps.
+/// A process's stack; for a sleeping process, also its frame and stack pointers.
 #[derive(Debug)]
 pub struct Stack {
     memory: *mut Oop,
@@ -22,7 +22,7 @@ pub struct Stack {
     pub fp: Fp,
     /// Top of the stack.
     pub sp: Sp,
-    /// Whether the process handles a stack overflow, in the headroom.
+    /// Whether the process handles a stack overflow, using the headroom.
     pub overflowed: bool,
 }
 
@@ -33,7 +33,7 @@ impl Stack {
             libc::PROT_READ | libc::PROT_WRITE,
             libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
         );
-        // SAFETY: a new mapping of no file, at an address of the kernel's choice.
+        // SAFETY: a new anonymous mapping; the kernel chooses the address.
         let memory = unsafe { libc::mmap(std::ptr::null_mut(), bytes, rights, flags, -1, 0) };
         if memory == libc::MAP_FAILED {
             return None;
@@ -56,13 +56,13 @@ impl Stack {
         self.memory.wrapping_add(self.words)
     }
 
-    /// Lowest address of the top of the stack at a safe point.
+    /// Lowest stack pointer allowed at a safe point.
     pub fn limit(&self) -> *mut Oop {
         let headroom = if self.overflowed { 0 } else { HEADROOM };
         self.memory.wrapping_add(RESERVE + headroom)
     }
 
-    /// Whether the stack has room again for all that it must hold without the headroom.
+    /// Whether enough of the stack is free to restore the headroom.
     pub fn recovered(&self, sp: Sp) -> bool {
         sp.0 > self.memory.wrapping_add(RESERVE + 2 * HEADROOM)
     }
@@ -70,7 +70,7 @@ impl Stack {
 
 impl Drop for Stack {
     fn drop(&mut self) {
-        // SAFETY: `new` mapped this memory; nobody refers to a stack that is dropped.
+        // SAFETY: `new` mapped this memory; no reference to a dropped stack remains.
         unsafe { libc::munmap(self.memory.cast(), self.words * size_of::<Oop>()) };
     }
 }

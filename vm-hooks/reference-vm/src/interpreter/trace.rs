@@ -7,11 +7,11 @@ use super::vm::Vm;
 use crate::interpreter::objects;
 use crate::memory::Oop;
 
-/// Most frames of a trace: the innermost and the outermost halves of it.
+/// Maximum number of frames in a trace: half innermost, half outermost.
 const MOST: usize = 40;
 
 impl Vm {
-    /// The frames from `inner` outwards, a line each.
+    /// Frames from `inner` outwards, one line per frame.
     pub(super) fn stack_trace(&self, inner: Fp) -> String {
         let mut frames = Vec::new();
         let mut fp = inner;
@@ -52,13 +52,13 @@ impl Vm {
         format!("{blocks}{within}>>{selector} ({}:{line})", method.file)
     }
 
-    /// Source line that a frame is at.
+    /// Source line of a frame's current instruction.
     fn line_of(&self, fp: Fp) -> Option<u32> {
         let code = fp.method();
         let method = self.image.method(code)?;
         let first = super::sends::MethodHeader::of(code).first_bytecode();
         let start = (objects::body(code) as usize).checked_add_signed(first)?;
-        // The saved address is that of the next bytecode.
+        // The saved address belongs to the next bytecode.
         let offset = (self.ip_of(fp, self.callee_of(fp)).0 as usize)
             .checked_sub(start)?
             .checked_sub(1)?;

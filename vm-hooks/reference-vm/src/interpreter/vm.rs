@@ -1,4 +1,4 @@
-//! The VM's state, and how it starts and ends.
+//! The VM's state, start and end.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -24,11 +24,11 @@ use crate::syntax::{DoItSource, parse_expression};
 pub struct Options {
     /// Parameters of the memory.
     pub memory: Parameters,
-    /// What the program gets as its arguments.
+    /// Arguments passed to the program.
     pub arguments: Vec<String>,
-    /// Where the program's output goes.
+    /// Destination of the program's output.
     pub output: Box<dyn Write>,
-    /// Where error messages go.
+    /// Destination of error messages.
     pub errors: Box<dyn Write>,
     /// Whether the VM describes itself to profilers.
     pub publish: bool,
@@ -114,14 +114,14 @@ pub(crate) struct Known {
     pub special: [Oop; 32],
 }
 
-/// Events of the interpreter since the start, as Cog counts them.
+/// Interpreter events since the start, counted like Cog's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Events {
     /// Process switches.
     pub process_switches: u64,
-    /// Safe points that looked for something to do.
+    /// Safe points that checked for pending work.
     pub interrupt_checks: u64,
-    /// Of these, the ones that the timer asked for.
+    /// Interrupt checks requested by the timer.
     pub timer_checks: u64,
     /// Stack overflows.
     pub stack_overflows: u64,
@@ -129,7 +129,7 @@ pub struct Events {
     pub cache_misses: u64,
 }
 
-/// A method that a class understands a selector by.
+/// Result of a method lookup: a method with its class.
 #[derive(Clone, Copy)]
 pub(crate) struct Found {
     pub selector: Oop,
@@ -147,9 +147,9 @@ pub(super) const CACHE: usize = 2048;
 pub struct Vm {
     /// Frame of the running code.
     pub(super) fp: Fp,
-    /// Where the interpreter's loop begins.
+    /// Start of the interpreter's loop: first bytecode and stack.
     pub(super) start: Next,
-    /// Stack limit: `u64::MAX` if a safe point has something to do.
+    /// Stack limit: `u64::MAX` if a safe point has pending work.
     pub(crate) limit: Arc<AtomicU64>,
     pub(crate) known: Known,
     pub(super) ext_a: usize,
@@ -173,7 +173,7 @@ pub struct Vm {
     pub(super) started_ns: u64,
     /// When the program ends, in nanoseconds of CLOCK_MONOTONIC.
     pub(super) deadline_ns: Option<u64>,
-    /// The do-its of the last file or expression.
+    /// Do-its of the last file or expression.
     pub(crate) do_its: Vec<Oop>,
     pub(super) heartbeat: Heartbeat,
     pub(crate) jit: Jit,
@@ -191,7 +191,7 @@ impl Vm {
     ///
     /// # Errors
     ///
-    /// If the system has no memory or threads, or an option names something that is not there.
+    /// The system lacks memory or threads, or an option contains an unknown name.
     pub fn new(options: Options) -> Result<Self, StartError> {
         let limit = Arc::new(AtomicU64::new(0));
         let mut heap = Heap::new(&options.memory, Arc::clone(&limit))?;
@@ -244,13 +244,13 @@ impl Vm {
         Ok(vm)
     }
 
-    /// Why the VM does not describe itself although it was asked to.
+    /// Reason for the missing self-description, if one was requested.
     #[must_use]
     pub fn publication_trouble(&self) -> Option<&str> {
         self.publication.trouble.as_deref()
     }
 
-    /// Names of classes that were to be pretenured, and that nobody has defined.
+    /// Class names requested for pretenuring, but never defined.
     #[must_use]
     pub fn unknown_pretenured_classes(&self) -> Vec<String> {
         let names = self.image.pretenured.iter();
@@ -286,8 +286,7 @@ impl Vm {
         self.deadline_ns = Some(now_ns().saturating_add(time));
     }
 
-    /// Runs the do-its of the last file or expression again, until the program quits or its time
-    /// is over.
+    /// Repeats the last file's or expression's do-its until the program quits or its time ends.
     pub fn repeat(&mut self) -> Outcome {
         let do_its = self.do_its.clone();
         loop {
@@ -307,7 +306,7 @@ impl Vm {
         self.deadline_ns.is_some_and(|deadline| now >= deadline)
     }
 
-    /// Writes a text where the program's output goes.
+    /// Writes a text to the program's output.
     pub fn print(&mut self, text: &str) {
         let _ = self.output.write_all(text.as_bytes());
         let _ = self.output.flush();
@@ -323,8 +322,8 @@ impl Vm {
         self.outcome.unwrap_or(Outcome::Value(self.known.nil))
     }
 
-    /// Builds the outermost frame. Not a part of `run`: addresses of bytecodes would stay in its
-    /// frame, where profilers find them.
+    /// Builds the outermost frame. Separate from `run`: inlined, it would leave bytecode addresses
+    /// in `run`'s frame, visible to profilers.
     #[inline(never)]
     fn enter(&mut self, method: Oop) {
         self.enter_main();
@@ -338,12 +337,12 @@ impl Vm {
         self.fp
     }
 
-    /// Says which frame runs: machine code has it in a register.
+    /// Sets the running frame; machine code keeps the frame pointer in a register.
     pub(crate) fn set_running_frame(&mut self, fp: Fp) {
         self.fp = fp;
     }
 
-    /// When the VM started, in nanoseconds of `CLOCK_MONOTONIC`.
+    /// Start time of the VM, in nanoseconds of `CLOCK_MONOTONIC`.
     pub(crate) fn started_ns(&self) -> u64 {
         self.started_ns
     }
@@ -420,7 +419,7 @@ impl Vm {
         })
     }
 
-    /// Whether this oop is true, false, or neither.
+    /// Value of a Boolean oop; `None` for other oops.
     #[inline(always)]
     pub(super) fn boolean(&self, value: bool) -> Oop {
         if value { self.known.yes } else { self.known.no }
@@ -458,7 +457,7 @@ impl Vm {
         Some(oop)
     }
 
-    /// A Float, as an immediate value if possible.
+    /// A Float, as immediate value if possible.
     #[inline(always)]
     pub(super) fn float(&mut self, value: f64) -> Option<Oop> {
         match Oop::from_float(value) {
@@ -478,7 +477,7 @@ impl Vm {
         Some(array)
     }
 
-    /// The heap reached its limit in the middle of a bytecode: the VM ends.
+    /// Ends the VM: the heap reached its limit during a bytecode.
     #[cold]
     pub(crate) fn out_of_memory(&mut self) -> Next {
         let _ = writeln!(self.errors, "out of memory: the heap has reached its limit");
@@ -491,7 +490,7 @@ impl Vm {
     }
 }
 
-/// Where interpretation goes on.
+/// Next bytecode and stack of the interpreter.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Next {
@@ -545,7 +544,7 @@ pub(crate) fn now_ns() -> u64 {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: `time` is a valid place for the answer.
+    // SAFETY: `time` is valid, writable memory.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
     let part = |value: i64| u64::try_from(value).unwrap_or(0);
     part(time.tv_sec) * 1_000_000_000 + part(time.tv_nsec)

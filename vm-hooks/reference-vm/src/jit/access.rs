@@ -10,7 +10,7 @@ const ARRAY: i32 = classes::ARRAY as i32;
 const STRING: i32 = classes::STRING as i32;
 
 impl Compiler<'_> {
-    /// Number of slots of the object in rax into rdi. Changes nothing else.
+    /// Loads the slot count of the object in rax into rdi. Preserves all other registers.
     pub(super) fn load_slots(&mut self) {
         dynasm!(self.ops
             ; .arch x64
@@ -76,7 +76,7 @@ impl Compiler<'_> {
         self.stack.push(Entry::Result);
     }
 
-    /// Number of bytes of the object of bytes in rax into rdi.
+    /// Loads the byte count of the bytes object in rax into rdi.
     pub(super) fn load_bytes(&mut self) {
         self.load_slots();
         dynasm!(self.ops
@@ -90,7 +90,7 @@ impl Compiler<'_> {
 
     pub(super) fn at_put(&mut self, next: usize) {
         let needs_barrier = !matches!(self.stack.last(), Some(Entry::Constant(_)));
-        // The value into r8, the index into rcx, the Array into rax.
+        // Value in r8, index in rcx, Array in rax.
         self.pop_rcx();
         dynasm!(self.ops ; .arch x64 ; mov r8, rcx);
         self.pop_rcx();

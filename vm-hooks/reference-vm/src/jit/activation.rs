@@ -1,4 +1,4 @@
-//! When a method is compiled, and how its machine code is entered.
+//! Compilation triggers, and the entry into machine code.
 
 use super::compile::{self, Enter, Source};
 use super::machine::{Context, NEVER, PREFIX};
@@ -26,7 +26,7 @@ impl Vm {
         }
     }
 
-    /// The entry that builds a method's frame, compiled if it is time.
+    /// Entry that builds a method's frame; compiles the method if due.
     #[inline]
     pub(super) fn frame_entry(&mut self, method: Oop, closure: Option<Oop>) -> Option<u64> {
         let start = self.machine_code(method, closure)?;
@@ -54,7 +54,7 @@ impl Vm {
         self.compile_code(method, copied, None)
     }
 
-    /// The machine code that goes on at a bytecode, which is the head of a loop.
+    /// Machine code address for the bytecode at a loop's head.
     pub(super) fn loop_entry(&mut self, ip: Ip) -> Option<u64> {
         let fp = self.running_frame();
         let method = fp.method();
@@ -127,7 +127,7 @@ impl Vm {
             })
         });
         let machine = self.jit.machine.as_mut()?;
-        // What would fill a quarter of the zone is left to the interpreter.
+        // The interpreter runs methods larger than a quarter of the zone.
         let most = (machine.zone.bytes() - machine.first) / 4;
         let Some(made) = made.filter(|made| made.code.len() < most) else {
             header.with_activations(NEVER).put(method);
@@ -160,7 +160,7 @@ impl Vm {
         // SAFETY: the trampoline takes the context, and keeps the registers that C functions keep.
         let enter: extern "C" fn(*mut Context) = unsafe { std::mem::transmute(enter) };
         enter(context);
-        // SAFETY: the context lives as long as the VM; machine code has ended.
+        // SAFETY: the VM owns the context; machine code has ended.
         unsafe { (*context).interpreter }
     }
 }

@@ -1,7 +1,8 @@
-//! Makes room in the code zone: frees the least used methods and slides the others.
+//! Makes room in the code zone: frees the least used methods and slides the others down.
 //!
-//! It happens at a safe point. Frames of freed code go on in the interpreter, return addresses and saved ips
-//! of the others move along. All sends are unlinked, and all PICs freed: their sites link again.
+//! Compaction happens at a safe point. Frames of freed code continue in the interpreter; return
+//! addresses and saved ips of other frames move along. All sends are unlinked, and all PICs freed:
+//! their sites link again.
 
 use super::machine::{Code, PREFIX};
 use super::publication::Change;
@@ -10,7 +11,7 @@ use crate::interpreter::raw::{Fp, Ip};
 use crate::interpreter::{MethodHeader, Vm, now_ns};
 use crate::memory::Oop;
 
-/// Where code was, and where it is; `None` if it is freed.
+/// Old and new place of a piece of code; `None` for freed code.
 struct Move {
     from: usize,
     bytes: usize,
@@ -18,7 +19,7 @@ struct Move {
 }
 
 impl Vm {
-    /// Compacts the code zone if it is full. All processes' frames are saved.
+    /// Compacts the code zone if full. All processes have saved their frames.
     pub(crate) fn compact_code_if_wanted(&mut self) {
         let is_full = self
             .jit
@@ -134,7 +135,7 @@ impl Vm {
     }
 }
 
-/// Which code to free: the least used quarter of all bytes.
+/// Selects code to free: the least used quarter of all bytes.
 fn least_used(codes: &[Code]) -> Vec<bool> {
     let total: usize = codes.iter().map(|code| code.bytes).sum();
     let mut order: Vec<usize> = (0..codes.len()).collect();

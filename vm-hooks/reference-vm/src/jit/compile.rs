@@ -1,9 +1,9 @@
-//! From bytecodes to machine code, in the order of the bytecodes.
+//! Compiles bytecodes to machine code, in bytecode order.
 //!
-//! Pushes of constants, temps, the receiver and the last result are deferred, as in Cog's
-//! StackToRegisterMappingCogit: the last entries of the operand stack may not be in memory yet. They are
-//! before each send, jump and jump's target. So at every place where a frame can be left (a *resume
-//! point*), the frame looks as the interpreter wants it.
+//! The compiler defers pushes of constants, temps, the receiver and the last result, like Cog's
+//! StackToRegisterMappingCogit: the top entries of the operand stack may not be in memory yet.
+//! Sends, jumps and jump targets first flush deferred entries to memory. Execution can leave a
+//! frame only at such places (*resume points*); there the frame matches the interpreter's layout.
 
 use dynasmrt::{DynamicLabel, DynasmApi, DynasmLabelApi, dynasm};
 
@@ -12,7 +12,7 @@ use super::trampolines::{Assembler, Stub, stub};
 use crate::compiler::bytecodes::{InVector, Instruction, SPECIAL_SELECTORS, decode};
 use crate::memory::Oop;
 
-/// What the compiler must know of a method or block.
+/// Facts about a method or block for the compiler.
 pub(super) struct Source<'a> {
     pub method: Oop,
     pub bytecodes: &'a [u8],
@@ -23,7 +23,7 @@ pub(super) struct Source<'a> {
     pub flags: i64,
     /// The primitive that runs first.
     pub primitive: Enter,
-    /// Offset of the first bytecode after the primitive's.
+    /// Offset of the first bytecode after the primitive call.
     pub first: usize,
     /// Class index that super sends begin at.
     pub above: u32,
@@ -33,13 +33,13 @@ pub(super) struct Source<'a> {
     pub no: Oop,
 }
 
-/// What a method does before it builds its frame.
+/// Work of a method before frame building.
 #[derive(Clone, Copy)]
 pub(super) enum Enter {
     Nothing,
-    /// A primitive that answers a value: the function's address.
+    /// A value primitive: the function's address.
     Value(usize),
-    /// A primitive that says where to go on.
+    /// A control primitive: chooses the next address to run.
     Control(usize),
 }
 
@@ -50,28 +50,28 @@ pub(super) struct Site {
     pub ret: u32,
     pub selector: Oop,
     pub num_args: usize,
-    /// Class index where a super send's lookup begins.
+    /// First class index of a super send's lookup.
     pub above: Option<u32>,
 }
 
-/// Machine code, before it has an address.
+/// Machine code without a final address.
 #[derive(Debug, Default)]
 pub(super) struct Compiled {
     pub code: Vec<u8>,
-    /// Offset of the entry without the class check.
+    /// Entry offset without the class check.
     pub unchecked: u32,
-    /// Offset of the entry after the primitive.
+    /// Entry offset after the primitive.
     pub frame: u32,
     /// Resume points: offsets of code and bytecode.
     pub resumes: Vec<(u32, u32)>,
-    /// Where the code of each bytecode begins.
+    /// Start offset of each bytecode's code.
     pub boundaries: Vec<(u32, u32)>,
     /// Heads of loops: offsets of bytecode and code.
     pub loops: Vec<(u32, u32)>,
     pub sites: Vec<Site>,
 }
 
-/// An entry of the operand stack that is not in memory.
+/// A deferred operand-stack entry (not in memory).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Entry {
     Constant(u64),
@@ -95,7 +95,7 @@ pub(super) fn offset(value: usize) -> u32 {
     u32::try_from(value).unwrap_or(u32::MAX)
 }
 
-/// Compiles; `None` if the code has what the compiler can't do.
+/// Compiles; `None` for code with unsupported instructions.
 pub(super) fn compile(source: &Source<'_>) -> Option<Compiled> {
     let mut ops = Assembler::new(0);
     let count = source.bytecodes.len() + 1;
@@ -135,7 +135,7 @@ impl Compiler<'_> {
         Some(())
     }
 
-    /// Notes that the code that follows goes on at a bytecode, with all operands in memory.
+    /// Records that the following code resumes at a bytecode, with all operands in memory.
     pub(super) fn resume(&mut self, bytecode: usize) {
         let here = offset(self.ops.offset().0);
         self.out.resumes.push((here, offset(bytecode)));
@@ -165,7 +165,8 @@ impl Compiler<'_> {
         Some(())
     }
 
-    /// Compiles an instruction, and maybe the next with it; answers where to go on.
+    /// Compiles an instruction, possibly together with its successor; returns the next bytecode
+    /// offset.
     fn instruction(&mut self, instruction: Instruction, at: usize, next: usize) -> Option<usize> {
         use Instruction as I;
         let source = self.source;
@@ -339,7 +340,7 @@ impl Compiler<'_> {
         dynasm!(self.ops ; .arch x64 ; jmp =>label);
     }
 
-    /// Jumps to a bytecode if rax is true, or false. No entry is deferred.
+    /// Jumps to a bytecode if rax equals the wanted Boolean. No entry is deferred.
     pub(super) fn jump_if(&mut self, wanted: bool, at: usize, to: usize) {
         let to = self.labels[to];
         dynasm!(self.ops ; .arch x64 ;again:);
@@ -368,7 +369,8 @@ impl Compiler<'_> {
         self.labels[bytecode]
     }
 
-    /// The conditional jump at `at`, if no other jump leads there: what it waits for, its target, and the next.
+    /// The conditional jump at `at`, unless another jump targets `at`: wanted Boolean, jump target,
+    /// next bytecode.
     pub(super) fn jump_at(&self, at: usize) -> Option<(bool, usize, usize)> {
         if self.is_target.get(at).copied().unwrap_or(true) {
             return None;
@@ -385,7 +387,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// Notes that the code of a bytecode begins, in the middle of another's instruction.
+    /// Marks the start of a bytecode's code inside another bytecode's instruction.
     pub(super) fn boundary(&mut self, bytecode: usize) {
         let here = offset(self.ops.offset().0);
         self.out.boundaries.push((here, offset(bytecode)));
@@ -398,7 +400,7 @@ impl Compiler<'_> {
         self.call_site(selector, num_args, above, next);
     }
 
-    /// The call of a send whose receiver is in rdx.
+    /// Emits the call of a send; rdx contains the receiver.
     pub(super) fn call_site(
         &mut self,
         selector: Oop,
@@ -406,7 +408,7 @@ impl Compiler<'_> {
         above: Option<u32>,
         next: usize,
     ) {
-        // Both operands are written when the code has its address, and when the site is linked.
+        // Code placement writes both operands; linking overwrites them.
         dynasm!(self.ops
             ; .arch x64
             ; .bytes [0xb8, 0, 0, 0, 0, 0xe8, 0, 0, 0, 0]

@@ -1,4 +1,4 @@
-//! Where a method or block begins: the check of the receiver's class, the primitive, the frame.
+//! Entry of a method or block: class check of the receiver, primitive, frame.
 
 use dynasmrt::{DynamicLabel, DynasmApi, DynasmLabelApi, dynasm};
 
@@ -7,7 +7,7 @@ use super::trampolines::{Stub, field, jump_to_block, stub};
 use crate::compiler::bytecodes::{Instruction, decode};
 use crate::memory::Oop;
 
-/// What a method without a frame answers.
+/// Result of a frameless method.
 #[derive(Clone, Copy)]
 enum Answer {
     Constant(Oop),
@@ -15,8 +15,8 @@ enum Answer {
 }
 
 impl Compiler<'_> {
-    /// A method that only answers a variable of the receiver, the receiver, or a constant, needs no
-    /// frame. `None` if it is another.
+    /// Compiles a method that only returns a receiver variable, the receiver, or a constant: no
+    /// frame needed. `None` for other methods.
     pub(super) fn frameless(&mut self) -> Option<()> {
         let source = self.source;
         if source.first > 0 || source.num_copied.is_some() {
@@ -71,7 +71,7 @@ impl Compiler<'_> {
         Some(())
     }
 
-    /// Jumps to `miss` if the receiver in rdx is not of the class in eax.
+    /// Jumps to `miss` unless the class of the receiver in rdx equals eax.
     pub(super) fn check_class(&mut self, miss: DynamicLabel) {
         dynasm!(self.ops
             ; .arch x64

@@ -1,5 +1,5 @@
-//! What trampolines call. Each function that does not return a value says in the context where machine
-//! code goes on.
+//! Functions called by trampolines. Functions without a result store the next machine-code address
+//! in the context.
 #![allow(unsafe_code, reason = "calls primitives by their addresses")]
 
 use super::stub_ip;
@@ -28,14 +28,14 @@ fn go_on(vm: &mut Vm, next: Next) {
     }
 }
 
-/// The inline cache missed, or is not linked.
+/// Handles an unlinked inline cache, or a cache miss.
 pub(super) extern "C" fn send(vm: &mut Vm, ret: u64, sp: Sp, fp: Fp) {
     vm.set_running_frame(fp);
     let next = vm.send_from_machine(ret, sp, false);
     go_on(vm, next);
 }
 
-/// An open PIC did not find the method.
+/// Handles a method missing from an open PIC.
 pub(super) extern "C" fn open_send(vm: &mut Vm, ret: u64, sp: Sp, fp: Fp) {
     vm.set_running_frame(fp);
     let next = vm.send_from_machine(ret, sp, true);
@@ -56,7 +56,7 @@ pub(super) extern "C" fn must_be_boolean(vm: &mut Vm, ret: u64, sp: Sp, fp: Fp) 
     go_on(vm, next);
 }
 
-/// Returns the top from a frame that has a token.
+/// Returns the top value from a frame with a token.
 pub(super) extern "C" fn return_value(vm: &mut Vm, _ret: u64, sp: Sp, fp: Fp) {
     vm.set_running_frame(fp);
     let next = vm.return_value(sp.at(0));
@@ -70,7 +70,7 @@ pub(super) extern "C" fn method_return(vm: &mut Vm, _ret: u64, sp: Sp, fp: Fp) {
     go_on(vm, next);
 }
 
-/// A frame returned whose caller the interpreter ran, or that has none.
+/// Handles the return to an interpreted caller, or from a base frame.
 pub(super) extern "C" fn return_to_interpreter(vm: &mut Vm, _: u64, sp: Sp, fp: Fp) {
     vm.set_running_frame(fp);
     let next = if fp.is_none() {
@@ -87,7 +87,7 @@ pub(super) extern "C" fn out_of_memory(vm: &mut Vm, _ret: u64, _sp: Sp, fp: Fp) 
     go_on(vm, next);
 }
 
-/// A primitive that says where to go on. If it fails, the method's frame is built.
+/// Runs a control primitive (chooses the next address). On failure, builds the method's frame.
 pub(super) extern "C" fn control(
     vm: &mut Vm,
     ret: u64,
@@ -101,7 +101,7 @@ pub(super) extern "C" fn control(
         Some(machine) => machine.context().count as usize,
         None => return,
     };
-    // SAFETY: the compiler wrote the address of a control primitive into the code.
+    // SAFETY: the compiler wrote a control primitive's address into the code.
     let call: fn(&mut Vm, Ip, Sp, usize) -> Option<Next> = unsafe { std::mem::transmute(function) };
     let next = match call(vm, Ip::from_word(Oop(ret)), sp, count) {
         Some(next) => next,
@@ -113,7 +113,7 @@ pub(super) extern "C" fn control(
     go_on(vm, next);
 }
 
-/// A primitive that answers a value, or 0 if it fails.
+/// Runs a value primitive; returns 0 on failure.
 pub(super) extern "C" fn primitive(
     vm: &mut Vm,
     sp: Sp,
@@ -122,7 +122,7 @@ pub(super) extern "C" fn primitive(
     function: usize,
 ) -> Oop {
     vm.set_running_frame(fp);
-    // SAFETY: the compiler wrote the address of a primitive that answers a value into the code.
+    // SAFETY: the compiler wrote a value primitive's address into the code.
     let call: fn(&mut Vm, Args) -> Option<Oop> = unsafe { std::mem::transmute(function) };
     call(vm, Args { sp, count }).unwrap_or(Oop::NONE)
 }
@@ -131,14 +131,14 @@ pub(super) extern "C" fn store_check(vm: &mut Vm, _sp: Sp, _fp: Fp, object: Oop)
     vm.heap.remember(object);
 }
 
-/// A closure of `code`; the copied values are on the stack. 0 without memory.
+/// Makes a closure of `code`; copied values lie on the stack. 0 without memory.
 pub(super) extern "C" fn closure(vm: &mut Vm, sp: Sp, fp: Fp, code: Oop, operand: usize) -> Oop {
     vm.set_running_frame(fp);
     vm.new_closure(code, operand & 0xff, operand & 0x100 != 0, sp)
         .unwrap_or(Oop::NONE)
 }
 
-/// An Array of the elements on the stack, or of nil.
+/// Makes an Array of the top stack elements, or of nil.
 pub(super) extern "C" fn array(vm: &mut Vm, sp: Sp, _fp: Fp, count: usize, popped: usize) -> Oop {
     let Some(array) = vm.heap.allocate(classes::ARRAY, Format::INDEXED, count) else {
         return Oop::NONE;

@@ -22,13 +22,13 @@ pub(crate) struct Context {
     pub no: Oop,
     pub zone_base: usize,
     pub zone_bytes: usize,
-    /// Where machine code goes on.
+    /// Next machine-code address.
     pub next_pc: u64,
     pub next_sp: Sp,
     pub next_fp: Fp,
     /// The Smalltalk stack during a call that returns.
     pub saved_sp: usize,
-    /// A value that such a call keeps.
+    /// Value preserved across this call.
     pub value: u64,
     /// Number of a control primitive's arguments.
     pub count: u64,
@@ -42,21 +42,22 @@ pub(crate) struct Context {
     pub interpreter: Next,
 }
 
-/// Bytes before a method's code: the offset of the entry that builds the frame.
+/// Bytes before a method's code; they hold the offset of the frame-building entry.
 pub(super) const PREFIX: usize = 16;
 
 /// A method or block in the zone.
 #[derive(Debug)]
 pub(super) struct Code {
-    /// Offset of the first instruction in the zone.
+    /// Zone offset of the first instruction.
     pub start: usize,
     pub bytes: usize,
     pub method: Oop,
     /// Id of the constituent.
     pub id: u64,
-    /// Since when it is at its place, in nanoseconds of `CLOCK_MONOTONIC`.
+    /// Time of placement at this address, in nanoseconds of `CLOCK_MONOTONIC`.
     pub since: u64,
-    /// Uses of late. Not in the zone: the processor would take writes there for changes of code.
+    /// Recent uses. Kept outside the zone: the processor would treat writes to the zone as code
+    /// modification.
     pub uses: u32,
     pub made: Compiled,
 }
@@ -73,7 +74,7 @@ pub(super) struct Pic {
     pub since: u64,
 }
 
-/// The code zone and what is in it.
+/// The code zone and its contents.
 #[derive(Debug)]
 pub(crate) struct Machine {
     pub(super) context: *mut Context,
@@ -98,7 +99,7 @@ pub(crate) struct Machine {
 pub(crate) struct Lookup {
     pub selector: Oop,
     pub class: u64,
-    /// Address of the entry without the class check.
+    /// Entry address without the class check.
     pub entry: u64,
 }
 
@@ -122,7 +123,7 @@ impl Drop for Machine {
 }
 
 impl Jit {
-    /// A JIT, if it is wanted and the system has memory for it.
+    /// Makes a JIT, if enabled and if the system provides memory.
     pub fn new(options: &JitOptions) -> Self {
         let machine = options.on.then(|| Machine::new(options)).flatten();
         let Some(machine) = machine else {
@@ -144,7 +145,7 @@ impl Jit {
     }
 }
 
-/// The count of activations of a method that can't be compiled.
+/// Activation count of methods that cannot be compiled.
 pub(super) const NEVER: u8 = 15;
 
 #[allow(unsafe_code, reason = "the context is reached by machine code, too")]
@@ -206,7 +207,7 @@ impl Machine {
         (pc as usize).wrapping_sub(self.zone.base())
     }
 
-    /// The method or block whose code contains an offset; a return address may be its end.
+    /// Method or block with code at an offset; a return address may equal the code's end.
     pub(super) fn code_at(&self, offset: usize) -> Option<&Code> {
         let after = self.codes.partition_point(|code| code.start <= offset);
         let code = self.codes.get(after.checked_sub(1)?)?;
@@ -220,7 +221,7 @@ impl Machine {
         pics.get(place)
     }
 
-    /// The next bytecode of a frame that goes on at an address of machine code.
+    /// Next bytecode for a resume point's machine-code address.
     pub fn bytecode_ip(&self, pc: u64) -> Option<Ip> {
         let offset = self.offset_of(pc);
         let code = self.code_at(offset)?;
@@ -232,7 +233,7 @@ impl Machine {
         Some(Ip(objects::body(code.method)).advance(first + bytecode))
     }
 
-    /// Takes memory of the zone, behind a prefix; asks for a compaction if there is none.
+    /// Allocates zone memory behind a prefix; requests a compaction if the zone is full.
     pub(super) fn take(&mut self, bytes: usize) -> Option<usize> {
         let start = (self.zone.free + PREFIX).next_multiple_of(ALIGNMENT);
         if start + bytes > self.zone.bytes() {
@@ -248,7 +249,7 @@ impl Machine {
         self.newest_id
     }
 
-    /// Counts a use of the code, and answers the address of its entry without the class check.
+    /// Counts one use of the code; returns its entry address without the class check.
     pub(super) fn use_code(&mut self, start: usize) -> u64 {
         let after = self.codes.partition_point(|code| code.start <= start);
         let place = after.checked_sub(1);
@@ -282,7 +283,7 @@ impl Machine {
     }
 }
 
-/// A site and the start of its code.
+/// Finds the send site with this return address.
 pub(super) fn site_at(codes: &Code, ret: usize) -> Option<&Site> {
     let ret = u32::try_from(ret - codes.start).ok()?;
     let sites = &codes.made.sites;

@@ -12,10 +12,10 @@
 //! | `compaction` | makes room in the zone |
 //! | `publication` | what profilers are told |
 //!
-//! Frames of machine code are the interpreter's (DESIGN §4), on the same stacks, and at each place
-//! where a frame can be left, its operands are in memory. So a frame may go on in the interpreter at
-//! any such place, and the other way. Where a frame goes on is its callee's return address if that is
-//! in the zone, else the frame's saved ip: the address of a bytecode, or of machine code.
+//! Machine code uses the interpreter's frame layout (DESIGN §4) and stacks. At each resume point,
+//! all operands are in memory, so execution can change between machine code and interpreter. A
+//! frame continues at its callee's return address if this address lies in the zone, otherwise at
+//! the frame's saved ip: a bytecode address or a machine-code address.
 
 #[cfg(target_arch = "x86_64")]
 mod access;
@@ -62,7 +62,7 @@ pub struct JitOptions {
     pub on: bool,
     /// Size of the code zone, in bytes.
     pub zone_bytes: usize,
-    /// A method is compiled when it is activated for this time; at most 14.
+    /// Compiles a method at this number of activations; at most 14.
     pub compile_at: u8,
     /// Number of backward jumps after which the running method is compiled.
     pub loops: u32,
@@ -79,7 +79,7 @@ impl Default for JitOptions {
     }
 }
 
-/// Events of the JIT since the start.
+/// JIT events since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JitEvents {
     /// Methods and blocks compiled.
@@ -90,13 +90,13 @@ pub struct JitEvents {
     pub compaction_ns: u64,
 }
 
-/// The JIT, as the interpreter sees it.
+/// The interpreter's view of the JIT.
 #[derive(Debug, Default)]
 pub(crate) struct Jit {
     /// First address of the code zone, and its size: 0 without a JIT.
     base: u64,
     bytes: u64,
-    /// Where frames return that were called from the interpreter; none without a JIT.
+    /// Return address of frames called by the interpreter; 0 without a JIT.
     pub return_to_interpreter: Oop,
     compile_at: u8,
     loops: u32,
@@ -114,7 +114,7 @@ fn stub_ip() -> Ip {
 }
 
 impl Jit {
-    /// Whether a word is an address in the code zone.
+    /// Whether a word is a code zone address.
     #[inline(always)]
     pub fn is_machine(&self, word: u64) -> bool {
         word.wrapping_sub(self.base) < self.bytes
@@ -142,7 +142,7 @@ impl Vm {
         Next { ip, sp }
     }
 
-    /// Where a frame goes on after its callee returned to `ret`.
+    /// Resumes a frame after its callee returned to `ret`.
     #[inline(always)]
     pub(crate) fn return_to(&mut self, ret: Oop, caller: Fp, sp: Sp) -> Next {
         if ret != self.jit.return_to_interpreter && self.jit.is_machine(ret.0) {
@@ -159,8 +159,8 @@ impl Vm {
         Next { ip: stub_ip(), sp }
     }
 
-    /// The machine code of a method that is about to be activated by the interpreter, if there is
-    /// some: it builds the frame.
+    /// Enters a method's machine code, if present, for an activation by the interpreter. The
+    /// machine code builds the frame.
     #[inline(always)]
     pub(crate) fn machine_activation(
         &mut self,
@@ -176,7 +176,7 @@ impl Vm {
         Some(self.enter_machine_code(entry, sp))
     }
 
-    /// A backward jump in the interpreter to a bytecode: goes on in machine code if there is some.
+    /// Handles an interpreted backward jump: continues in machine code, if present.
     #[inline(always)]
     pub(crate) fn machine_loop(&mut self, next: Next) -> Option<Next> {
         if !self.jit.is_on() {
@@ -186,7 +186,7 @@ impl Vm {
         Some(self.enter_machine_code(pc, next.sp))
     }
 
-    /// The bytecode at which a frame is whose callee, if there is one, is `callee`.
+    /// Current bytecode of a frame; `callee` is the frame's callee, `None` for the innermost frame.
     pub(crate) fn ip_of(&self, fp: Fp, callee: Option<Fp>) -> Ip {
         if let Some(callee) = callee {
             let ret = callee.return_address();
@@ -197,7 +197,7 @@ impl Vm {
         self.bytecode_ip(fp.ip())
     }
 
-    /// The frame that a frame of the running process called, if it is not the innermost.
+    /// Callee of a frame in the running process; `None` for the innermost frame.
     pub(crate) fn callee_of(&self, fp: Fp) -> Option<Fp> {
         let mut callee = None;
         let mut at = self.running_frame();

@@ -20,7 +20,7 @@ impl Compiler<'_> {
         objects::slot(self.source.method, index + 1)
     }
 
-    /// Distance of a temp from the frame.
+    /// Offset of a temp from the frame pointer.
     pub(super) fn temp(&self, index: usize) -> i32 {
         let (index, count) = (index as i32, self.source.num_args as i32);
         if index < count {
@@ -61,7 +61,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// Frees rax: puts the entries into memory up to the one that is there.
+    /// Frees rax: flushes deferred entries up to and including the entry in rax.
     pub(super) fn flush_result(&mut self) {
         if let Some(at) = self.stack.iter().position(|entry| *entry == Entry::Result) {
             let rest = self.stack.split_off(at + 1);
@@ -153,7 +153,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// After a store of rax into the object in rsi. Keeps rax.
+    /// Write barrier after storing rax into the object in rsi. Preserves rax.
     pub(super) fn barrier(&mut self) {
         dynasm!(self.ops
             ; .arch x64

@@ -26,7 +26,8 @@ const CLASS: usize = 23;
 const NOT_SAME: usize = 24;
 
 impl Compiler<'_> {
-    /// A special selector, and maybe the jump after it; answers where to go on.
+    /// Compiles a special selector, possibly with the following jump; returns the next bytecode
+    /// offset.
     pub(super) fn special(&mut self, index: usize, next: usize) -> Option<usize> {
         match index {
             LESS..=NOT_EQUAL | SAME | NOT_SAME => return Some(self.compare(index, next)),
@@ -50,15 +51,15 @@ impl Compiler<'_> {
         Some(next)
     }
 
-    /// Pops the operands: the first into rax, the second into rcx.
+    /// Pops two operands: the first into rax, the second into rcx.
     pub(super) fn operands(&mut self) {
         self.pop_rcx();
         self.pop_rax();
-        // A result deeper down was flushed by now, or is in rax itself.
+        // Deeper results were flushed earlier, or are in rax.
     }
 
-    /// The long way: sends with the operands in registers, the last in `rcx` if there are two. The
-    /// answer comes into rax, and the deferred entries are as before.
+    /// Slow path: sends with operands in registers (the last of two operands in `rcx`). The answer
+    /// arrives in rax; deferred entries stay deferred.
     pub(super) fn send_slowly(&mut self, index: usize, next: usize, push: impl Fn(&mut Self)) {
         let (selector, num_args) = (self.source.special[index], SPECIAL_SELECTORS[index].1);
         let deferred = self.stack.clone();
@@ -74,7 +75,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// The SmallInteger that is the last operand, if it is known.
+    /// The last operand, if a known SmallInteger constant.
     fn known_integer(&self) -> Option<i32> {
         match self.stack.last() {
             Some(Entry::Constant(value)) => {
@@ -227,7 +228,7 @@ impl Compiler<'_> {
         self.stack.push(Entry::Result);
     }
 
-    /// The operation on two SmallFloat64s whose result is one, too; goes on at `done` then.
+    /// Compiles arithmetic on two SmallFloat64s; jumps to `done` if the result is a SmallFloat64.
     fn float_arithmetic(&mut self, index: usize, done: dynasmrt::DynamicLabel) {
         dynasm!(self.ops
             ; .arch x64
@@ -251,7 +252,7 @@ impl Compiler<'_> {
         );
     }
 
-    /// Compares two SmallFloat64s, which are never NaN; goes on at `done` with true or false.
+    /// Compares two SmallFloat64s (never NaN); jumps to `done` with true or false.
     fn compare_floats(&mut self, index: usize, done: dynasmrt::DynamicLabel) {
         dynasm!(self.ops
             ; .arch x64
@@ -272,7 +273,8 @@ impl Compiler<'_> {
         dynasm!(self.ops ; .arch x64 ; jmp =>done ;send:);
     }
 
-    /// Likewise; goes on at `to` if the answer is `wanted`, else at `done`.
+    /// Compares two SmallFloat64s; jumps to `to` if the result equals `wanted`, otherwise to
+    /// `done`.
     fn jump_if_floats(
         &mut self,
         index: usize,

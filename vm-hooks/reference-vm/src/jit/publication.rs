@@ -1,4 +1,4 @@
-//! What profilers are told about the code zone. The tables change first, then the news go out.
+//! Publishes code zone events to profilers. The VM changes its tables before sending news.
 
 use vmscope_publish::event::{
     Boundary, BoundaryRule, Cases, CompilationBegin, CompilationEnd, Constituent, ConstituentKind,
@@ -12,14 +12,15 @@ use crate::interpreter::{Vm, objects};
 use crate::memory::Oop;
 use crate::publish::To;
 
-/// Ids of trampolines begin here, those of other code follow. Methods' and handlers' ids are less.
+/// First id of trampolines; ids of other machine code follow. Ids of methods and handlers are
+/// smaller.
 const FIRST: u64 = 1 << 41;
 /// Id of the free space.
 const FREE: u64 = FIRST - 1;
 /// Ids of methods, blocks and PICs begin here.
 const FIRST_CODE: u64 = FIRST + 1000;
 
-/// What has happened in the zone, by places in it and by ids.
+/// Code zone events, identified by zone offset or id.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Change {
     Code(usize),
@@ -30,7 +31,7 @@ pub(super) enum Change {
 }
 
 impl Vm {
-    /// Publishes what has happened in the code zone.
+    /// Publishes pending code zone events.
     pub(crate) fn publish_code_changes(&mut self) {
         let Some(machine) = &mut self.jit.machine else {
             return;
@@ -110,8 +111,9 @@ impl Vm {
         publish_free(machine, to);
     }
 
-    /// What is in the code zone, by address: a name, the address, and of methods and blocks the pairs
-    /// of machine-code address and bytecode pc (Cog's primitiveCollectCogCodeConstituents).
+    /// Contents of the code zone, sorted by address: name, address, and for methods and blocks the
+    /// pairs (machine-code address, bytecode pc). Equivalent to Cog's
+    /// primitiveCollectCogCodeConstituents.
     pub(crate) fn code_constituents(&self) -> Vec<(String, Vec<u64>)> {
         let Some(machine) = &self.jit.machine else {
             return Vec::new();
@@ -227,7 +229,7 @@ impl Vm {
         }
     }
 
-    /// Says that it has ended, and what it made.
+    /// Publishes the compilation's end and its result.
     pub(super) fn publish_compiled(&mut self) {
         if let Some(publisher) = self.publication.listener() {
             publisher.publish(&CompilationEnd {

@@ -1,8 +1,8 @@
 //! Inline caches.
 //!
-//! A send site is `mov eax, class; call target`. Not linked, it calls `ceSendMiss`; linked to one class's
-//! method, the method's entry compares eax with the receiver's class; with more classes it calls a
-//! closed PIC, and with more than six an open one.
+//! A send site is `mov eax, class; call target`. Unlinked sites call `ceSendMiss`. Sites with one
+//! class call that method's entry, which compares eax with the receiver's class. Two to six classes
+//! need a closed PIC, more classes an open PIC.
 
 use super::compile::Site;
 use dynasmrt::{DynasmApi, DynasmLabelApi, dynasm};
@@ -65,7 +65,7 @@ impl Machine {
         self.lookups.fill(Lookup::NONE);
     }
 
-    /// Links a site to the method that it has just found. `None` if the zone has no room.
+    /// Links a site to its newly found method. `None` if the zone is full.
     pub(super) fn link(
         &mut self,
         ret: usize,
@@ -76,7 +76,7 @@ impl Machine {
     ) -> Option<()> {
         let unchecked = start + self.code_at(start)?.made.unchecked as usize;
         if site.above.is_some() {
-            // All receivers of a super send have the same method.
+            // Super sends always find the same method.
             self.set_target(ret, class, unchecked);
             return Some(());
         }
@@ -167,7 +167,7 @@ impl Machine {
     }
 }
 
-/// The code of an open PIC: looks the method up in the table of those that were found.
+/// Code of an open PIC: searches the table of found methods.
 fn open_pic(selector: Oop) -> Vec<u8> {
     let mut ops = Assembler::new(0);
     dynasm!(ops

@@ -11,7 +11,7 @@ use super::Context;
 use super::glue;
 use crate::memory::classes;
 
-/// What is assembled, at an address of no meaning: all code can be moved.
+/// Assembler without a meaningful base address: all code is relocatable.
 pub(super) type Assembler = VecAssembler<X64Relocation>;
 
 /// Declares the trampolines' numbers and names.
@@ -20,7 +20,7 @@ macro_rules! stubs {
         /// Numbers of trampolines.
         #[derive(Clone, Copy, Debug)]
         pub(super) enum Stub { $($name),* }
-        /// Their names, as in Cog where Cog has them.
+        /// Names of trampolines; Cog's names where applicable.
         pub(super) const NAMES: &[&str] = &[$($text),*];
     };
 }
@@ -49,12 +49,12 @@ stubs! {
 /// Number of trampolines.
 pub(super) const COUNT: usize = Stub::StoreFloat as usize + 1;
 
-/// Offset of a trampoline's address in the context.
+/// Context offset of a trampoline's address.
 pub(super) const fn stub(stub: Stub) -> i32 {
     std::mem::offset_of!(Context, stubs) as i32 + 8 * stub as i32
 }
 
-/// Offset of a field of the context.
+/// Context offset of a field.
 macro_rules! field {
     ($name:ident) => {
         std::mem::offset_of!(super::Context, $name) as i32
@@ -62,8 +62,8 @@ macro_rules! field {
 }
 pub(super) use field;
 
-/// Leaves the Smalltalk stack for a call that says where to go on. The machine code's return
-/// address is on the stack: the frame remembers it.
+/// Leaves the Smalltalk stack for a call that chooses the next address. Moves the machine code's
+/// return address from the stack into the frame.
 fn call_out(ops: &mut Assembler, function: usize) {
     dynasm!(ops
         ; .arch x64
@@ -73,7 +73,8 @@ fn call_out(ops: &mut Assembler, function: usize) {
     call_away(ops, function);
 }
 
-/// Calls a function with the VM, the word in rsi, stack and frame; goes on where it says.
+/// Calls a function with the VM, the word in rsi, stack and frame; jumps to the address
+/// chosen by the function.
 fn call_away(ops: &mut Assembler, function: usize) {
     dynasm!(ops
         ; .arch x64
@@ -89,8 +90,8 @@ fn call_away(ops: &mut Assembler, function: usize) {
     );
 }
 
-/// Calls a function that returns: with the VM, the stack above the return address, and the frame,
-/// and what is in rcx and r8.
+/// Calls a function that returns. Arguments: the VM, the stack pointer above the return address,
+/// the frame, rcx and r8.
 fn call_leaf(ops: &mut Assembler, function: usize) {
     dynasm!(ops
         ; .arch x64
@@ -106,7 +107,7 @@ fn call_leaf(ops: &mut Assembler, function: usize) {
     );
 }
 
-/// Jumps to the machine code of the closure in rdx, if it is one with so many arguments and code.
+/// Jumps to machine code of the closure in rdx, if the argument count matches and code exists.
 pub(super) fn jump_to_block(ops: &mut Assembler, num_args: usize) {
     let count = (num_args as i32) << 3 | 1;
     dynasm!(ops
@@ -131,7 +132,7 @@ pub(super) fn jump_to_block(ops: &mut Assembler, num_args: usize) {
     );
 }
 
-/// Assembles all trampolines, and says at which offset each begins.
+/// Assembles all trampolines; returns their code and start offsets.
 pub(super) fn assemble() -> (Vec<u8>, [usize; COUNT]) {
     let mut ops = Assembler::new(0);
     let mut offsets = [0; COUNT];
@@ -251,10 +252,11 @@ pub(super) fn assemble() -> (Vec<u8>, [usize; COUNT]) {
     (code.unwrap_or_default(), offsets)
 }
 
-/// What the exponents of SmallFloat64s are less than those of floats, in the rotated value.
+/// Exponent bias difference between floats and SmallFloat64s, at its position in the rotated value.
 const FLOAT_OFFSET: i64 = 896 << 53;
 
-/// The SmallFloat64s in rax and rcx into xmm0 and xmm1, and 1 into edx; 0 if one is something else.
+/// Loads SmallFloat64s from rax and rcx into xmm0 and xmm1. edx: 1 on success, 0 for other
+/// operands.
 fn load_floats(ops: &mut Assembler) {
     dynasm!(ops
         ; .arch x64
@@ -284,7 +286,7 @@ fn load_floats(ops: &mut Assembler) {
     );
 }
 
-/// The float in xmm0 as SmallFloat64 into rdx; 0 if it is none.
+/// Converts xmm0 to a SmallFloat64 in rdx; 0 if out of range.
 fn store_float(ops: &mut Assembler) {
     dynasm!(ops
         ; .arch x64

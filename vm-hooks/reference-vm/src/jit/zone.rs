@@ -1,7 +1,7 @@
-//! The memory of machine code: one file of memory, mapped twice.
+//! Memory of machine code: one memory file, mapped twice.
 //!
-//! Code runs in one mapping, which is never writable, and is written through the other, which is
-//! never executable. Addresses of code are always those of the first.
+//! The first mapping is executable and never writable; the second is writable and never executable.
+//! Code addresses always refer to the first mapping.
 #![allow(unsafe_code, reason = "maps memory, and writes code by address")]
 
 /// The code zone.
@@ -20,7 +20,7 @@ pub(super) struct Zone {
 pub(super) const ALIGNMENT: usize = 16;
 
 impl Zone {
-    /// A zone; `None` if the system has no memory for it, or forbids executable memory.
+    /// A zone; `None` if the system lacks memory or forbids executable memory.
     pub fn new(bytes: usize) -> Option<Self> {
         let bytes = bytes.next_multiple_of(4096);
         let name = c"vmscope code zone";
@@ -30,7 +30,7 @@ impl Zone {
             return None;
         }
         let length = libc::off_t::try_from(bytes).ok()?;
-        // SAFETY: `file` is the file that was just made.
+        // SAFETY: `file` is a valid, newly created file.
         let sized = unsafe { libc::ftruncate(file, length) } == 0;
         let run = map(file, bytes, libc::PROT_READ | libc::PROT_EXEC);
         let write = map(file, bytes, libc::PROT_READ | libc::PROT_WRITE);
@@ -42,7 +42,7 @@ impl Zone {
             bytes,
             free: 0,
         };
-        // A zone with one mapping only is dropped.
+        // A failed second mapping drops the zone.
         (sized && run.is_some() && write.is_some()).then_some(zone)
     }
 
@@ -60,7 +60,8 @@ impl Zone {
     pub fn put(&mut self, offset: usize, code: &[u8]) {
         assert!(offset + code.len() <= self.bytes, "code beyond the zone");
         let place = self.write.wrapping_add(offset);
-        // SAFETY: the range lies in the writable mapping, as was checked; `code` lies outside.
+        // SAFETY: the check above proves that the range lies in the writable mapping; `code` lies
+        // outside.
         unsafe { std::ptr::copy_nonoverlapping(code.as_ptr(), place, code.len()) };
     }
 
@@ -73,7 +74,7 @@ impl Zone {
     pub fn get_u32(&self, offset: usize) -> u32 {
         assert!(offset + 4 <= self.bytes, "a word beyond the zone");
         let place = self.write.wrapping_add(offset).cast::<u32>();
-        // SAFETY: the word lies in the mapping, as was checked.
+        // SAFETY: the check above proves that the word lies in the mapping.
         unsafe { place.read_unaligned() }
     }
 
@@ -81,13 +82,13 @@ impl Zone {
     pub fn slide(&mut self, from: usize, to: usize, bytes: usize) {
         assert!(from.max(to) + bytes <= self.bytes, "code beyond the zone");
         let (from, to) = (self.write.wrapping_add(from), self.write.wrapping_add(to));
-        // SAFETY: both ranges lie in the writable mapping, as was checked.
+        // SAFETY: the check above proves that both ranges lie in the writable mapping.
         unsafe { std::ptr::copy(from, to, bytes) };
     }
 }
 
 fn map(file: i32, bytes: usize, rights: i32) -> Option<*mut u8> {
-    // SAFETY: a new mapping at an address of the kernel's choice.
+    // SAFETY: a new mapping; the kernel chooses the address.
     let memory = unsafe {
         libc::mmap(
             std::ptr::null_mut(),
@@ -105,7 +106,7 @@ impl Drop for Zone {
     fn drop(&mut self) {
         for memory in [self.run, self.write] {
             if !memory.is_null() {
-                // SAFETY: `new` mapped this memory; the VM that used it is dropped, too.
+                // SAFETY: `new` mapped this memory; the VM using the zone is dropped, too.
                 unsafe { libc::munmap(memory.cast(), self.bytes) };
             }
         }

@@ -5,11 +5,11 @@ use super::object;
 use super::{Format, Header, Heap, Oop};
 
 impl Heap {
-    /// Makes an object in eden; in old space if its class is pretenured, if it is large, or if
-    /// eden is full. Slots that are references are nil, others 0. `None`: no memory.
+    /// Makes an object in eden. Pretenured classes, large objects and a full eden use old space.
+    /// Reference slots contain nil, other slots 0. `None`: no memory.
     ///
-    /// The object may be old, so its slots must be filled with [`store`](Self::store), unless
-    /// [`is_new`](Self::is_new) says that it is new.
+    /// The object may be old: fill its slots with [`store`](Self::store), unless
+    /// [`is_new`](Self::is_new) confirms a new object.
     #[must_use]
     #[inline]
     pub fn allocate(&mut self, class_index: u32, format: Format, slots: usize) -> Option<Oop> {
@@ -33,7 +33,7 @@ impl Heap {
         Some(self.initialize(address, class_index, format, slots))
     }
 
-    /// Makes an object that never moves and never dies.
+    /// Makes a permanent object: never moves, never dies.
     #[must_use]
     pub fn allocate_permanent(
         &mut self,
@@ -57,11 +57,11 @@ impl Heap {
             Oop::NONE
         };
         let header = Header::new(class_index, format, slots);
-        // SAFETY: the callers have taken so many bytes at the address from a space.
+        // SAFETY: the callers have taken this many bytes at the address from a space.
         unsafe { object::initialize(address, header, slots, filler) }
     }
 
-    /// Bytes of an object with this number of slots, unless that is more than any heap has.
+    /// Size in bytes of an object with this slot count; `None` if no heap is large enough.
     fn checked_size(&self, slots: usize) -> Option<usize> {
         let most = self.parameters.max_old_bytes / object::WORD;
         (slots <= most).then(|| object::size_for(slots))
@@ -88,7 +88,7 @@ impl Heap {
         Some(self.initialize(address, class_index, format, slots))
     }
 
-    /// Takes bytes from eden, also beyond the threshold where a collection is wanted.
+    /// Takes bytes from eden, even beyond the collection threshold.
     fn take_eden(&mut self, bytes: usize) -> Option<usize> {
         let address = self.eden.free;
         if address + bytes > self.triggers.eden_threshold {
@@ -102,7 +102,7 @@ impl Heap {
         fits.then_some(address)
     }
 
-    /// Takes bytes from old space, which grows if it may.
+    /// Allocates bytes in old space; grows old space if permitted.
     fn take_old(&mut self, bytes: usize) -> Option<usize> {
         let within = self.old.used() + bytes <= self.parameters.max_old_bytes;
         if !within || !self.grow_old(bytes + self.triggers.reserve) {
@@ -118,7 +118,7 @@ impl Heap {
         Some(address)
     }
 
-    /// Makes sure that old space has `needed` free bytes. Answers whether that was possible.
+    /// Makes sure that old space has `needed` free bytes. Returns whether this succeeded.
     fn grow_old(&mut self, needed: usize) -> bool {
         let segments = self.old.count();
         let grown = self
@@ -128,7 +128,7 @@ impl Heap {
         grown
     }
 
-    /// Says from what size of old space on a full collection is due: after a full collection.
+    /// Sets old space's size limit for the next full collection. Called after a full collection.
     #[allow(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -161,7 +161,7 @@ impl Heap {
         self.set_eden_limit();
     }
 
-    /// Sets the address up to where [`allocate`](Self::allocate) does not ask.
+    /// Sets the address limit of [`allocate`](Self::allocate)'s fast path.
     pub(super) fn set_eden_limit(&mut self) {
         let free = self.eden.free;
         let asks_always = self.parameters.stress.collect_every > 0 || self.triggers.refuse;

@@ -24,7 +24,7 @@ known! {
     LARGE_POSITIVE_INTEGER 33 "LargePositiveInteger" []
     /// All other Floats: 8 bytes.
     BOXED_FLOAT 34 "BoxedFloat64" []
-    /// What a doesNotUnderstand: is told.
+    /// Argument of doesNotUnderstand:.
     MESSAGE 35 "Message" ["selector" "arguments"]
     /// A context token: names a frame.
     CONTEXT 36 "Context" ["frame" "stack"]
@@ -32,7 +32,7 @@ known! {
     BLOCK_CLOSURE 38 "BlockClosure" ["outerContext" "code" "numArgs" "receiver"]
     /// The root.
     OBJECT 40 "Object" []
-    /// What classes and metaclasses share.
+    /// Superclass of Class and Metaclass.
     BEHAVIOR 41 "Behavior" ["superclass" "format" "classIndex" "name" "instanceVariableNames"]
     /// A class.
     CLASS 42 "Class" []
@@ -66,19 +66,19 @@ known! {
     PROCESSOR_SCHEDULER 58 "ProcessorScheduler" ["quiescentProcessLists" "activeProcess"]
     /// A list of processes.
     LINKED_LIST 59 "LinkedList" ["firstLink" "lastLink"]
-    /// A key, and what lives only as long as the key does.
+    /// A key and a value; the value lives only as long as the key.
     EPHEMERON 60 "Ephemeron" ["key" "value"]
     /// Indexed references that keep nothing alive.
     WEAK_ARRAY 61 "WeakArray" []
     /// Floats of both forms.
     FLOAT 62 "Float" []
-    /// What too deep a recursion raises.
+    /// Exception for too deep recursion.
     STACK_OVERFLOW 63 "StackOverflow" []
-    /// What a too large heap raises.
+    /// Exception for a too large heap.
     OUT_OF_MEMORY 64 "OutOfMemory" []
 }
 
 /// Class index of forwarders.
 pub const FORWARDER: u32 = 8;
-/// First index of the classes that the VM does not know.
+/// First class index unknown to the VM.
 pub const FIRST_FREE: u32 = 96;

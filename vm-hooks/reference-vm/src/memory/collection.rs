@@ -1,4 +1,4 @@
-//! Collections as a whole: when, in which order, and what is told about them.
+//! Complete collections: triggers, order, and reports to observers.
 
 use super::{Begin, End, Heap, Kind, Observer, Roots};
 use std::time::Instant;

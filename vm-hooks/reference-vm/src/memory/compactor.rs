@@ -1,4 +1,4 @@
-//! The other phases of a full collection: live objects of old space move together, in order.
+//! Later phases of a full collection: slide live objects of old space together, preserving order.
 
 use super::object::{self, WORD};
 use super::view::{Object, walk};
@@ -17,7 +17,7 @@ pub(super) struct Marks {
 const BLOCK: usize = 64;
 
 impl Marks {
-    /// Makes sure that there is memory for the marks of so many bytes.
+    /// Ensures enough mark memory for `bytes` bytes of heap.
     pub fn reserve(&mut self, bytes: usize) -> bool {
         let blocks = bytes.div_ceil(BLOCK * WORD);
         let bits = blocks.saturating_sub(self.bits.len());
@@ -25,7 +25,7 @@ impl Marks {
         self.bits.try_reserve(bits).is_ok() && self.preceding.try_reserve(preceding).is_ok()
     }
 
-    /// No word of so many bytes lives.
+    /// Resets the bitmap: `bytes` bytes without marks.
     fn clear(&mut self, bytes: usize) {
         self.bits.clear();
         self.bits.resize(bytes.div_ceil(BLOCK * WORD), 0);
@@ -42,7 +42,7 @@ impl Marks {
         }
     }
 
-    /// Counts the live words before each block. Answers the number of all.
+    /// Counts the live words before each block. Returns the total.
     fn count(&mut self) -> usize {
         let mut count = 0;
         self.preceding.clear();
@@ -54,7 +54,7 @@ impl Marks {
         count
     }
 
-    /// Number of live words before this one, which lives: its new place.
+    /// New position of a live word: the number of live words before it.
     #[inline]
     fn place(&self, word: usize) -> usize {
         let below = (1 << (word % BLOCK)) - 1;
@@ -62,7 +62,7 @@ impl Marks {
         self.preceding[word / BLOCK] + inside.count_ones() as usize
     }
 
-    /// The first word from `word` on that lives, or that does not live.
+    /// First word at or after `word` with the given state: live or dead.
     fn find(&self, word: usize, lives: bool) -> Option<usize> {
         let mut block = word / BLOCK;
         let mut skip = u64::MAX << (word % BLOCK);
@@ -77,7 +77,7 @@ impl Marks {
         None
     }
 
-    /// Ranges of live words, with words between them that do not live.
+    /// Maximal ranges of live words, separated by dead words.
     fn runs(&self) -> impl Iterator<Item = Range<usize>> + '_ {
         let mut next = 0;
         std::iter::from_fn(move || {
@@ -88,12 +88,12 @@ impl Marks {
     }
 }
 
-/// Where old space's live objects go.
+/// New places of old space's live objects.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Plan {
-    /// Objects before this address stay where they are.
+    /// Start of the moved area; objects at lower addresses keep their place.
     first_moved: usize,
-    /// Where old space's objects will end.
+    /// End of old space's objects after compaction.
     free: usize,
 }
 
@@ -116,8 +116,8 @@ impl Heap {
         }
     }
 
-    /// Replaces all references to objects that will move, and clears all marks. Dead objects in
-    /// survivor space become bytes: they no longer refer to anything.
+    /// Replaces all references to moving objects, and clears all marks. Dead objects in survivor
+    /// space become bytes objects, and so contain no references.
     pub(super) fn update_references(&mut self, plan: Plan, roots: &mut dyn Roots) {
         roots.visit(&mut |root| *root = self.planned(plan, *root));
         for index in 0..self.mourners.len() {
@@ -150,7 +150,7 @@ impl Heap {
     fn update_remembered_set(&mut self, plan: Plan) {
         let mut remembered = std::mem::take(&mut self.remembered);
         remembered.retain_mut(|oop| {
-            // SAFETY: the remembered set has objects, which have not moved yet.
+            // SAFETY: the remembered set contains only objects, still at their old places.
             let object = unsafe { Object::new(*oop) };
             let lives = !self.old.contains(*oop) || object.header().is_marked();
             if lives {
@@ -168,7 +168,7 @@ impl Heap {
         });
     }
 
-    /// What a reference will be after compaction.
+    /// New value of a reference after compaction.
     #[inline]
     fn planned(&self, plan: Plan, oop: Oop) -> Oop {
         if !self.old.contains(oop) || oop.address() < plan.first_moved {
@@ -179,7 +179,7 @@ impl Heap {
         Oop::from_address(start + place * WORD)
     }
 
-    /// Moves old space's live objects to where the references already are.
+    /// Moves old space's live objects to their new addresses (references are already updated).
     pub(super) fn compact(&mut self, plan: Plan) {
         let start = self.old.start();
         let mut target = start;

@@ -1,4 +1,4 @@
-//! The word before an object's slots, as in Spur.
+//! An object's header: the word before the slots, as in Spur.
 
 /// Layout of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,7 +15,8 @@ impl Format {
     pub const FIXED_AND_INDEXED: Self = Self(3);
     /// Fixed fields, then indexed references that do not keep their objects alive.
     pub const WEAK: Self = Self(4);
-    /// Fixed fields; the first keeps nothing alive, and the others only while the first is alive.
+    /// Fixed fields. The first field (the key) is weak; the other fields are strong while the key
+    /// lives.
     pub const EPHEMERON: Self = Self(5);
     /// A moved object: the first slot is its new address. Only during collections.
     pub const FORWARDER: Self = Self(7);
@@ -24,7 +25,7 @@ impl Format {
     /// A method: header, literals, then bytecodes; likewise.
     pub const METHOD: Self = Self(24);
 
-    /// The format of an object with `bytes` bytes; `base` is [`BYTES`](Self::BYTES) or
+    /// Format of an object with `bytes` bytes; `base` is [`BYTES`](Self::BYTES) or
     /// [`METHOD`](Self::METHOD).
     #[must_use]
     #[allow(clippy::cast_possible_truncation, reason = "less than eight")]
@@ -46,7 +47,7 @@ impl Format {
         self.0 >= Self::METHOD.0
     }
 
-    /// Whether the slots are bytes, and nothing else.
+    /// Whether the slots contain only bytes.
     #[must_use]
     #[inline]
     pub const fn is_bytes(self) -> bool {
@@ -69,7 +70,8 @@ pub struct Header(pub u64);
 
 /// Largest class index, and largest hash.
 pub const MAX_CLASS_INDEX: u32 = (1 << 22) - 1;
-/// Number of slots that says that the true number is in the word before the header.
+/// Slot count in the header for large objects: the overflow word before the header contains the
+/// true count.
 pub const MANY_SLOTS: usize = 255;
 const FORMAT_SHIFT: u32 = 24;
 const HASH_SHIFT: u32 = 32;
@@ -110,7 +112,7 @@ impl Header {
         Format((self.0 >> FORMAT_SHIFT) as u8 & 31)
     }
 
-    /// Number of slots as the header has it: at most [`MANY_SLOTS`].
+    /// Slot count stored in the header: at most [`MANY_SLOTS`].
     #[must_use]
     #[inline]
     pub const fn slots(self) -> usize {
@@ -140,14 +142,14 @@ impl Header {
         Self(self.0 & !(31 << FORMAT_SHIFT) | (format.0 as u64) << FORMAT_SHIFT)
     }
 
-    /// Whether the object is in the remembered set.
+    /// Whether the remembered set contains the object.
     #[must_use]
     #[inline]
     pub const fn is_remembered(self) -> bool {
         self.0 & REMEMBERED != 0
     }
 
-    /// The same header with the remembered bit set or cleared.
+    /// Header with the remembered bit set or cleared.
     #[must_use]
     #[inline]
     pub const fn with_remembered(self, set: bool) -> Self {
@@ -158,14 +160,14 @@ impl Header {
         })
     }
 
-    /// Whether the object waits for being traced.
+    /// Whether the object still waits for tracing.
     #[must_use]
     #[inline]
     pub const fn is_grey(self) -> bool {
         self.0 & GREY != 0
     }
 
-    /// The same header with the grey bit set or cleared.
+    /// Header with the grey bit set or cleared.
     #[must_use]
     #[inline]
     pub const fn with_grey(self, set: bool) -> Self {
@@ -179,7 +181,7 @@ impl Header {
         self.0 & MARKED != 0
     }
 
-    /// The same header with the mark set or cleared.
+    /// Header with the mark set or cleared.
     #[must_use]
     #[inline]
     pub const fn with_mark(self, set: bool) -> Self {

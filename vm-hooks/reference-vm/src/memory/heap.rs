@@ -1,4 +1,4 @@
-//! The heap: its spaces, its sets of objects, and its counters.
+//! The heap: spaces, object sets and counters.
 
 use super::new_space::NewSpace;
 use super::object;
@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MemoryError {
-    /// The system has no such range of addresses.
+    /// The system lacks a free address range of this size.
     #[error("cannot reserve {bytes} bytes of addresses for the heap")]
     Reserve {
         /// Size of the range.
@@ -24,7 +24,7 @@ pub enum MemoryError {
         /// Why not.
         source: io::Error,
     },
-    /// The system has no memory for a reserved range.
+    /// The system lacks memory for a reserved range.
     #[error("cannot get {bytes} bytes of memory for the heap")]
     Commit {
         /// Size of the range.
@@ -40,7 +40,7 @@ pub trait Roots {
     fn visit(&mut self, visit: &mut dyn FnMut(&mut Oop));
 }
 
-/// Where the next object goes, and up to where without asking. Machine code allocates with these.
+/// Eden's allocation pointer and fast-path limit. Machine code allocates with these.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct EdenPointers {
@@ -52,8 +52,8 @@ pub struct EdenPointers {
 
 /// All objects.
 ///
-/// Oops that callers give are trusted to be objects of this heap at their present addresses, with
-/// the slots that the call needs: the interpreter checks what programs ask for before it calls.
+/// The heap trusts its callers: oops must be objects of this heap at their current addresses, with
+/// enough slots for the call. The interpreter checks program input before calling.
 #[derive(Debug)]
 pub struct Heap {
     pub(super) eden: EdenPointers,
@@ -63,7 +63,8 @@ pub struct Heap {
     pub(super) new_space: NewSpace,
     pub(super) old: Segments,
     pub(super) permanent: Segments,
-    /// Old and permanent objects that may refer to new ones; each has its remembered bit set.
+    /// Old and permanent objects with possible references to new objects; each has its remembered
+    /// bit set.
     pub(super) remembered: Vec<Oop>,
     /// Ephemerons whose keys died, the oldest first.
     pub(super) mourners: VecDeque<Oop>,
@@ -73,33 +74,33 @@ pub struct Heap {
     pub(super) fixed_fields: FxHashMap<u32, usize>,
     pub(super) triggers: Triggers,
     pub(super) parameters: Parameters,
-    /// All but the sizes, which [`statistics`](Self::statistics) adds.
+    /// All counters except sizes; [`statistics`](Self::statistics) adds sizes.
     pub(super) counters: Statistics,
     pub(super) marks: super::compactor::Marks,
     /// State of the generator of hashes.
     hash_state: u32,
 }
 
-/// When to collect, and when to refuse.
+/// Conditions for collecting, and for refusing allocations.
 #[derive(Debug)]
 pub(super) struct Triggers {
     /// The interpreter's stack limit.
     alarm: Arc<AtomicU64>,
     /// Why a collection is wanted.
     pub wanted: Option<&'static str>,
-    /// Whether the next collection is to be full.
+    /// Whether the next collection is full.
     pub full_wanted: bool,
     /// Beyond this address in eden, a collection is wanted.
     pub eden_threshold: usize,
-    /// No object in eden goes beyond this address: what is in new space would not fit in old space.
+    /// Address limit of eden objects: a fuller new space might not fit in old space.
     pub eden_end: usize,
     /// Bytes that must stay free in old space, for new space's survivors.
     pub reserve: usize,
-    /// Bytes in old space from which on a full collection is due.
+    /// Old-space size in bytes that triggers a full collection.
     pub full_threshold: usize,
     /// The next allocation fails: old space is too large even after a full collection.
     pub refuse: bool,
-    /// Allocations until the next one that wants a collection, under stress.
+    /// Stress mode: allocations left until the next forced collection.
     pub countdown: u64,
     /// Collections so far, full and not.
     pub collections: u64,
@@ -112,7 +113,7 @@ impl Triggers {
     }
 }
 
-/// Smaller edens would have objects with an overflow header that are not large.
+/// Minimum eden: in smaller edens, objects with an overflow header might not count as large.
 const LEAST_EDEN: usize = 32 << 10;
 /// No system has more addresses.
 const MOST_OLD: usize = 1 << 47;
@@ -122,16 +123,16 @@ const PERMANENT_BYTES: usize = if cfg!(miri) { 1 << 20 } else { 1 << 30 };
 const REMEMBERED_CAPACITY: usize = 1024;
 
 impl Heap {
-    /// An empty heap. When a collection becomes wanted, the heap stores `u64::MAX` in `alarm`.
+    /// An empty heap. The heap stores `u64::MAX` in `alarm` to request a collection.
     ///
     /// # Errors
-    /// The system has no memory or no addresses for it.
+    /// The system lacks memory or a free address range.
     pub fn new(parameters: &Parameters, alarm: Arc<AtomicU64>) -> Result<Self, MemoryError> {
         let mut parameters = parameters.clone();
         parameters.eden_bytes = parameters.eden_bytes.max(LEAST_EDEN);
         parameters.max_old_bytes = parameters.max_old_bytes.min(MOST_OLD);
         let new_space = NewSpace::new(parameters.eden_bytes)?;
-        // Scavenges may go beyond the limit for a while.
+        // Scavenges may exceed the limit temporarily.
         let beyond = 2 * (new_space.eden_bytes() + new_space.past.capacity());
         let old = Segments::new(
             parameters.max_old_bytes + beyond,
@@ -175,7 +176,7 @@ impl Heap {
         Ok(heap)
     }
 
-    /// Says which object is nil; it fills new objects.
+    /// Sets the nil object, the initial value of reference slots.
     pub fn set_nil(&mut self, nil: Oop) {
         self.nil = nil;
     }
@@ -187,30 +188,29 @@ impl Heap {
         self.nil
     }
 
-    /// Whether `oop` is an object in new space, and so may move at any collection.
+    /// Whether `oop` is an object in new space, movable by any collection.
     #[must_use]
     #[inline]
     pub fn is_new(&self, oop: Oop) -> bool {
         self.new_space.contains(oop)
     }
 
-    /// Replaces a slot of an object, with the write barrier: an old object that refers to a new
-    /// one joins the remembered set.
+    /// Replaces an object's slot, with the write barrier: an old object joins the remembered set
+    /// when given a reference to a new object.
     #[inline]
     pub fn store(&mut self, object: Oop, index: usize, value: Oop) {
         debug_assert!(
             // SAFETY: the interpreter stores only in objects.
             index < unsafe { object::num_slots(object) }
         );
-        // SAFETY: the interpreter stores only in slots that objects have; it checks indices.
+        // SAFETY: the interpreter stores only in existing slots; it checks indices.
         unsafe { object::set_slot(object, index, value) };
         if self.is_new(value) && !self.is_new(object) {
             self.remember(object);
         }
     }
 
-    /// Makes sure that an object, unless it is new, is in the remembered set: after its slots were
-    /// filled without the write barrier.
+    /// Adds an object (unless new) to the remembered set, after stores without the write barrier.
     #[inline(never)]
     pub fn remember(&mut self, oop: Oop) {
         if self.is_new(oop) {
@@ -244,7 +244,7 @@ impl Heap {
 
     fn next_hash(&mut self) -> u32 {
         loop {
-            // Marsaglia's xorshift; its state is never 0, but its high bits may be.
+            // Marsaglia's xorshift. The state is nonzero, but its high bits may be zero.
             self.hash_state ^= self.hash_state << 13;
             self.hash_state ^= self.hash_state >> 17;
             self.hash_state ^= self.hash_state << 5;
@@ -266,7 +266,7 @@ impl Heap {
         !self.mourners.is_empty()
     }
 
-    /// Says whether objects of this class are allocated in old space.
+    /// Sets whether objects of this class are allocated in old space.
     pub fn pretenure_class(&mut self, class_index: u32, on: bool) {
         if on {
             self.pretenured.insert(class_index);
@@ -276,13 +276,13 @@ impl Heap {
         self.pretenuring = !self.pretenured.is_empty();
     }
 
-    /// Says how many fixed fields the weak objects of this class have. They keep their objects
-    /// alive; only indexed fields are weak.
+    /// Sets the number of fixed fields in weak objects of this class. Fixed fields are strong; only
+    /// indexed fields are weak.
     pub fn set_fixed_fields(&mut self, class_index: u32, fields: usize) {
         self.fixed_fields.insert(class_index, fields);
     }
 
-    /// The parameters, as far as they were possible.
+    /// The effective parameters, adjusted to possible values.
     #[must_use]
     pub fn parameters(&self) -> &Parameters {
         &self.parameters
@@ -305,7 +305,7 @@ impl Heap {
         }
     }
 
-    /// Bytes in use and capacities, as observers are told them.
+    /// Used bytes and capacities, as reported to observers.
     #[must_use]
     pub fn sizes(&self) -> Sizes {
         Sizes {
@@ -337,7 +337,7 @@ impl Heap {
         self.eden.free - self.new_space.eden_start
     }
 
-    /// Number of the first slots of a weak object that are strong.
+    /// Number of strong slots at the start of a weak object.
     pub(super) fn strong_count(&self, weak: Object) -> usize {
         let class_index = weak.header().class_index();
         let fixed = self.fixed_fields.get(&class_index).copied();

@@ -3,20 +3,20 @@
 use super::view::{Object, walk};
 use super::{Format, Heap, Oop, Roots};
 
-/// Objects that the mark stack holds. Those that do not fit are grey until the stack is empty; then
-/// the spaces are searched for them.
+/// Capacity of the mark stack. Further objects stay grey until the stack is empty; then the
+/// collector searches the spaces for grey objects.
 const STACK_LIMIT: usize = if cfg!(test) { 16 } else { 1 << 20 };
 
 /// Marks the objects of new and old space that live. Permanent objects are roots, and never marked.
 struct Marker<'h> {
     heap: &'h mut Heap,
-    /// Marked objects that are not yet scanned.
+    /// Marked objects, not yet scanned.
     stack: Vec<Object>,
-    /// Whether there are grey objects: marked, not yet scanned, and not on the stack.
+    /// Whether grey objects exist: marked, unscanned, missing from the stack.
     overflowed: bool,
-    /// Ephemerons whose keys are not known to live.
+    /// Ephemerons without a proof that their keys live.
     ephemerons: Vec<Object>,
-    /// Weak objects. Their weak slots are not yet updated.
+    /// Weak objects. Their weak slots need an update.
     weak: Vec<Object>,
 }
 
@@ -55,7 +55,7 @@ impl Heap {
         unsafe { walk(self.permanent.start(), self.permanent.free()) }
     }
 
-    /// The objects that survived the last scavenge, and are still in new space.
+    /// Survivors of the last scavenge that are still in new space.
     pub(super) fn survivors(&self) -> impl Iterator<Item = Object> + use<> {
         let past = &self.new_space.past;
         // SAFETY: objects lie there without gaps; full collections replace only their contents.
@@ -64,7 +64,7 @@ impl Heap {
 }
 
 impl Marker<'_> {
-    /// The object, if it is not permanent and not yet marked.
+    /// Returns the object unless permanent or already marked.
     #[inline]
     fn unmarked(&self, oop: Oop) -> Option<Object> {
         if !self.heap.old.contains(oop) && !self.heap.is_new(oop) {
@@ -90,7 +90,7 @@ impl Marker<'_> {
         }
     }
 
-    /// Marks what the object keeps alive.
+    /// Marks the objects referenced strongly by this object.
     #[inline]
     fn scan(&mut self, object: Object) {
         let strong = match object.header().format() {
@@ -107,7 +107,7 @@ impl Marker<'_> {
         object.visit(0..strong, |value| self.mark(value));
     }
 
-    /// Scans all marked objects that are not yet scanned.
+    /// Scans marked objects until none remains unscanned.
     fn mark_reachable(&mut self) {
         self.empty_stack();
         while std::mem::take(&mut self.overflowed) {
@@ -127,7 +127,7 @@ impl Marker<'_> {
         }
     }
 
-    /// As in the scavenger: ephemerons whose keys are dead mourn, all at once.
+    /// As in the scavenger: all ephemerons with dead keys mourn together.
     fn finish_ephemerons(&mut self) {
         while !self.ephemerons.is_empty() {
             let mut progress = false;

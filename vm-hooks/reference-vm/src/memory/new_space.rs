@@ -4,12 +4,12 @@ use super::reservation::{Reservation, whole_pages};
 use super::{MemoryError, Oop};
 use std::ops::Range;
 
-/// A range of addresses, filled from its start.
+/// An address range, filled from its start.
 #[derive(Clone, Copy, Debug)]
 pub struct Area {
     /// First address.
     pub start: usize,
-    /// Where the next object goes.
+    /// Address of the next object.
     pub free: usize,
     /// Address after the last byte.
     pub end: usize,
@@ -52,8 +52,8 @@ impl Area {
     }
 }
 
-/// New space: eden has 5/7 of it, and the survivor spaces 1/7 each. One range of addresses, so that
-/// whether an object is new is one comparison.
+/// New space: eden (5/7) and two survivor spaces (1/7 each). The spaces share one address range: a
+/// single comparison recognizes new objects.
 #[derive(Debug)]
 pub struct NewSpace {
     reservation: Reservation,
@@ -66,7 +66,7 @@ pub struct NewSpace {
     pub eden_end: usize,
     /// Survivors of the last scavenge.
     pub past: Area,
-    /// Where the next scavenge copies survivors to. Empty between scavenges.
+    /// Survivor space for the next scavenge's copies. Empty between scavenges.
     pub future: Area,
 }
 
@@ -100,8 +100,8 @@ impl NewSpace {
         self.reservation.start()..self.reservation.end()
     }
 
-    /// Whether `oop` is an object in this space. The rotation brings the tag of an immediate value
-    /// to the top, where it makes the difference too large.
+    /// Whether `oop` is an object in this space. The rotation moves the tag of an immediate value
+    /// to the top bits, making the difference too large.
     #[inline]
     pub const fn contains(&self, oop: Oop) -> bool {
         oop.0.wrapping_sub(self.start).rotate_right(3) < self.size_by_8

@@ -1,15 +1,15 @@
 //! Raw access to objects.
 //!
-//! Every function here trusts its caller that the oop is an object of a heap that still exists,
-//! and that no collection has moved the object since the caller got the oop.
+//! All functions here trust the caller: the oop is an object of an existing heap, and no collection
+//! has moved the object since the caller obtained the oop.
 
 use super::header::MANY_SLOTS;
 use super::{Format, Header, Oop};
 
-/// Bytes of a slot, of a header, and of an overflow word.
+/// Size in bytes of a slot, a header, or an overflow word.
 pub const WORD: usize = 8;
-/// The low bits of an overflow word are the number of slots. The top byte is that of a header with
-/// [`MANY_SLOTS`], so that a walk through a space can tell an overflow word from a header.
+/// Mask for the slot count in an overflow word. The top byte contains [`MANY_SLOTS`], as in a
+/// header, so heap walks can distinguish overflow words from headers.
 const COUNT_MASK: u64 = (1 << 56) - 1;
 
 /// The words at an object's address: the header, then the slots.
@@ -25,7 +25,7 @@ fn words(oop: Oop) -> *mut u64 {
 #[must_use]
 #[inline]
 pub unsafe fn header(oop: Oop) -> Header {
-    // SAFETY: an object's header is at its address (this function's contract).
+    // SAFETY: the object's header lies at this address (this function's contract).
     Header(unsafe { words(oop).read() })
 }
 
@@ -35,11 +35,11 @@ pub unsafe fn header(oop: Oop) -> Header {
 /// `oop` is an object, and the new header says the same number of slots.
 #[inline]
 pub unsafe fn set_header(oop: Oop, header: Header) {
-    // SAFETY: an object's header is at its address (this function's contract).
+    // SAFETY: the object's header lies at this address (this function's contract).
     unsafe { words(oop).write(header.0) };
 }
 
-/// Index of the class of an object or of an immediate value.
+/// Class index of an object or immediate value.
 ///
 /// # Safety
 /// `oop` is an object or an immediate value.
@@ -47,7 +47,7 @@ pub unsafe fn set_header(oop: Oop, header: Header) {
 #[inline]
 pub unsafe fn class_index(oop: Oop) -> u32 {
     if oop.is_pointer() {
-        // SAFETY: not an immediate value, so it is an object.
+        // SAFETY: a pointer, not an immediate value; therefore an object.
         unsafe { header(oop) }.class_index()
     } else {
         oop.tag()
@@ -66,36 +66,36 @@ pub unsafe fn num_slots(oop: Oop) -> usize {
     if slots < MANY_SLOTS {
         slots
     } else {
-        // SAFETY: an object with this header has an overflow word before it.
+        // SAFETY: this header implies an overflow word before the header.
         unsafe { overflow_count(oop) }
     }
 }
 
-/// Number of slots that the overflow word says.
+/// Slot count in the overflow word.
 ///
 /// # Safety
 /// `oop` is an object with [`MANY_SLOTS`] in its header.
 #[cold]
 unsafe fn overflow_count(oop: Oop) -> usize {
-    // SAFETY: the overflow word lies before the header, in the same space.
+    // SAFETY: the overflow word precedes the header in the same space.
     let word = unsafe { words(oop).sub(1) };
-    // SAFETY: it was written when the object was made.
+    // SAFETY: object creation wrote the overflow word.
     let word = unsafe { word.read() };
     usize::try_from(word & COUNT_MASK).unwrap_or(usize::MAX)
 }
 
-/// The object's slots. A pointer to them is valid until the next collection.
+/// The object's slots. The next collection invalidates this pointer.
 ///
 /// # Safety
 /// `oop` is an object.
 #[must_use]
 #[inline]
 pub unsafe fn slots(oop: Oop) -> *mut Oop {
-    // SAFETY: every object has room for a slot after its header.
+    // SAFETY: every object has memory for one slot after the header.
     unsafe { words(oop).add(1) }.cast()
 }
 
-/// The slot with this index, from 0.
+/// The slot at `index` (0-based).
 ///
 /// # Safety
 /// `oop` is an object with more than `index` slots.
@@ -106,12 +106,12 @@ pub unsafe fn slot(oop: Oop, index: usize) -> Oop {
     let slots = unsafe { slots(oop) };
     // SAFETY: the object has this slot.
     let slot = unsafe { slots.add(index) };
-    // SAFETY: slots are written when an object is made.
+    // SAFETY: object creation writes all slots.
     unsafe { slot.read() }
 }
 
-/// Replaces a slot, without the write barrier: only for values that are not new objects, or
-/// objects that are new ([`Heap::store`](super::Heap::store) has the barrier).
+/// Replaces a slot without the write barrier. Use only if the value is not a new object, or if the
+/// target object is new ([`Heap::store`](super::Heap::store) has the barrier).
 ///
 /// # Safety
 /// `oop` is an object with more than `index` slots.
@@ -121,12 +121,12 @@ pub unsafe fn set_slot(oop: Oop, index: usize, value: Oop) {
     let slots = unsafe { slots(oop) };
     // SAFETY: the object has this slot.
     let slot = unsafe { slots.add(index) };
-    // SAFETY: the slot is memory of the object.
+    // SAFETY: the slot belongs to the object's memory.
     unsafe { slot.write(value) };
 }
 
-/// Number of bytes in the slots, without the unused ones of the last slot. For a method, this
-/// counts header and literals, too.
+/// Byte count of the slots, minus unused bytes of the last slot. A method's count includes header
+/// and literals.
 ///
 /// # Safety
 /// `oop` is an object.
@@ -147,8 +147,8 @@ pub unsafe fn byte_len(oop: Oop) -> usize {
 /// The bytes in the object's slots.
 ///
 /// # Safety
-/// `oop` is an object. Until the last use of the answer no collection happens, and nobody writes
-/// into the object.
+/// `oop` is an object. During the slice's lifetime no collection happens, and nobody writes into
+/// the object.
 #[must_use]
 #[inline]
 pub unsafe fn bytes<'a>(oop: Oop) -> &'a [u8] {
@@ -156,16 +156,16 @@ pub unsafe fn bytes<'a>(oop: Oop) -> &'a [u8] {
     let start = unsafe { slots(oop) }.cast::<u8>();
     // SAFETY: `oop` is an object.
     let len = unsafe { byte_len(oop) };
-    // SAFETY: the object has so many bytes, all written when it was made; they do not change
-    // meanwhile (this function's contract).
+    // SAFETY: object creation wrote `len` bytes; they do not change during the slice's lifetime
+    // (this function's contract).
     unsafe { std::slice::from_raw_parts(start, len) }
 }
 
-/// The bytes in the object's slots, to write into.
+/// The bytes in the object's slots, mutable.
 ///
 /// # Safety
-/// `oop` is an object. Until the last use of the answer no collection happens, and nobody else
-/// reads or writes the object's slots.
+/// `oop` is an object. During the slice's lifetime no collection happens, and nobody else reads or
+/// writes the object's slots.
 #[must_use]
 #[inline]
 pub unsafe fn bytes_mut<'a>(oop: Oop) -> &'a mut [u8] {
@@ -173,12 +173,12 @@ pub unsafe fn bytes_mut<'a>(oop: Oop) -> &'a mut [u8] {
     let start = unsafe { slots(oop) }.cast::<u8>();
     // SAFETY: `oop` is an object.
     let len = unsafe { byte_len(oop) };
-    // SAFETY: the object has so many bytes, all written when it was made; the caller is their only
-    // user meanwhile (this function's contract).
+    // SAFETY: object creation wrote `len` bytes; the caller has exclusive access during the slice's
+    // lifetime (this function's contract).
     unsafe { std::slice::from_raw_parts_mut(start, len) }
 }
 
-/// Bytes of the object with its header and its overflow word.
+/// Object size in bytes, including header and overflow word.
 ///
 /// # Safety
 /// `oop` is an object.
@@ -189,7 +189,7 @@ pub unsafe fn size_in_bytes(oop: Oop) -> usize {
     size_for(unsafe { num_slots(oop) })
 }
 
-/// Bytes of an object with this number of slots: headers, and room for at least one slot.
+/// Size in bytes of an object with `slots` slots: headers plus at least one slot.
 #[must_use]
 #[inline]
 pub const fn size_for(slots: usize) -> usize {
@@ -202,11 +202,10 @@ pub const fn size_for(slots: usize) -> usize {
     }
 }
 
-/// Makes an object of the memory at `address`: writes the header words, and `filler` into the
-/// slots.
+/// Creates an object at `address`: writes the header words, and stores `filler` in all slots.
 ///
 /// # Safety
-/// [`size_for`] `(slots)` bytes at `address` are memory of a space and not yet an object's.
+/// [`size_for`] `(slots)` bytes at `address` are memory of a space, outside any object.
 #[must_use]
 #[inline]
 pub(super) unsafe fn initialize(address: usize, header: Header, slots: usize, filler: Oop) -> Oop {
@@ -220,7 +219,7 @@ pub(super) unsafe fn initialize(address: usize, header: Header, slots: usize, fi
     // SAFETY: the object's first word but the overflow word.
     unsafe { set_header(oop, header) };
     for index in 0..slots.max(1) {
-        // SAFETY: the memory has room for these slots, and for one at least.
+        // SAFETY: the memory contains all `slots` slots, at least one.
         unsafe { set_slot(oop, index, filler) };
     }
     oop
@@ -252,7 +251,7 @@ pub(super) unsafe fn copy(from: usize, to: usize, bytes: usize) {
     let to = words(Oop::from_address(to));
     let count = bytes / WORD;
     if count > 16 {
-        // SAFETY: both ranges are memory of spaces and do not overlap (this function's contract).
+        // SAFETY: both ranges are space memory without overlap (this function's contract).
         unsafe { std::ptr::copy_nonoverlapping(from, to, count) };
         return;
     }
@@ -276,6 +275,6 @@ pub(super) unsafe fn copy(from: usize, to: usize, bytes: usize) {
 pub(super) unsafe fn slide(from: usize, to: usize, bytes: usize) {
     let from = words(Oop::from_address(from));
     let to = words(Oop::from_address(to));
-    // SAFETY: both ranges are memory of a space (this function's contract).
+    // SAFETY: both ranges are space memory (this function's contract).
     unsafe { std::ptr::copy(from, to, bytes / WORD) };
 }

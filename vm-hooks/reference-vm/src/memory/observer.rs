@@ -1,4 +1,4 @@
-//! What collections tell while they run.
+//! Events of running collections.
 
 /// Kinds of collections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,7 +9,7 @@ pub enum Kind {
     Full,
 }
 
-/// Bytes in use and capacities of the spaces.
+/// Used bytes and capacities of the spaces.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sizes {
     /// Bytes of eden in use.
@@ -44,24 +44,25 @@ pub struct End {
     pub kind: Kind,
     /// After it.
     pub sizes: Sizes,
-    /// Bytes of the objects it found alive: of a scavenge those of new space, of a full
-    /// collection those of new and old space.
+    /// Bytes of live objects found: a scavenge counts new space, a full collection counts new and
+    /// old space.
     pub survived_bytes: usize,
     /// Bytes that it moved from new space to old space.
     pub tenured_bytes: usize,
 }
 
-/// Is told what collections do, while they do it. A full collection begins with a scavenge, which
-/// is told as a collection of its own.
+/// Receives collection events as they happen. A full collection begins with a scavenge, reported as
+/// a separate collection.
 ///
 /// Phases of a scavenge: "roots", "remembered set", "copying", "ephemerons" (with weak objects);
-/// of a full collection: "mark" (with ephemerons and weak objects), "plan", "update", "compact".
+/// phases of a full collection: "mark" (with ephemerons and weak objects), "plan", "update",
+/// "compact".
 pub trait Observer {
     /// A collection begins.
     fn collection_begin(&mut self, begin: &Begin<'_>);
     /// A phase of it begins.
     fn phase_begin(&mut self, name: &'static str);
-    /// The phase that began last is over.
+    /// Ends the current phase.
     fn phase_end(&mut self);
     /// The collection is over.
     fn collection_end(&mut self, end: &End);

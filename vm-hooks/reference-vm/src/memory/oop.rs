@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-/// A reference to an object, or an immediate value: SmallInteger, Character, SmallFloat64.
+/// An object reference or immediate value: SmallInteger, Character, SmallFloat64.
 ///
-/// The low three bits are the tag: 0 for addresses, 1, 2 and 4 for immediate values, as in Spur.
+/// The low three bits form the tag: 0 for addresses; 1, 2 and 4 for immediate values, as in Spur.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[repr(transparent)]
 pub struct Oop(pub u64);
@@ -14,7 +14,7 @@ const TAG_BITS: u32 = 3;
 const SMALL_INTEGER: u64 = 1;
 const CHARACTER: u64 = 2;
 const SMALL_FLOAT: u64 = 4;
-/// The least exponent of a SmallFloat64, less one, at its place in the rotated value.
+/// Smallest SmallFloat64 exponent minus one, at its position in the rotated value.
 const FLOAT_OFFSET: u64 = 896 << 53;
 
 impl Oop {
@@ -36,7 +36,7 @@ impl Oop {
         }
     }
 
-    /// The SmallInteger `value`, which must have at most 61 bits.
+    /// The SmallInteger `value`; at most 61 bits.
     #[must_use]
     #[inline]
     pub const fn small(value: i64) -> Self {
@@ -84,7 +84,7 @@ impl Oop {
         }
     }
 
-    /// The SmallFloat64 `value`; `None` if its exponent has more than 8 bits.
+    /// The SmallFloat64 `value`; `None` if the exponent needs more than 8 bits.
     #[must_use]
     #[inline]
     pub const fn from_float(value: f64) -> Option<Self> {
@@ -113,14 +113,14 @@ impl Oop {
         Some(f64::from_bits(bits.rotate_right(1)))
     }
 
-    /// Whether this is the address of an object.
+    /// Whether the oop is an object address.
     #[must_use]
     #[inline]
     pub const fn is_pointer(self) -> bool {
         self.0 & TAG_MASK == 0
     }
 
-    /// The object at `address`, a multiple of eight.
+    /// The object at `address` (a multiple of eight).
     #[must_use]
     #[inline]
     pub const fn from_address(address: usize) -> Self {

@@ -1,9 +1,9 @@
-//! What a heap can be told at its start.
+//! Start parameters of a heap.
 
 /// Sizes and thresholds of a heap.
 #[derive(Clone, Debug)]
 pub struct Parameters {
-    /// Bytes of eden. The survivor spaces have a fifth of it each.
+    /// Eden size in bytes. Each survivor space has a fifth of this size.
     pub eden_bytes: usize,
     /// Least bytes of a new old space segment.
     pub growth_headroom: usize,
@@ -20,13 +20,14 @@ pub struct Parameters {
 /// Collections more often than needed, for tests.
 #[derive(Clone, Debug, Default)]
 pub struct Stress {
-    /// Every how many allocations a collection is wanted; 0: only when eden is full.
+    /// Stress mode: number of allocations between collections; 0: collect only when eden is full.
     pub collect_every: u64,
-    /// Every how many collections one is full; 0: only when old space has grown.
+    /// Stress mode: number of collections between full collections; 0: full only after old-space
+    /// growth.
     pub full_every: u64,
     /// Whether each scavenge moves all survivors to old space.
     pub tenure_all: bool,
-    /// Whether the heap is checked after each collection.
+    /// Verify the heap after each collection.
     pub verify: bool,
 }
 

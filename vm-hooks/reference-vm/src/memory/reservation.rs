@@ -2,7 +2,7 @@
 
 use super::MemoryError;
 
-/// A range of addresses. A prefix of its pages is usable memory.
+/// A reserved address range. A prefix of its pages has usable memory.
 #[derive(Debug)]
 pub struct Reservation {
     start: usize,
@@ -21,7 +21,7 @@ impl Reservation {
     }
 }
 
-/// Pages are of this size or divide it.
+/// The system's page size divides this size.
 pub const PAGE: usize = 4096;
 
 /// `bytes` rounded up to whole pages.
@@ -58,7 +58,7 @@ mod system {
         pub fn commit(&self, start: usize, bytes: usize) -> Result<(), MemoryError> {
             debug_assert!(start >= self.start && start + bytes <= self.end());
             let address = ptr::with_exposed_provenance_mut(start);
-            // SAFETY: the range lies in this mapping, which nobody uses yet.
+            // SAFETY: the range lies in this mapping, still unused.
             match unsafe { libc::mprotect(address, bytes, libc::PROT_READ | libc::PROT_WRITE) } {
                 0 => Ok(()),
                 _ => Err(MemoryError::Commit {
@@ -68,12 +68,12 @@ mod system {
             }
         }
 
-        /// Gives the memory of `bytes` bytes at `start` back to the system. Where the kernel
-        /// refuses, the memory stays with the process, which does no harm.
+        /// Returns `bytes` bytes at `start` to the system. If the kernel refuses, the process
+        /// harmlessly keeps the memory.
         pub fn release(&self, start: usize, bytes: usize) {
             debug_assert!(start >= self.start && start + bytes <= self.end());
             let address = ptr::with_exposed_provenance_mut(start);
-            // SAFETY: the range lies in this mapping, and no object is there.
+            // SAFETY: the range lies in this mapping, and contains no objects.
             unsafe { libc::madvise(address, bytes, libc::MADV_DONTNEED) };
             // SAFETY: likewise.
             unsafe { libc::mprotect(address, bytes, libc::PROT_NONE) };
@@ -83,13 +83,13 @@ mod system {
     impl Drop for Reservation {
         fn drop(&mut self) {
             let address = ptr::with_exposed_provenance_mut(self.start);
-            // SAFETY: the mapping is this value's own, and the spaces in it end with it.
+            // SAFETY: this value owns the mapping; the spaces inside end with this value.
             unsafe { libc::munmap(address, self.bytes) };
         }
     }
 }
 
-/// Miri knows no reservations: all memory is there from the start.
+/// Miri lacks reservations: this version allocates all memory at creation.
 #[cfg(miri)]
 mod system {
     use super::{MemoryError, PAGE, Reservation, whole_pages};
@@ -123,7 +123,7 @@ mod system {
     impl Drop for Reservation {
         fn drop(&mut self) {
             let start = ptr::with_exposed_provenance_mut(self.start);
-            // SAFETY: allocated in `new` with the same layout.
+            // SAFETY: `new` allocated this memory with the same layout.
             unsafe { dealloc(start, layout(self.bytes)) };
         }
     }

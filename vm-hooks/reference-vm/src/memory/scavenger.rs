@@ -3,11 +3,11 @@
 use super::view::Object;
 use super::{Format, Heap, Observer, Oop, Roots};
 
-/// When survivors fill more than this many tenths of a survivor space, the next scavenge tenures
-/// those that have survived before.
+/// Tenuring threshold, in tenths of a survivor space. If survivors exceed the threshold, the next
+/// scavenge tenures objects from the past survivor space.
 const TENURING_TENTHS: usize = 9;
 
-/// What a scavenge did.
+/// Results of a scavenge.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
     /// Bytes copied to old space.
@@ -26,9 +26,9 @@ struct Scavenger<'h> {
     survivor_scan: usize,
     /// Scan address in old space.
     old_scan: usize,
-    /// Ephemerons whose keys are not known to live.
+    /// Ephemerons without a proof that their keys live.
     ephemerons: Vec<Object>,
-    /// Weak objects. Their weak slots are not yet updated.
+    /// Weak objects. Their weak slots need an update.
     weak: Vec<Object>,
     outcome: Outcome,
 }
@@ -110,14 +110,13 @@ impl Scavenger<'_> {
         }
     }
 
-    /// The new address of an object that a live object refers to. Copies it if it is still where
-    /// it was.
+    /// New address of a reachable object. Copies the object unless already copied.
     #[inline]
     fn forward(&mut self, oop: Oop) -> Oop {
         if !self.heap.is_new(oop) {
             return oop;
         }
-        // SAFETY: references that are new are objects, or were, before they were copied.
+        // SAFETY: references into new space point to objects, or to forwarded old copies.
         let object = unsafe { Object::new(oop) };
         if object.is_forwarded() {
             object.first_slot()
@@ -142,7 +141,7 @@ impl Scavenger<'_> {
             self.heap.new_space.future.allocate(size)
         };
         let address = survivor.unwrap_or_else(|| self.take_old(size));
-        // SAFETY: the address was just taken from a space, with the object's size.
+        // SAFETY: the space just provided this address for an object of this size.
         let copy = unsafe { object.copy_to(address, size) };
         object.forward(header, copy.oop());
         copy.oop()
@@ -155,8 +154,8 @@ impl Scavenger<'_> {
         address.expect("eden is only filled as far as old space has room")
     }
 
-    /// Scans the remembered set. Objects that no longer refer to new ones leave it; weak objects
-    /// and ephemerons may come back.
+    /// Scans the remembered set. Objects without references to new objects leave the set; weak
+    /// objects and ephemerons may return later.
     fn scan_remembered_set(&mut self) {
         let mut remembered = std::mem::take(&mut self.heap.remembered);
         remembered.retain(|&oop| {
@@ -171,7 +170,7 @@ impl Scavenger<'_> {
         self.heap.remembered = remembered;
     }
 
-    /// Scans copied objects, which copies others, until all are scanned.
+    /// Scans copied objects, copying further objects, until no unscanned copy remains.
     fn copy_reachable(&mut self) {
         loop {
             while self.survivor_scan < self.heap.new_space.future.free {
@@ -192,7 +191,7 @@ impl Scavenger<'_> {
         }
     }
 
-    /// Updates the references that keep objects alive. Answers whether one is to a new object.
+    /// Updates strong references. Returns whether any reference points to a new object.
     #[inline]
     fn scan(&mut self, object: Object) -> bool {
         let strong = match object.header().format() {
@@ -215,7 +214,7 @@ impl Scavenger<'_> {
         refers_to_new
     }
 
-    /// Scans an object that may be old or permanent.
+    /// Scans an object, possibly old or permanent.
     #[inline]
     fn scan_and_remember(&mut self, object: Object) {
         if self.scan(object) {
@@ -223,17 +222,17 @@ impl Scavenger<'_> {
         }
     }
 
-    /// Whether a reference in an object not yet scanned is to an object not yet copied.
+    /// Whether an unscanned object's reference points to an uncopied object.
     fn may_be_dead(&self, oop: Oop) -> bool {
         if !self.heap.is_new(oop) {
             return false;
         }
-        // SAFETY: references that are new are objects, or were, before they were copied.
+        // SAFETY: references into new space point to objects, or to forwarded old copies.
         !unsafe { Object::new(oop) }.is_forwarded()
     }
 
-    /// Scans ephemerons whose keys turned out to live. When no key is left that does, the other
-    /// ephemerons mourn: they become strong, and keep their keys. That may reach new ones.
+    /// Scans ephemerons with live keys. When no such ephemeron remains, the other ephemerons mourn:
+    /// they become strong, and keep their keys. Scanning the keys may reach further ephemerons.
     fn finish_ephemerons(&mut self) {
         while !self.ephemerons.is_empty() {
             let mut progress = false;

@@ -4,21 +4,21 @@ use super::reservation::{Reservation, whole_pages};
 use super::{MemoryError, Oop};
 use std::ops::Range;
 
-/// A space that consists of segments, one after the other in one range of addresses. Objects lie
-/// without gaps from the start of the first segment; they may cross from one segment to the next.
+/// A space made of consecutive segments in one address range. Objects lie without gaps from the
+/// first segment's start; objects may cross segment boundaries.
 #[derive(Debug)]
 pub struct Segments {
     reservation: Reservation,
-    /// Where the next object goes.
+    /// Address of the next object.
     free: usize,
-    /// Where each segment ends; they begin where the one before ends.
+    /// End address of each segment; each segment begins at its predecessor's end.
     ends: Vec<usize>,
     /// Least bytes of a segment.
     headroom: usize,
 }
 
 impl Segments {
-    /// A space for at most `most` bytes. It has no segment yet.
+    /// A space for up to `most` bytes, without segments at first.
     pub fn new(most: usize, headroom: usize) -> Result<Self, MemoryError> {
         let reservation = Reservation::new(most)?;
         Ok(Self {
@@ -85,8 +85,8 @@ impl Segments {
         Some(address)
     }
 
-    /// Adds a segment, unless `needed` bytes are free without one. `prepare` is asked first whether
-    /// the space may have so many bytes. Answers whether `needed` bytes are free now.
+    /// Ensures `needed` free bytes by adding a segment if necessary. First asks `prepare` to
+    /// approve the new size. Returns whether `needed` bytes are free.
     pub fn grow(&mut self, needed: usize, prepare: impl FnOnce(usize) -> bool) -> bool {
         if needed <= self.free_bytes() {
             return true;

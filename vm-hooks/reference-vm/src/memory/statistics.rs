@@ -1,15 +1,15 @@
-//! What the heap has done, and how large it is.
+//! Work counters and sizes of the heap.
 
 /// Counters since the heap was made, and present sizes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
-    /// Scavenges, also those that full collections begin with.
+    /// Scavenges, including the first step of full collections.
     pub scavenges: u64,
     /// Nanoseconds in scavenges.
     pub scavenge_ns: u64,
     /// Full collections.
     pub full_gcs: u64,
-    /// Nanoseconds in full collections, without the scavenges that they begin with.
+    /// Nanoseconds in full collections, excluding their initial scavenges.
     pub full_gc_ns: u64,
     /// Nanoseconds of full collections in marking.
     pub mark_ns: u64,
@@ -23,7 +23,7 @@ pub struct Statistics {
     pub tenured_bytes: u64,
     /// Bytes in survivor space after the last scavenge.
     pub survivors_bytes: u64,
-    /// Bytes of all objects ever allocated, without the permanent ones.
+    /// Total bytes allocated since the start, excluding permanent objects.
     pub allocated_bytes: u64,
     /// Segments added to old space.
     pub grows: u64,

@@ -5,7 +5,7 @@ use super::view::{Object, walk};
 use super::{Format, Heap, Oop, Roots};
 use rustc_hash::FxHashSet;
 
-/// What is known about the heap while it is checked.
+/// Knowledge about the heap during verification.
 struct Verifier<'h> {
     heap: &'h Heap,
     /// All objects' addresses.
@@ -14,11 +14,10 @@ struct Verifier<'h> {
 }
 
 impl Heap {
-    /// Checks all objects: their headers, that their references are to objects, and that the
-    /// remembered set is complete.
+    /// Checks all objects: valid headers, valid references, and a complete remembered set.
     ///
     /// # Errors
-    /// What is wrong with the first object that is wrong.
+    /// Describes the first defect found.
     pub fn verify(&mut self, roots: &mut dyn Roots) -> Result<(), String> {
         let verifier = Verifier {
             objects: self.all_objects().map(Object::oop).collect(),
@@ -99,7 +98,7 @@ impl Verifier<'_> {
         result
     }
 
-    /// A reference is to an object, or an immediate value.
+    /// Checks that a reference is an object or immediate value.
     fn check_reference(&self, oop: Oop) -> Result<(), String> {
         if !oop.is_pointer() || self.objects.contains(&oop) {
             Ok(())

@@ -6,24 +6,23 @@ use super::object::{self, WORD};
 use super::{Format, Header, Oop};
 use std::ops::Range;
 
-/// An oop that is known to be the address of an object, possibly of one that the scavenger has
-/// already copied. Collectors make these, use them, and forget them before the memory becomes
-/// something else; so the operations are safe.
+/// An oop known to be an object's address, possibly an object already copied by the scavenger.
+/// Collectors create and drop these values before reusing the memory, so the operations are safe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Object(Oop);
 
 impl Object {
     /// # Safety
-    /// `oop` is an object, and stays one as long as the answer and its copies are used.
+    /// `oop` is an object, and remains valid during the use of the result and its copies.
     #[inline]
     pub unsafe fn new(oop: Oop) -> Self {
         Self(oop)
     }
 
-    /// The object whose first word is at `address`.
+    /// The object whose first word lies at `address`.
     ///
     /// # Safety
-    /// An object begins at `address`; otherwise as for [`new`](Self::new).
+    /// An object begins at `address`; other conditions: see [`new`](Self::new).
     #[inline]
     pub unsafe fn first_at(address: usize) -> Self {
         // SAFETY: an object begins there (this function's contract).
@@ -43,7 +42,7 @@ impl Object {
         unsafe { object::header(self.0) }
     }
 
-    /// Replaces the header, but for the number of slots.
+    /// Replaces the header, but preserves the slot count.
     #[inline]
     pub fn set_header(self, header: Header) {
         debug_assert_eq!(header.slots(), self.header().slots());
@@ -61,7 +60,7 @@ impl Object {
         }
     }
 
-    /// Bytes of the object with its headers.
+    /// Object size in bytes, including headers.
     #[inline]
     pub fn size(self) -> usize {
         // SAFETY: an object (the constructors' contract).
@@ -77,7 +76,7 @@ impl Object {
     /// The first slot, which every object has room for.
     #[inline]
     pub fn first_slot(self) -> Oop {
-        // SAFETY: an object has room for one slot.
+        // SAFETY: every object has memory for one slot.
         unsafe { object::slot(self.0, 0) }
     }
 
@@ -95,8 +94,8 @@ impl Object {
         }
     }
 
-    /// Number of references in a method: its header and its literals. A method whose header is
-    /// not yet written has none.
+    /// Number of references in a method: header plus literals. 0 before the creator writes the
+    /// method's header.
     fn literal_count(self) -> usize {
         const LITERALS: u64 = 0x7fff;
         let Some(header) = self.first_slot().as_integer() else {
@@ -107,7 +106,7 @@ impl Object {
         literals.min(unsafe { object::num_slots(self.0) })
     }
 
-    /// Replaces the references with these indices by what `update` answers for them.
+    /// Replaces references in an index range by the results of `update`.
     #[inline]
     pub fn update(self, indices: Range<usize>, mut update: impl FnMut(Oop) -> Oop) {
         debug_assert!(indices.is_empty() || indices.end <= self.reference_count());
@@ -122,7 +121,7 @@ impl Object {
         }
     }
 
-    /// Calls `visit` with the references with these indices.
+    /// Calls `visit` with each reference in an index range.
     #[inline]
     pub fn visit(self, indices: Range<usize>, mut visit: impl FnMut(Oop)) {
         self.update(indices, |value| {
@@ -131,25 +130,25 @@ impl Object {
         });
     }
 
-    /// Whether this is the old address of an object that the scavenger has copied.
+    /// Whether the scavenger has copied the object away from this address.
     #[inline]
     pub fn is_forwarded(self) -> bool {
         self.header().class_index() == FORWARDER
     }
 
-    /// Says that the object is now at `target`. `header` is the object's.
+    /// Forwards the object to `target`. `header` is the object's header.
     #[inline]
     pub fn forward(self, header: Header, target: Oop) {
         let forwarder = Header::new(FORWARDER, Format::FORWARDER, header.slots());
         self.set_header(forwarder);
-        // SAFETY: an object has room for one slot.
+        // SAFETY: every object has memory for one slot.
         unsafe { object::set_slot(self.0, 0, target) };
     }
 
     /// Copies the object to free memory.
     ///
     /// # Safety
-    /// `size` is the object's size, and so many bytes at `address` are free memory of a space.
+    /// `size` is the object's size, and `size` bytes at `address` are free memory of a space.
     #[inline]
     pub unsafe fn copy_to(self, address: usize, size: usize) -> Self {
         let start = self.start();
@@ -159,10 +158,10 @@ impl Object {
     }
 }
 
-/// The objects that lie without gaps from `start` to `end`.
+/// All objects between `start` and `end`, which lie without gaps.
 ///
 /// # Safety
-/// There are such objects, and they stay as they are while the answer is used.
+/// The range contains only objects, unchanged during the iterator's use.
 pub unsafe fn walk(start: usize, end: usize) -> impl Iterator<Item = Object> {
     let mut next = start;
     std::iter::from_fn(move || {

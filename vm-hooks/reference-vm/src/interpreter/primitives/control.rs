@@ -30,7 +30,7 @@ pub fn value_with_arguments(vm: &mut Vm, ip: Ip, sp: Sp, count: usize) -> Option
     vm.enter_block(num_args, ip, spread(sp.drop(1), arguments))
 }
 
-/// The stack with the elements of an Array.
+/// Pushes the elements of an Array.
 fn spread(sp: Sp, array: Oop) -> Sp {
     (0..num_slots(array)).fold(sp, |sp, at| sp.push(slot(array, at)))
 }
@@ -61,7 +61,7 @@ pub fn perform_with_arguments(vm: &mut Vm, ip: Ip, sp: Sp, count: usize) -> Opti
     Some(vm.send(selector, num_args, ip, spread(sp.drop(2), arguments)))
 }
 
-/// Whether a Symbol is a selector with so many arguments.
+/// Whether a Symbol is a selector with `count` arguments.
 fn takes(selector: Oop, count: usize) -> bool {
     if class_index(selector) != classes::SYMBOL || count > MOST_ARGS {
         return false;
@@ -76,7 +76,7 @@ fn takes(selector: Oop, count: usize) -> bool {
     }
 }
 
-/// The token of the frame that runs.
+/// Token of the running frame.
 pub fn current(vm: &mut Vm, _args: Args) -> Option<Oop> {
     vm.token_of(vm.fp)
 }
@@ -105,7 +105,7 @@ pub fn next_unwind(vm: &mut Vm, args: Args) -> Option<Oop> {
     token_or_nil(vm, found)
 }
 
-/// Index of a temp that the frame has.
+/// Frame and index of an existing temp.
 fn temp(vm: &Vm, args: Args) -> Option<(Fp, usize)> {
     let (fp, index) = (frame(vm, args)?, args.index(0)?);
     (index < MethodHeader::of(fp.method()).temps()).then_some((fp, index))
@@ -117,7 +117,7 @@ pub fn temp_at(vm: &mut Vm, args: Args) -> Option<Oop> {
     Some(fp.temp(index))
 }
 
-/// `tempAt:put:`. Only of frames that primitives mark: their temps are not shared with closures.
+/// `tempAt:put:`. Only for frames marked by primitives: closures do not share their temps.
 pub fn temp_at_put(vm: &mut Vm, args: Args) -> Option<Oop> {
     let (fp, index) = temp(vm, args)?;
     if args.count != 2 || fp.mark() == 0 {
@@ -135,13 +135,13 @@ pub fn return_from(vm: &mut Vm, _ip: Ip, sp: Sp, count: usize) -> Option<Next> {
     Some(vm.return_value(value))
 }
 
-/// Runs the receiver's frame again from its start.
+/// Restarts the receiver's frame from its first bytecode.
 pub fn restart(vm: &mut Vm, _ip: Ip, sp: Sp, count: usize) -> Option<Next> {
     let fp = frame(vm, Args { sp, count })?;
     (fp.mark() != 0).then(|| vm.restart(fp))
 }
 
-/// The frames from the receiver's outwards, as a String.
+/// Stack trace from the receiver's frame outwards, as a String.
 pub fn stack_trace(vm: &mut Vm, args: Args) -> Option<Oop> {
     let trace = vm.stack_trace(frame(vm, args)?);
     vm.string(trace.as_bytes())

@@ -10,7 +10,7 @@ use crate::memory::Oop;
 
 type Call = fn(&mut Vm, Args) -> Option<Oop>;
 
-/// A Float, or a SmallInteger as Float.
+/// Value of a Float, or of a SmallInteger converted to a Float.
 #[inline(always)]
 fn number(oop: Oop) -> Option<f64> {
     match oop.as_integer() {
@@ -108,7 +108,8 @@ pub fn function(number: usize) -> Option<Call> {
         54 => |vm, args| {
             let (value, power) = (objects::float(args.receiver())?, args.integer(0)?);
             let power = i32::try_from(power.clamp(-5000, 5000)).ok()?;
-            // In two steps: a power alone may be beyond the Floats though the product is not.
+            // Multiply in two steps: the full power may exceed the Float range although the product
+            // fits.
             let half = power / 2;
             vm.float(value * 2_f64.powi(half) * 2_f64.powi(power - half))
         },
@@ -121,7 +122,7 @@ pub fn function(number: usize) -> Option<Call> {
     })
 }
 
-/// The exponent of two of a Float that is neither 0 nor infinite.
+/// Binary exponent of a finite, nonzero Float.
 fn exponent(value: f64) -> i64 {
     let biased = |value: f64| (value.to_bits() >> 52 & 0x7ff).cast_signed();
     match biased(value) {
@@ -131,7 +132,7 @@ fn exponent(value: f64) -> i64 {
     }
 }
 
-/// The shortest text that reads as the same Float.
+/// Shortest text that parses to the same Float.
 pub fn print(vm: &mut Vm, args: Args) -> Option<Oop> {
     let value = objects::float(args.receiver())?;
     let text = if value.is_nan() {
@@ -142,7 +143,7 @@ pub fn print(vm: &mut Vm, args: Args) -> Option<Oop> {
     } else if value == 0.0 || (1e-4..1e16).contains(&value.abs()) {
         format!("{value:?}")
     } else {
-        // 1e100 has a mantissa without a point: Smalltalk prints 1.0e100.
+        // The mantissa of 1e100 lacks a point; Smalltalk prints 1.0e100.
         let text = format!("{value:e}");
         match text.split_once('e') {
             Some((mantissa, exponent)) if !mantissa.contains('.') => {

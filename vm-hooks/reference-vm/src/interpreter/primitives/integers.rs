@@ -62,7 +62,7 @@ pub fn small(number: usize) -> Option<Call> {
     })
 }
 
-/// The value of an integer of any size.
+/// Value of an integer of any size.
 pub fn big(oop: Oop) -> Option<BigInt> {
     if let Some(value) = oop.as_integer() {
         return Some(value.into());

@@ -1,4 +1,4 @@
-//! Primitives, by number: Cog's numbers where Cog has the primitive (DESIGN §7).
+//! Primitives by number. Primitives shared with Cog have Cog's numbers (DESIGN §7).
 //!
 //! A primitive that fails leaves receiver and arguments on the stack, and the method's body runs.
 
@@ -16,9 +16,9 @@ use crate::memory::Oop;
 /// A primitive.
 #[derive(Clone, Copy)]
 pub(crate) enum Primitive {
-    /// Answers a value; `None` if it fails.
+    /// Returns a value; `None` on failure.
     Value(fn(&mut Vm, Args) -> Option<Oop>),
-    /// Says where to go on; `None` if it fails.
+    /// Returns the next bytecode and stack; `None` on failure.
     Control(fn(&mut Vm, Ip, Sp, usize) -> Option<Next>),
 }
 
@@ -36,7 +36,7 @@ impl Args {
         self.sp.at(self.count)
     }
 
-    /// An argument, from 0 on; the receiver if there is none: primitives check what they get.
+    /// Argument at a 0-based index; the receiver if missing, since primitives check their inputs.
     #[inline(always)]
     pub fn at(self, index: usize) -> Oop {
         self.sp.at(self.count.saturating_sub(index + 1))
@@ -52,7 +52,7 @@ impl Args {
         }
     }
 
-    /// An argument that is an index from 1 on, as one from 0 on.
+    /// Index argument, converted from 1-based to 0-based.
     #[inline(always)]
     pub fn index(self, index: usize) -> Option<usize> {
         usize::try_from(self.integer(index)?.checked_sub(1)?).ok()

@@ -10,7 +10,7 @@ use crate::memory::{Oop, classes};
 /// Largest size that `basicNew:` takes, in elements.
 const MOST_ELEMENTS: i64 = 1 << 32;
 
-/// Whether the bytes of an object are Characters.
+/// Whether the object's bytes represent Characters.
 fn has_characters(oop: Oop) -> bool {
     matches!(objects::class_index(oop), classes::STRING | classes::SYMBOL)
 }
@@ -81,7 +81,7 @@ pub fn basic_new_sized(vm: &mut Vm, ip: Ip, sp: Sp, count: usize) -> Option<Next
     new_object(vm, ip, sp, count, usize::try_from(size).ok()?)
 }
 
-/// A new instance of the class that is the receiver.
+/// Makes a new instance of the receiver class.
 fn new_object(vm: &mut Vm, ip: Ip, sp: Sp, count: usize, size: usize) -> Option<Next> {
     let class = sp.at(count);
     if !vm.is_class(class) {
@@ -132,7 +132,7 @@ fn is_immediate(index: u32) -> bool {
     )
 }
 
-/// Index of a field, fixed or indexed, of an object of references.
+/// Index of a field (fixed or indexed) of an object with references.
 fn field(receiver: Oop, args: Args) -> Option<usize> {
     let index = args.index(0)?;
     let is_there =

@@ -5,7 +5,7 @@ use crate::interpreter::objects::{self, format, num_slots, slot};
 use crate::interpreter::vm::Vm;
 use crate::memory::{Oop, classes};
 
-/// The bytes of a String, Symbol or ByteArray.
+/// Bytes of a String, Symbol or ByteArray.
 pub fn text<'a>(oop: Oop) -> Option<&'a [u8]> {
     format(oop).is_bytes().then(|| objects::bytes(oop))
 }
@@ -32,7 +32,7 @@ pub fn hash(_vm: &mut Vm, args: Args) -> Option<Oop> {
     Some(Oop::small((hash >> 34).cast_signed()))
 }
 
-/// `=`, of two objects of one class or of String and Symbol.
+/// `=` for two objects of the same class, or for String and Symbol.
 pub fn equal(vm: &mut Vm, args: Args) -> Option<Oop> {
     let is_text = |oop| matches!(objects::class_index(oop), classes::STRING | classes::SYMBOL);
     let (receiver, other) = (args.receiver(), args.at(0));
@@ -106,7 +106,7 @@ pub fn replace(vm: &mut Vm, args: Args) -> Option<Oop> {
         let value = slot(other, from_fields + first + at);
         vm.heap.store(receiver, to_fields + start + at, value);
     };
-    // Backwards where the ranges overlap and the elements move up.
+    // Copy backwards: the ranges overlap and the elements move up.
     if receiver == other && first < start {
         (0..count).rev().for_each(|at| copy(vm, at));
     } else {

@@ -64,7 +64,7 @@ pub fn signal_at(vm: &mut Vm, args: Args) -> Option<Oop> {
     Some(semaphore)
 }
 
-/// Writes a String to the output, or to the error output.
+/// Writes a String to standard output or standard error.
 pub fn write(vm: &mut Vm, args: Args, is_error: bool) -> Option<Oop> {
     let text = text(args.at(0))?;
     let written = if is_error {
@@ -73,7 +73,7 @@ pub fn write(vm: &mut Vm, args: Args, is_error: bool) -> Option<Oop> {
     } else {
         vm.output.write_all(text)
     };
-    // A reader that went away is no error of the program, but nobody needs it any more.
+    // A closed pipe is no program error, but further output has no reader.
     if written.is_err() {
         vm.outcome = Some(Outcome::Quit(1));
         vm.ask_for_attention();
@@ -116,7 +116,7 @@ pub fn global_at_put(vm: &mut Vm, args: Args) -> Option<Oop> {
     Some(args.at(1))
 }
 
-/// The class that a metaclass belongs to.
+/// The class of a metaclass.
 pub fn sole_instance(vm: &mut Vm, args: Args) -> Option<Oop> {
     if !vm.is_class(args.receiver()) {
         return None;
@@ -126,7 +126,7 @@ pub fn sole_instance(vm: &mut Vm, args: Args) -> Option<Oop> {
     class.meta.then_some(other.oop)
 }
 
-/// Whether a class has a method with the selector, itself.
+/// Whether the class itself (without superclasses) defines the selector.
 pub fn includes_selector(vm: &mut Vm, args: Args) -> Option<Oop> {
     if !vm.is_class(args.receiver()) {
         return None;
@@ -135,7 +135,7 @@ pub fn includes_selector(vm: &mut Vm, args: Args) -> Option<Oop> {
     Some(vm.boolean(class.methods.contains_key(&args.at(0))))
 }
 
-/// The selectors of a class's own methods, in alphabetical order.
+/// Selectors of the class's own methods, sorted alphabetically.
 pub fn selectors(vm: &mut Vm, args: Args) -> Option<Oop> {
     if !vm.is_class(args.receiver()) {
         return None;
@@ -174,8 +174,9 @@ pub fn parameter(vm: &mut Vm, args: Args) -> Option<Oop> {
     Oop::from_integer(i64::try_from(value).unwrap_or(i64::MAX >> 3))
 }
 
-/// The code zone: an Array of pairs, a name and an address, in the order of addresses; with true as
-/// argument, of names and Arrays: address, then machine-code address and bytecode pc in turns.
+/// Contents of the code zone: an Array of pairs (name, address), sorted by address. With argument
+/// true, the pairs are (name, Array): the Array holds the address, then machine-code addresses
+/// alternating with bytecode pcs.
 pub fn code_constituents(vm: &mut Vm, args: Args) -> Option<Oop> {
     let is_detailed = match args.at(0) {
         argument if argument == vm.known.yes => true,

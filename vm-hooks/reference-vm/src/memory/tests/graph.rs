@@ -16,7 +16,7 @@ enum Where {
 enum Step {
     Allocate(Kind, usize, Where),
     Garbage(usize),
-    /// Numbers are indices among what is there, modulo its size.
+    /// Numbers are indices into the existing items, modulo the number of items.
     Link(usize, usize, usize),
     Unlink(usize, usize),
     AddRoot(usize),
@@ -28,7 +28,7 @@ enum Step {
     TakeMourner,
 }
 
-/// A heap, and the model of it.
+/// A heap with its model.
 struct World {
     heap: Heap,
     model: Model,
@@ -36,10 +36,10 @@ struct World {
     permanent: Vec<Oop>,
 }
 
-/// How exactly the heap is to do what the model says.
+/// Strictness of the comparison between heap and model.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Check {
-    /// What is dead may be taken for living.
+    /// Dead objects may survive.
     Loose,
     Exact,
 }
@@ -110,7 +110,7 @@ impl World {
         }
     }
 
-    /// The node that an object says it is.
+    /// Node number stored in an object.
     fn number(&self, oop: Oop) -> usize {
         // SAFETY: the object is reachable.
         let header = unsafe { object::header(oop) };
@@ -131,8 +131,8 @@ impl World {
         usize::try_from(label.as_integer().expect("a label")).expect("a number")
     }
 
-    /// All that can be reached, also weakly, in the heap. Compares each object with its node;
-    /// weak references may be nil where `may_be_nil` agrees.
+    /// All objects reachable in the heap, including weak references. Compares each object with its
+    /// node; weak references may be nil if `may_be_nil` permits.
     fn compare(&mut self, may_be_nil: impl Fn(usize) -> bool) -> BTreeMap<usize, Oop> {
         let mut found = BTreeMap::new();
         let starts = [
@@ -224,7 +224,7 @@ impl World {
     }
 
     fn scavenge(&mut self) {
-        // Where all that can die is new, scavenges know as much as full collections.
+        // If all mortal objects are new, scavenges know as much as full collections.
         let check = if self.heap.statistics().old_used == 0 {
             Check::Exact
         } else {

@@ -292,7 +292,7 @@ fn observers_are_told_collections_and_phases() {
     );
 }
 
-/// More objects than the mark stack of the tests holds, each with more objects behind it.
+/// Makes more objects than the tests' mark stack holds, each referring to further objects.
 #[test]
 fn objects_that_the_mark_stack_has_no_room_for_are_marked_too() {
     let mut heap = heap(&small());

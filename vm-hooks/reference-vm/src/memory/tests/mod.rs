@@ -1,4 +1,4 @@
-//! Tests of the heap as a whole.
+//! Tests of the whole heap.
 
 mod death;
 mod graph;
@@ -23,7 +23,7 @@ const WEAK_ARRAY: u32 = super::classes::WEAK_ARRAY;
 const EPHEMERON: u32 = super::classes::EPHEMERON;
 const BYTE_ARRAY: u32 = super::classes::BYTE_ARRAY;
 
-/// Small spaces, so that collections have much to do.
+/// Small spaces, to give collections more work.
 fn small() -> Parameters {
     Parameters {
         eden_bytes: 64 << 10,
@@ -31,7 +31,7 @@ fn small() -> Parameters {
         shrink_threshold: 32 << 10,
         max_old_bytes: 1 << 20,
         stress: Stress {
-            // Under Miri, only the random programs have the time.
+            // Under Miri, verification is too slow except in random programs.
             verify: !cfg!(miri),
             ..Stress::default()
         },
@@ -76,7 +76,7 @@ fn byte_array(heap: &mut Heap, bytes: &[u8]) -> Oop {
     oop
 }
 
-/// A slot of an object that a test knows to live.
+/// Slot of a known live object.
 fn slot(oop: Oop, index: usize) -> Oop {
     // SAFETY: tests have the objects' present addresses, and know their sizes.
     unsafe { object::slot(oop, index) }

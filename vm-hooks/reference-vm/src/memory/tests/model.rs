@@ -1,4 +1,4 @@
-//! A graph of objects as it should be, and which of them should live.
+//! Model of an object graph, including each object's expected lifetime.
 
 use std::collections::BTreeSet;
 
@@ -23,7 +23,7 @@ pub struct Node {
     pub hash: Option<u32>,
 }
 
-/// Nodes never leave, so that dead ones are known, too.
+/// Nodes stay forever, so the model also knows dead nodes.
 #[derive(Clone, Debug, Default)]
 pub struct Model {
     pub nodes: Vec<Node>,
@@ -32,7 +32,7 @@ pub struct Model {
     pub queue: Vec<usize>,
 }
 
-/// What a collection that knows everything would do.
+/// Expected result of a precise collection.
 #[derive(Debug)]
 pub struct Verdict {
     /// What lives before any ephemeron mourns.
@@ -52,7 +52,7 @@ impl Model {
         }
     }
 
-    /// Everything that can be reached, if only these ephemerons count as strong.
+    /// All reachable nodes, treating only the ephemerons in `strong` as strong.
     pub fn reach(&self, strong: &BTreeSet<usize>) -> BTreeSet<usize> {
         let mut living = BTreeSet::new();
         let starts = [&self.roots, &self.permanent, &self.queue];

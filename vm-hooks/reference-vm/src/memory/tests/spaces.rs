@@ -1,4 +1,4 @@
-//! Where objects are, and when they move.
+//! Tests of object placement and movement.
 
 use super::*;
 use std::sync::atomic::Ordering;
