@@ -1,6 +1,6 @@
 //! `vmscope demo`: profiles the embedded VM.
 //!
-//! The VM runs as a process of its own, and vmscope attaches from outside, as to any VM.
+//! The VM runs as a separate process; vmscope attaches from outside, like to any other VM.
 
 use crate::print::{ListError, Printer, say};
 use crate::record::{self, Ended, RecordOptions};
@@ -15,13 +15,13 @@ use vmscope_records::Pid;
 use vmscope_reference_vm::{PROGRAMS, syntax};
 use vmscope_sampler::Favoured;
 
-/// The program without which `demo` runs.
+/// Default program of `demo`.
 const DEFAULT_PROGRAM: &str = "tinyBenchmarks";
-/// How long the demo takes by default.
+/// Default duration of the demo.
 const DURATION: Duration = Duration::from_secs(5);
-/// How much longer than the recording the VM lives at most, if vmscope can't end it.
+/// Maximum VM lifetime beyond the recording, in case vmscope can't end the VM.
 const GRACE: Duration = Duration::from_secs(30);
-/// Longest wait for the VM's description of itself.
+/// Longest wait for the VM's self-description.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 #[derive(Args, Clone, Debug)]
@@ -46,12 +46,12 @@ pub struct DemoArgs {
     options: RecordOptions,
 }
 
-/// The VM's process, which ends with the demo.
+/// The VM's process. Ends with the demo.
 struct Running(Child);
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It may have ended already.
+        // The process may already have ended.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
@@ -66,7 +66,7 @@ pub fn run(args: &DemoArgs, favoured: &Favoured, out: &mut Printer<'_>) -> Resul
         return Ok(Ended::Well);
     }
     if let Some(expression) = &args.expression {
-        // An error is better known before the VM starts.
+        // Report syntax errors before the VM starts.
         syntax::parse_expression("expression", expression)?;
     }
     let mut options = args.options.clone();
@@ -115,17 +115,17 @@ fn start(args: &DemoArgs, duration: Duration) -> Result<Child> {
     }
     let seconds = (duration + GRACE).as_secs().to_string();
     command.args(["--seconds", &seconds]);
-    // Its output is not the demo's. Ctrl-C is for vmscope, which then ends the VM.
+    // Hides the VM's output. Ctrl-C reaches only vmscope; vmscope then ends the VM.
     command
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .process_group(0);
-    // The VM waits for vmscope before the program begins.
+    // The VM waits for vmscope before starting the program.
     command.env(EXPECT, "1");
     command.spawn().context("cannot start the embedded VM")
 }
 
-/// Waits until the VM has made the memory in which it describes itself.
+/// Waits until the VM has created its self-description memory.
 fn await_description(vm: &mut Child, pid: Pid) -> Result<()> {
     let end = Instant::now() + PATIENCE;
     loop {

@@ -168,7 +168,7 @@ pub fn run(args: &ReferenceVmArgs) -> Result<u8> {
     Ok(0)
 }
 
-/// A source file's text, or that of an embedded program.
+/// Text of a source file or embedded program.
 fn text_of(file: &Path) -> Result<String> {
     let mut programs = PROGRAMS.iter();
     let embedded = programs.find(|program| file.as_os_str() == program.name && !file.exists());
@@ -180,7 +180,7 @@ fn text_of(file: &Path) -> Result<String> {
     }
 }
 
-/// A program's exit code as the system has it.
+/// A program's exit code, in the system's range.
 fn exit_code(code: i32) -> u8 {
     code.to_le_bytes()[0]
 }

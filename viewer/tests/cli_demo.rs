@@ -1,4 +1,4 @@
-//! `vmscope demo` and `vmscope reference-vm`, as a new user types them.
+//! `vmscope demo` and `vmscope reference-vm`, typed as a new user would.
 
 #![allow(clippy::panic, reason = "tests fail by it")]
 

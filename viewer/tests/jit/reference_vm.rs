@@ -1,5 +1,6 @@
-//! The embedded Smalltalk VM, recorded from outside: methods by bytecode, interpreted and jitted, against the
-//! program's own clock (docs/TRUTH §3), and collections, against the VM's own counters.
+//! Records the embedded Smalltalk VM from outside. Compares interpreted and jitted methods, by
+//! bytecode, with the program's own clock (docs/TRUTH §3). Compares collections with the VM's own
+//! counters.
 
 use std::fmt::Write;
 use std::io::{BufRead, BufReader};
@@ -10,15 +11,15 @@ use crate::common::vmscope::{Folder, Run, can_sample, command, profile, report, 
 use crate::common::{say, skipped};
 use crate::measured::{T, batch_means};
 
-/// Turns of the three loops of the known program.
+/// Turns of the known program's three loops.
 const TURNS: [u32; 3] = [1000, 2000, 5000];
-/// Repetitions of the one operation in each turn.
+/// Repetitions of the measured operation per turn.
 const REPETITIONS: usize = 200;
-/// The ends of the loops, and the clock between them, take time of their own.
+/// Tolerated share difference: loop ends and clock reads between loops take extra time.
 const OVERHEAD: f64 = 0.01;
 
-/// A program of three loops, each on a line of its own, which measures itself: at its end it
-/// prints the microseconds of each loop.
+/// A self-measuring program. Its three loops stand on separate lines; at the end, it prints each
+/// loop's microseconds.
 fn known_shares(rounds: u32, turns: [u32; 3], others: usize) -> String {
     let mut text = String::from(
         "Object subclass: #Known instanceVariableNames: 'times' classVariableNames: '' package: 'Test'!\n\n\
@@ -48,7 +49,7 @@ fn known_shares(rounds: u32, turns: [u32; 3], others: usize) -> String {
     text
 }
 
-/// Records the embedded VM with a program.
+/// Records the embedded VM running a program.
 fn recorded(
     folder: &Folder,
     file: &Path,
@@ -71,8 +72,8 @@ fn recorded(
     run(recording).code(0)
 }
 
-/// Runs the known program with these options, and compares the shares of its loops with its own
-/// clock. Returns the shares.
+/// Runs the known program with these options. Compares loop shares with the program's own clock.
+/// Returns the shares.
 fn known_loops(
     what: &str,
     (options, record): (&[&str], &[&str]),
@@ -167,7 +168,7 @@ fn a_loop_of_twice_the_length_takes_what_it_should() {
         (&[], &[]),
         (2400, [first, 2 * second, third], 0),
     );
-    // Without the doubled loop, the shares of the others are what they were.
+    // Apart from the doubled loop, the other loops keep their ratio.
     let others = |shares: [f64; 3]| shares[0] / (shares[0] + shares[2]);
     let growth = (after[1] / (1.0 - after[1])) / (before[1] / (1.0 - before[1]));
     say(&format!(
@@ -184,7 +185,7 @@ fn shares_stay_right_while_the_code_zone_is_compacted_all_the_time() {
     if !can_sample() {
         return;
     }
-    // The zone has no room for all of these methods, which are compiled again in each round.
+    // A small zone: each round recompiles methods because the zone cannot hold all methods.
     let options: &[&str] = &["--code-size", "128K"];
     known_loops("a zone that moves", (options, &[]), (250, TURNS, 400));
 }
@@ -192,7 +193,7 @@ fn shares_stay_right_while_the_code_zone_is_compacted_all_the_time() {
 /// An entry of a code zone: address, name, machine-code offsets with their bytecodes.
 type Listed = (u64, String, Vec<(u64, u64)>);
 
-/// A process that ends with the test.
+/// A process killed at the test's end.
 struct Killed(Child);
 
 impl Drop for Killed {
@@ -202,7 +203,7 @@ impl Drop for Killed {
     }
 }
 
-/// Prints the code zone once printing has compiled all that it compiles, and waits.
+/// Prints the code zone, then waits. Prints first until no further compilations change the zone.
 const LISTS_ITSELF: &str = "| list before |
 list := [(Smalltalk codeConstituents: true) printString].
 5 timesRepeat: [Transcript show: ''; show: String nl. (Delay forMilliseconds: 5) wait].

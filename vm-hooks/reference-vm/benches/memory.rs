@@ -1,4 +1,5 @@
-//! What allocation and collections cost: `cargo bench -p vmscope-reference-vm --bench memory`.
+//! Costs of allocation and garbage collection: `cargo bench -p vmscope-reference-vm --bench
+//! memory`.
 #![allow(missing_docs, reason = "a benchmark")]
 
 use divan::counter::BytesCount;
@@ -41,7 +42,7 @@ impl World {
         }
     }
 
-    /// A safe point, then a new object.
+    /// Allocates an object after a safe point.
     fn allocate(&mut self, slots: usize) -> Oop {
         if self.heap.collection_wanted() {
             self.heap.collect_if_wanted(&mut self.stack, &mut ());
@@ -72,7 +73,7 @@ fn tree_bytes(depth: u32) -> usize {
     ((1 << depth) - 1) * NODE
 }
 
-/// Objects of 1 to 4 slots that die at once.
+/// Short-lived objects of 1 to 4 slots: dead before the next collection.
 #[divan::bench]
 fn allocate(bencher: Bencher<'_, '_>) {
     let mut world = World::new(&Parameters::default());
@@ -85,7 +86,7 @@ fn allocate(bencher: Bencher<'_, '_>) {
     });
 }
 
-/// Trees that die when they are complete, as in the program binary-trees.
+/// Short-lived trees: each dies on completion, like the trees of the program binary-trees.
 #[divan::bench(args = [10, 16, 18])]
 fn trees(bencher: Bencher<'_, '_>, depth: u32) {
     let mut world = World::new(&Parameters::default());
@@ -111,7 +112,7 @@ fn scavenge_survivors(bencher: Bencher<'_, '_>) {
     assert_eq!(world.heap.statistics().tenures, 0);
 }
 
-/// An eden full of live objects, nearly all of which are tenured.
+/// An eden full of live objects; the collection tenures nearly all objects.
 #[divan::bench]
 fn scavenge_and_tenure(bencher: Bencher<'_, '_>) {
     let depth = 19;
@@ -127,7 +128,7 @@ fn scavenge_and_tenure(bencher: Bencher<'_, '_>) {
         });
 }
 
-/// Old space that is all alive.
+/// Old space full of live objects.
 #[divan::bench]
 fn full_collection_of_100_mb(bencher: Bencher<'_, '_>) {
     let mut world = World::new(&Parameters::default());
@@ -140,7 +141,8 @@ fn full_collection_of_100_mb(bencher: Bencher<'_, '_>) {
         });
 }
 
-/// Old space that is half dead, in pieces: everything moves. Counts bytes before.
+/// Half-dead, fragmented old space: every live object moves. Throughput: bytes before the
+/// collection.
 #[divan::bench]
 fn full_collection_of_100_mb_half_dead(bencher: Bencher<'_, '_>) {
     let parameters = Parameters {

@@ -1,4 +1,4 @@
-//! A small Smalltalk VM in the manner of Cog and Spur. `DESIGN.md` describes it.
+//! A small Smalltalk VM, modelled on Cog and Spur. See `DESIGN.md`.
 #![cfg_attr(
     not(target_arch = "x86_64"),
     allow(dead_code, unused_imports, reason = "only the JIT uses it")
@@ -27,15 +27,15 @@ macro_rules! sources {
 pub struct Program {
     /// Its name.
     pub name: &'static str,
-    /// What it does, in a line.
+    /// One-line description of the program.
     pub summary: &'static str,
-    /// Options of `vmscope reference-vm` that make the program what it is.
+    /// Options of `vmscope reference-vm` that the program needs.
     pub options: &'static [&'static str],
     /// Its source.
     pub text: &'static str,
 }
 
-/// Texts of files in the folder of programs, one after the other.
+/// Concatenates files from the programs folder.
 macro_rules! text {
     ($($name:literal)*) => {
         concat!($(include_str!(concat!("../smalltalk/programs/", $name, ".st"))),*)
@@ -71,7 +71,7 @@ pub const PROGRAMS: &[Program] = programs! {
     "strings" "texts are built, searched, split and replaced" [] "strings";
 };
 
-/// The class library, in the order of loading.
+/// Class library, in load order.
 const LIBRARY: &[(&str, &str)] = sources! {
     "kernel/01-object.st"
     "kernel/02-boolean.st"
@@ -86,7 +86,8 @@ const LIBRARY: &[(&str, &str)] = sources! {
     "kernel/11-test.st"
 };
 
-/// The bytecodes of all methods and blocks whose name contains a text, in the conventional form.
+/// Lists the bytecodes of all methods and blocks whose names contain a text, in conventional
+/// notation.
 #[must_use]
 pub fn listing(vm: &Vm, text: &str) -> String {
     use std::fmt::Write;

@@ -1,4 +1,4 @@
-//! The VM's self-description: what `vmscope-publish` is told.
+//! The VM's self-description, passed to `vmscope-publish`.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -16,18 +16,18 @@ use crate::image::Method;
 use crate::interpreter::{Vm, bytecode_handlers, code_range, objects};
 use crate::memory::{Begin, End, Kind, Observer, Sizes};
 
-/// Ids of the interpreter's handlers begin here; those of methods begin at 1.
+/// First id of the interpreter's handlers. Method ids begin at 1.
 const FIRST_HANDLER: u64 = 1 << 40;
-/// Longest wait at the start for the profiler that has started this process.
+/// Longest startup wait for the profiler that launched this process.
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
-/// Time between two publications of the figures, in nanoseconds.
+/// Interval between publications of the figures, in nanoseconds.
 const FIGURES_NS: u64 = 200_000_000;
 
-/// The publisher, and what it must remember.
+/// The publisher with its state.
 #[derive(Debug, Default)]
 pub struct Publication {
     publisher: Option<Publisher>,
-    /// Why there is no publisher.
+    /// Error that prevented a publisher.
     pub(crate) trouble: Option<String>,
     /// The VM's thread.
     thread: u32,
@@ -44,7 +44,7 @@ pub(crate) fn thread_id() -> u32 {
 }
 
 impl Publication {
-    /// A publication; without a publisher if the VM shall not publish, or can't.
+    /// Creates the publication state. `on` = false or an error leaves the publisher absent.
     pub fn new(on: bool) -> Self {
         let mut publication = Self {
             thread: thread_id(),
@@ -58,7 +58,8 @@ impl Publication {
             };
             match Publisher::new(&options) {
                 Ok(publisher) => {
-                    // For the sampler inside the VM. Without it, the kernel's samples remain.
+                    // Registers the thread with the in-VM sampler. On failure, kernel samples
+                    // remain.
                     let _ = publisher.register_thread(ThreadRole::Mutator, "interpreter");
                     publication.publisher = Some(publisher);
                 }
@@ -73,7 +74,7 @@ impl Publication {
         self.thread
     }
 
-    /// Whether a profiler has asked for something.
+    /// Whether a profiler has sent a request.
     #[inline]
     pub fn has_requests(&self) -> bool {
         self.publisher.as_ref().is_some_and(Publisher::has_requests)
@@ -86,7 +87,7 @@ impl Publication {
             .filter(|publisher| publisher.listening())
     }
 
-    /// Whether the figures are to be published again.
+    /// Whether the figures need another publication.
     pub fn figures_are_due(&mut self, now: u64) -> bool {
         let is_due = self.listener().is_some() && now >= self.next_figures;
         if is_due {
@@ -163,7 +164,7 @@ impl Observer for Publication {
     }
 }
 
-/// Where events go: to listening profilers as news, or into a description.
+/// Destination of events: news for listening profilers, or a description.
 pub(crate) enum To<'p> {
     News(&'p Publisher),
     Description(&'p Describer<'p>),
@@ -179,8 +180,8 @@ impl To<'_> {
 }
 
 impl Vm {
-    /// Publishes what exists before the first method. If a profiler has started this process, waits
-    /// for the profiler.
+    /// Publishes the VM before its first method. A VM launched by a profiler waits for this
+    /// profiler.
     pub(crate) fn publish_start(&self) {
         if let Some(publisher) = self.publication.listener() {
             self.publish_vm(&To::News(publisher));
@@ -189,7 +190,7 @@ impl Vm {
         }
     }
 
-    /// Publishes the methods and blocks that the loader made last.
+    /// Publishes methods and blocks not yet published.
     pub(crate) fn publish_newest(&mut self) {
         let published = self.image.published;
         self.image.published = self.image.methods.len();
@@ -202,7 +203,7 @@ impl Vm {
         }
     }
 
-    /// Publishes the figures if the last publication is long ago.
+    /// Publishes due figures.
     pub(crate) fn publish_figures(&mut self, now: u64) {
         if self.publication.figures_are_due(now)
             && let Some(publisher) = self.publication.listener()
@@ -218,7 +219,7 @@ impl Vm {
         }
     }
 
-    /// Answers profilers' requests. The running process's state is saved.
+    /// Answers profilers' requests. The caller has saved the running process's state.
     #[cold]
     pub(crate) fn answer_profilers(&mut self) {
         if let Some(publisher) = self.publication.publisher.clone() {
@@ -377,7 +378,7 @@ impl Callbacks for Answers<'_> {
     }
 }
 
-/// A method or block, and its bytecodes as a constituent whose offsets are bytecode pcs.
+/// Publishes a method or block. Bytecodes form a constituent; its offsets are bytecode pcs.
 fn publish_method(method: &Method, to: &To<'_>) {
     let first = method.first_pc();
     let mut listing = Vec::new();
@@ -406,7 +407,7 @@ fn publish_method(method: &Method, to: &To<'_>) {
         listing: listing.into(),
         listing_text: text.into_bytes().into(),
     });
-    // A bytecode's pc is its offset from the first slot plus one.
+    // Bytecode pc = offset from the first slot, plus one.
     let body = objects::body(method.oop) as u64;
     let end = body + u64::from(first) - 1 + method.code.bytecodes.len() as u64;
     to.publish(&Constituent {
@@ -420,12 +421,12 @@ fn publish_method(method: &Method, to: &To<'_>) {
     });
 }
 
-/// The interpreter's handlers, and where a sample shows the bytecode.
+/// Publishes interpreter handlers, and places where samples show the current bytecode.
 fn publish_interpreter(to: &To<'_>) {
     let (start, end) = code_range();
     let mut handlers = bytecode_handlers();
     handlers.sort_by_key(|handler| handler.1);
-    // The compiler makes one function of equal ones.
+    // The compiler merges equal functions.
     handlers.dedup_by_key(|handler| handler.1);
     for (at, (name, address)) in handlers.iter().enumerate() {
         let next = handlers.get(at + 1).map_or(end, |next| next.1);
@@ -448,8 +449,8 @@ fn publish_interpreter(to: &To<'_>) {
     });
 }
 
-/// Where the address of the running bytecode is: among the words that a handler saved on the
-/// stack, the oldest first, or in a register that functions preserve.
+/// Possible locations of the current bytecode's address: stack words saved by a handler (oldest
+/// first) and callee-saved registers.
 fn bytecode_sources() -> Vec<InterpreterSource> {
     let source = |place, register, offset| InterpreterSource {
         place,
@@ -474,10 +475,10 @@ fn bytecode_sources() -> Vec<InterpreterSource> {
     on_stack.chain(in_registers).collect()
 }
 
-/// Words of a handler's frame that may hold what the handler saved.
+/// Number of words in a handler's frame that may hold saved registers.
 const STACK_WORDS: i32 = 16;
 
-/// The VM's own functions, by part: what their full names contain.
+/// Parts of the VM's own code: text contained in full function names.
 const PARTS: [(&str, Region, &str); 10] = [
     (
         "vmscope_reference_vm::memory::scavenger",
@@ -519,7 +520,7 @@ const PARTS: [(&str, Region, &str); 10] = [
     ("vmscope_reference_vm", Region::Vm, "run time"),
 ];
 
-/// Rules for the functions of this program, whose file name is `module`.
+/// Region rules for this program's functions. `module`: the program's file name.
 fn region_rules(module: &str) -> Vec<RegionRule<'_>> {
     let rule = |(contains, region, part): (&'static str, Region, &'static str)| RegionRule {
         module: module.into(),
@@ -531,7 +532,7 @@ fn region_rules(module: &str) -> Vec<RegionRule<'_>> {
     PARTS.into_iter().map(rule).collect()
 }
 
-/// File name of this program, without its folder.
+/// This program's file name, without the folder.
 fn program_name() -> String {
     let path = std::env::current_exe().unwrap_or_default();
     let name = path.file_name().unwrap_or_default();

@@ -1,11 +1,11 @@
-//! What is wrong with a program is said in a message or a Smalltalk exception.
+//! Faulty programs end with a message or a Smalltalk exception.
 
 mod common;
 
 use vmscope_reference_vm::Outcome;
 use vmscope_reference_vm::memory::Parameters;
 
-/// How a text ends, with all that it prints.
+/// Runs a text. Returns its ending and its output.
 fn end_of(memory: Parameters, text: &str) -> (String, String) {
     let mut running = common::vm(memory, &[]);
     let outcome = match running.load(text) {
@@ -102,7 +102,7 @@ fn a_full_heap_is_an_exception_that_can_be_handled() {
 
 #[test]
 fn bad_arguments_of_primitives_fail() {
-    // Every primitive with odd receivers and arguments: whatever happens, it is not a crash.
+    // Calls these primitives with odd receivers and arguments. No combination may crash the VM.
     let numbers: Vec<usize> = (1..=62)
         .chain(70..=75)
         .chain(83..=89)
@@ -129,7 +129,7 @@ fn bad_arguments_of_primitives_fail() {
              [a odd: 1 with: 2 with: b with: 1] on: Error do: [:error | error return: nil]]]!\n"
         );
         let (outcome, _) = end_of(small(), &text);
-        // Some of them wait for ever, quit or terminate the process.
+        // Some primitives wait for ever, quit or terminate the process: a quit is a valid outcome.
         assert!(
             outcome == "value" || outcome.starts_with("quit"),
             "primitive {number}: {outcome}"

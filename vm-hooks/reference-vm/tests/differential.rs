@@ -1,8 +1,8 @@
-//! Generated programs print the same in the VM and in a simple evaluator.
+//! Differential test: generated programs print equal output in the VM and a simple evaluator.
 //!
-//! `VMSCOPE_DIFFERENTIAL_PROGRAMS` is how many programs run, `VMSCOPE_DIFFERENTIAL_SEED` which. A program that differs is
-//! shrunk and printed. Each is written to `differential-<seed>.st` in the target folder's `tmp` before it runs, for the case
-//! that the VM does not come back.
+//! `VMSCOPE_DIFFERENTIAL_PROGRAMS` sets the number of programs, `VMSCOPE_DIFFERENTIAL_SEED` the
+//! seed. The test shrinks and prints differing programs. Before each run, the test writes the
+//! program to `tmp/differential-<seed>.st` in the target folder: the file survives a hanging VM.
 
 #![expect(clippy::print_stdout, reason = "says how much was tested")]
 
@@ -30,10 +30,10 @@ use vmscope_reference_vm::{JitOptions, Outcome, syntax};
 
 use common::Running;
 
-/// Programs in one VM: it keeps their classes.
+/// Programs per VM. A VM keeps all their classes.
 const PROGRAMS_OF_A_VM: usize = 50;
 
-/// A VM that is started again now and then.
+/// A VM that restarts after [`PROGRAMS_OF_A_VM`] programs.
 struct Machine {
     memory: Parameters,
     jit: JitOptions,
@@ -51,7 +51,7 @@ impl Machine {
         })
     }
 
-    /// What a program prints.
+    /// Output of a program.
     fn output(&mut self, text: &str) -> String {
         if self.programs.is_multiple_of(PROGRAMS_OF_A_VM) {
             self.running = None;
@@ -71,7 +71,7 @@ impl Machine {
     }
 }
 
-/// A collection at every 37th allocation, each third full; all survivors are tenured.
+/// Collects at every 37th allocation; every third collection is full. Tenures all survivors.
 fn stressed() -> Parameters {
     Parameters {
         eden_bytes: 64 << 10,

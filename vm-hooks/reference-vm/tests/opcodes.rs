@@ -1,4 +1,4 @@
-//! Which bytecodes the programs of the tests consist of.
+//! Bytecodes covered by the test programs.
 
 mod common;
 
@@ -8,10 +8,10 @@ use vmscope_reference_vm::Vm;
 use vmscope_reference_vm::compiler::bytecodes::{self, EXTEND_A, EXTEND_B};
 use vmscope_reference_vm::memory::Parameters;
 
-/// Bytecodes that no file has: the compiler never emits `nop`.
+/// Bytecodes absent from all files: the compiler never emits `nop`.
 const NEVER: [u8; 1] = [95];
 
-/// Adds the opcodes of all code of a VM: of extended bytecodes those of the extensions, too.
+/// Adds the opcodes of all code in a VM. For extended bytecodes, adds the extension opcodes, too.
 fn collect(vm: &Vm, opcodes: &mut BTreeSet<u8>) {
     for method in &vm.image.methods {
         let code = &method.code.bytecodes;
@@ -29,7 +29,7 @@ fn collect(vm: &Vm, opcodes: &mut BTreeSet<u8>) {
     }
 }
 
-/// Opcodes that have a meaning, with operands of 0 if they have some.
+/// Valid opcodes. Missing operand bytes count as 0.
 fn opcodes_in_use() -> BTreeSet<u8> {
     let means_something = |opcode: &u8| bytecodes::decode(&[*opcode, 0, 0], 0).is_ok();
     let mut opcodes: BTreeSet<u8> = (0..=255).filter(means_something).collect();

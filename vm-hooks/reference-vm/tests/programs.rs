@@ -4,7 +4,7 @@ mod common;
 
 use vmscope_reference_vm::Outcome;
 
-/// Program, arguments, and the lines that it prints; a line that ends with … begins like this.
+/// Program, arguments, expected lines. A line ending with … gives only the line's beginning.
 const PROGRAMS: &[(&str, &[&str], &str)] = &[
     ("tinyBenchmarks", &["2"], "sieve 1899, fibonacci 392835\n…"),
     ("richards", &["1"], "queued 23246, held 9297\n"),

@@ -1,12 +1,12 @@
-//! What samples of publishing VMs carry, so that their interpreters' positions are found.
+//! Sample contents needed to locate the interpreters of publishing VMs.
 
 use vmscope_process::SampleNeeds;
 
-/// Bytes of stack in a sample: what an interpreter's own functions save there.
+/// Bytes of stack per sample: covers registers saved by interpreter functions.
 const STACK_BYTES: u32 = 256;
 
-/// Registers in which an interpreter may keep its position from one bytecode to the next: those that functions preserve,
-/// and the stack and frame pointers. In the kernel's numbering (`arch/*/include/uapi/asm/perf_regs.h`).
+/// Registers that may hold an interpreter's position between bytecodes: callee-saved registers,
+/// stack pointer and frame pointer. Kernel numbering (`arch/*/include/uapi/asm/perf_regs.h`).
 const REGISTERS: &[u32] = if cfg!(target_arch = "x86_64") {
     // rbx, rbp, rsp, r12 to r15.
     &[1, 6, 7, 20, 21, 22, 23]
@@ -17,8 +17,9 @@ const REGISTERS: &[u32] = if cfg!(target_arch = "x86_64") {
     &[]
 };
 
-/// The needs. The VM's [`Interpreter`](vmscope_publish::event::Interpreter) event says later which
-/// of these values are recorded, so there are no `sources` yet.
+/// Returns the sample needs. `sources` stays empty: the VM's
+/// [`Interpreter`](vmscope_publish::event::Interpreter) event later says which recorded values
+/// matter.
 pub(crate) fn sample_needs() -> SampleNeeds {
     if REGISTERS.is_empty() {
         return SampleNeeds::default();

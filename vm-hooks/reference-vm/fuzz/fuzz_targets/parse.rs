@@ -1,4 +1,5 @@
-//! Any text as a chunk file, and as an expression: what compiles is correct code.
+//! Arbitrary text, parsed as a chunk file and as an expression. Property: compiled code passes the
+//! verifier.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -9,7 +10,7 @@ use vmscope_reference_vm::syntax::{Item, SyntaxError, ast, parse_expression, par
 
 const INSTANCE_VARIABLES: usize = 20;
 
-/// Names of one letter are variables: `a` to `t` of the instance, the others global.
+/// Single letters name variables: `a` to `t` are instance variables, other letters are globals.
 struct Names;
 
 impl Scope for Names {

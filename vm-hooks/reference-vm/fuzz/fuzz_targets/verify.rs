@@ -1,4 +1,4 @@
-//! Any bytes as code: it can be listed, and the verifier judges it.
+//! Arbitrary bytes as code. Property: the disassembler lists them, and the verifier judges them.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -7,11 +7,11 @@ use vmscope_reference_vm::compiler::disassembler::listing;
 use vmscope_reference_vm::compiler::verifier::{stack_depth, verify};
 use vmscope_reference_vm::compiler::{CompiledCode, Literal};
 
-/// How deep the blocks of an input nest at most.
+/// Maximum nesting depth of the blocks of an input.
 const MAX_NESTING: usize = 3;
 
-/// Code with a head of seven bytes: arguments, temps, depth, primitive, flags, instance
-/// variables, literals. Then a byte for each literal, and a length in front of a block's code.
+/// Decodes code. Seven header bytes: arguments, temps, depth, primitive, flags, instance variables,
+/// literals. One byte per literal follows. A length precedes a block's code.
 fn code(bytes: &mut &[u8], nesting: usize) -> Option<(CompiledCode, usize)> {
     let (head, rest) = bytes.split_first_chunk::<7>()?;
     *bytes = rest;

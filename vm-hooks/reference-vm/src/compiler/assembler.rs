@@ -24,10 +24,10 @@ impl Item {
     }
 }
 
-/// Collects code. What cannot be reached is dropped.
+/// Collects code. Drops unreachable instructions.
 pub struct Assembler {
     items: Vec<Item>,
-    /// Of each label, whether a jump leads there.
+    /// Per label: whether a jump targets it.
     targeted: Vec<bool>,
     reachable: bool,
 }
@@ -88,9 +88,9 @@ impl Assembler {
         }
     }
 
-    /// The code. `None`: an operand or a distance is too large.
+    /// Returns the code. `None`: an operand or a distance exceeds its range.
     pub fn finish(self) -> Option<Assembled> {
-        // Lengths only grow, so this ends.
+        // Lengths only grow, so the loop ends.
         let mut lengths: Vec<usize> = self.items.iter().map(Item::least_length).collect();
         loop {
             let labels = self.labels(&lengths);

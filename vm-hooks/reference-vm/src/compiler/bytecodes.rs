@@ -1,15 +1,15 @@
-//! The instructions of SistaV1, and what they do to the stack.
+//! Instructions of SistaV1 and their stack effects.
 //!
-//! [`decode`] is the table from bytes to instructions. An extension (224, 225) is part of the instruction
-//! that it extends.
+//! [`decode`] maps bytes to instructions. Extensions (224, 225) belong to the instruction after
+//! them.
 
 pub use super::decoder::{DecodeError, decode, length};
 
-/// The prefix that extends an unsigned operand (extension A).
+/// Prefix: extends an unsigned operand (extension A).
 pub const EXTEND_A: u8 = 224;
-/// The prefix that extends a signed operand (extension B).
+/// Prefix: extends a signed operand (extension B).
 pub const EXTEND_B: u8 = 225;
-/// Selectors and numbers of arguments of the bytecodes 96–127.
+/// Selectors and argument counts of the bytecodes 96–127.
 pub const SPECIAL_SELECTORS: [(&str, usize); 32] = [
     ("+", 1),
     ("-", 1),
@@ -54,14 +54,14 @@ pub const GREATER_OR_EQUAL: usize = 5;
 /// Index of `==`.
 pub const IDENTICAL: usize = 22;
 
-/// An instruction, with its extensions folded in.
+/// An instruction with decoded extensions.
 ///
-/// Indices count from 0. Distances of jumps count from the end of the instruction.
+/// Indices start at 0. Jump distances start at the end of the instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Instruction {
-    /// Pushes an instance variable of the receiver.
+    /// Pushes a receiver's instance variable.
     PushReceiverVariable(usize),
-    /// Pushes the value of the Association that is a literal.
+    /// Pushes the value of a literal Association.
     PushLiteralVariable(usize),
     /// Pushes a literal.
     PushLiteral(usize),
@@ -95,11 +95,11 @@ pub enum Instruction {
     ReturnNil,
     /// Returns the top from the method; in a block, from its home.
     ReturnTop,
-    /// Returns nil from the block to its caller.
+    /// Returns nil from the block.
     BlockReturnNil,
-    /// Returns the top from the block to its caller.
+    /// Returns the top from the block.
     BlockReturnTop,
-    /// Sends the selector with this index of [`SPECIAL_SELECTORS`].
+    /// Sends selector number n of [`SPECIAL_SELECTORS`].
     SendSpecial(usize),
     /// Sends a literal selector.
     Send {
@@ -117,27 +117,27 @@ pub enum Instruction {
     },
     /// Jumps.
     Jump(i32),
-    /// Pops, and jumps forward if it was true.
+    /// Pops a Boolean; jumps forward on true.
     JumpTrue(i32),
-    /// Pops, and jumps forward if it was false.
+    /// Pops a Boolean; jumps forward on false.
     JumpFalse(i32),
     /// Pops into an instance variable.
     PopIntoReceiverVariable(usize),
-    /// Pops into the value of an Association.
+    /// Pops into an Association's value.
     PopIntoLiteralVariable(usize),
     /// Pops into a temp.
     PopIntoTemp(usize),
     /// Stores the top into an instance variable.
     StoreIntoReceiverVariable(usize),
-    /// Stores the top into the value of an Association.
+    /// Stores the top into an Association's value.
     StoreIntoLiteralVariable(usize),
     /// Stores the top into a temp.
     StoreIntoTemp(usize),
-    /// Pushes a new Array of this size, full of nil.
+    /// Pushes a new Array of the given size, filled with nil.
     PushNewArray(usize),
-    /// Pops this many elements, and pushes a new Array of them.
+    /// Pops n elements, then pushes a new Array with these elements.
     PushArrayOf(usize),
-    /// Runs a primitive: it returns from the method unless it fails.
+    /// Runs a primitive. A successful primitive returns from the method.
     CallPrimitive(usize),
     /// Pops the copied values, and pushes a closure.
     PushClosure {
@@ -145,14 +145,14 @@ pub enum Instruction {
         literal: usize,
         /// Number of copied values.
         num_copied: usize,
-        /// Whether the closure needs no outer context: nothing in it returns from the home.
+        /// Whether the closure needs no outer context: its code never returns from the home method.
         ignores_outer: bool,
     },
-    /// Pushes an element of the temp vector in a temp.
+    /// Pushes an element of a temp vector.
     PushInVector(InVector),
-    /// Stores the top into an element of a temp vector.
+    /// Stores the top into a temp vector's element.
     StoreInVector(InVector),
-    /// Pops into an element of a temp vector.
+    /// Pops into a temp vector's element.
     PopInVector(InVector),
 }
 
@@ -166,7 +166,7 @@ pub struct InVector {
 }
 
 impl Instruction {
-    /// How many values it pops, and how many it pushes then.
+    /// Numbers of popped and then pushed values.
     #[must_use]
     pub fn stack_effect(&self) -> (usize, usize) {
         match *self {
@@ -214,7 +214,7 @@ impl Instruction {
         }
     }
 
-    /// Distance of a jump, from the end of the instruction.
+    /// Distance of a jump, counted from the instruction's end.
     #[must_use]
     pub fn jump_distance(&self) -> Option<i32> {
         match *self {
@@ -225,19 +225,19 @@ impl Instruction {
         }
     }
 
-    /// Whether it returns from the frame, or further.
+    /// Whether the instruction leaves the frame: a method return or a block return.
     #[must_use]
     pub fn is_return(&self) -> bool {
         self.is_block_return() || self.is_method_return()
     }
 
-    /// Whether it returns from a block to its caller.
+    /// Whether the instruction returns from a block to the block's caller.
     #[must_use]
     pub fn is_block_return(&self) -> bool {
         matches!(self, Self::BlockReturnNil | Self::BlockReturnTop)
     }
 
-    /// Whether it returns from a method; in a block, from its home.
+    /// Whether the instruction returns from a method; in blocks, from the home method.
     #[must_use]
     pub fn is_method_return(&self) -> bool {
         matches!(

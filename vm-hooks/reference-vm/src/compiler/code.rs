@@ -1,26 +1,27 @@
-//! What the compiler makes: the loader puts it into memory.
+//! The compiler's output; the loader puts it into memory.
 
-/// The code of a method, a do-it or a block.
+/// Code of a method, do-it or block.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CompiledCode {
     /// The selector; of a do-it `DoIt`; empty for blocks.
     pub selector: String,
     /// Number of arguments.
     pub num_args: usize,
-    /// Number of temps, with the arguments, and a block's copied values after them.
+    /// Number of temps: arguments first, then a block's copied values, then other temps.
     pub num_temps: usize,
     /// Greatest depth of the operand stack.
     pub stack_depth: usize,
-    /// Number of the primitive, or 0. A method with a primitive begins with `callPrimitive`.
+    /// Number of the primitive, or 0. Methods with primitives begin with `callPrimitive`.
     pub primitive: usize,
-    /// Whether the frame needs a context token: the code creates closures that return from their home.
+    /// Whether the frame needs a context token: the code creates closures with returns from the
+    /// home method.
     pub needs_token: bool,
-    /// Literals that bytecodes refer to. The loader appends the selector, and the class's Association
-    /// or the enclosing code.
+    /// Literals used by bytecodes. The loader appends two literals: first the selector, then the
+    /// class's Association or the enclosing code.
     pub literals: Vec<Literal>,
     /// SistaV1 bytecodes.
     pub bytecodes: Vec<u8>,
-    /// Offsets in `bytecodes` and the source lines (1-based) that begin there, ascending by offset.
+    /// Offsets in `bytecodes` with their source lines (1-based), ascending by offset.
     pub lines: Vec<(usize, u32)>,
     /// Names of the temps: `num_temps` of them.
     pub temp_names: Vec<String>,
@@ -49,7 +50,7 @@ pub enum Literal {
     Array(Vec<Literal>),
     /// A ByteArray.
     Bytes(Vec<u8>),
-    /// The Association of a global or class variable with this name.
+    /// The Association of a named global or class variable.
     Binding(String),
     /// The code of a block.
     Block(Box<CompiledCode>),

@@ -16,7 +16,7 @@ impl Generator<'_> {
 
     pub(super) fn branch(&mut self, node: &If, wanted: bool) -> Generated {
         self.value(&node.condition)?;
-        // The arm that is a constant comes last.
+        // The constant arm comes last.
         let (first, second, skip) = match node.when_true {
             Arm::Body(_) => (&node.when_true, &node.when_false, false),
             Arm::Constant(_) => (&node.when_false, &node.when_true, true),

@@ -1,25 +1,25 @@
-//! The table of SistaV1: from bytes to instructions.
+//! Decodes SistaV1: the table from bytes to instructions.
 
 use super::bytecodes::{EXTEND_A, EXTEND_B, InVector, Instruction};
 
-/// The most extensions in front of an instruction.
+/// Maximum number of extensions per instruction.
 const MAX_EXTENSIONS: usize = 3;
 
-/// Why bytes are no instruction.
+/// Reasons why decoding fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
-    /// The code ends within the instruction, or in front of it.
+    /// The code ends within the instruction, or before its first byte.
     #[error("the code ends within an instruction")]
     Truncated,
-    /// A bytecode that this VM does not use, or a flag of one.
+    /// A bytecode or flag unused by this VM.
     #[error("bytecode {0} (or a flag of it) is not in use")]
     Unused(u8),
-    /// Extensions that the instruction does not have, or too many.
+    /// Too many extensions, or extensions that the instruction does not take.
     #[error("extensions in front of bytecode {0}, which has none like this")]
     Extension(u8),
 }
 
-/// Bytes of the instruction that begins with `opcode`, without extensions.
+/// Length in bytes of the instruction with this `opcode`, without extensions.
 #[must_use]
 pub const fn length(opcode: u8) -> usize {
     match opcode {
@@ -29,11 +29,12 @@ pub const fn length(opcode: u8) -> usize {
     }
 }
 
-/// Decodes the instruction at `offset`: the instruction, and its length with its extensions.
+/// Decodes the instruction at `offset`. Returns the instruction and its length, extensions
+/// included.
 ///
 /// # Errors
 ///
-/// Bytes that are no instruction of this VM.
+/// Fails for bytes that encode no instruction of this VM.
 pub fn decode(bytecodes: &[u8], offset: usize) -> Result<(Instruction, usize), DecodeError> {
     let mut at = offset;
     let mut a: Option<u32> = None;
@@ -78,7 +79,7 @@ fn byte(bytecodes: &[u8], at: usize) -> Result<u8, DecodeError> {
     bytecodes.get(at).copied().ok_or(DecodeError::Truncated)
 }
 
-/// The bytes after the opcode, and the extensions that nobody has used yet.
+/// Bytes after the opcode, and the unused extensions.
 struct Fields {
     first: u8,
     second: u8,

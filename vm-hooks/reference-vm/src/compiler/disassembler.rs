@@ -7,11 +7,11 @@ use std::fmt;
 /// A line of a listing: an instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// The pc of the instruction, with its extensions.
+    /// The instruction's pc; extensions come first.
     pub pc: u32,
-    /// Its bytes, with its extensions.
+    /// The instruction's bytes, extensions included.
     pub bytes: Vec<u8>,
-    /// What it does.
+    /// The instruction as text.
     pub text: String,
 }
 
@@ -35,9 +35,9 @@ pub fn listing(code: &CompiledCode, first_pc: u32) -> Vec<Line> {
     })
 }
 
-/// Lists bytecodes; `literal` answers the text of a literal, as [`literal_text`] makes it.
+/// Lists bytecodes. `literal` returns a literal's text, formatted like [`literal_text`].
 ///
-/// A byte that begins no instruction has a line of its own.
+/// Bytes that begin no instruction get separate lines.
 pub fn list(
     bytecodes: &[u8],
     first_pc: u32,
@@ -69,7 +69,7 @@ fn pc_at(first_pc: u32, offset: usize) -> u32 {
     first_pc.saturating_add(u32::try_from(offset).unwrap_or(u32::MAX))
 }
 
-/// The text of an instruction that ends at the pc `end`.
+/// Text of an instruction. `end`: pc of the instruction's end.
 fn text(instruction: Instruction, end: u32, literal: &impl Fn(usize) -> Option<String>) -> String {
     use Instruction as I;
     let literal = |index: usize| literal(index).unwrap_or_else(|| format!("literal {index}"));
@@ -131,7 +131,7 @@ fn text(instruction: Instruction, end: u32, literal: &impl Fn(usize) -> Option<S
     }
 }
 
-/// A literal as source text; of a binding the name, of a block its arguments (`[:x]`).
+/// A literal as source text. Bindings appear as names, blocks as their arguments (`[:x]`).
 #[must_use]
 pub fn literal_text(literal: &Literal) -> String {
     match literal {

@@ -1,8 +1,8 @@
-//! From instructions to bytes: the shortest form of each.
+//! Encodes instructions, always in the shortest form.
 
 use super::bytecodes::{EXTEND_A, EXTEND_B, InVector, Instruction};
 
-/// Appends the bytes of `instruction`. `None`: an operand is too large for SistaV1.
+/// Appends the bytes of `instruction`. `None`: an operand exceeds SistaV1's range.
 pub fn encode(instruction: Instruction, out: &mut Vec<u8>) -> Option<()> {
     use Instruction as I;
     match instruction {
@@ -81,7 +81,7 @@ fn below(value: usize, limit: usize) -> Option<u8> {
     u8::try_from(value).ok().filter(|_| value < limit)
 }
 
-/// An operand with a short form (first opcode and number of them) and a long one with extension A.
+/// Encodes an operand. Short form: first opcode and opcode count. Long form: extension A.
 fn indexed(out: &mut Vec<u8>, index: usize, short: Option<(u8, usize)>, long: u8) -> Option<()> {
     if let Some((first, count)) = short
         && index < count

@@ -1,4 +1,4 @@
-//! The temps of a unit: arguments, copied values, then the others.
+//! Temps of a unit: arguments, copied values, then other temps.
 
 use super::bytecodes::{InVector, Instruction};
 use super::tree::{Analysis, ScopeId, UnitId, VariableId};
@@ -12,13 +12,13 @@ pub enum Entry {
     Vector(ScopeId),
 }
 
-/// Where a variable's value is.
+/// Location of a variable's value.
 pub enum Location {
     Temp(usize),
     Vector(InVector),
 }
 
-/// The instructions that read or write the kinds of variables.
+/// Instructions for reads and writes of a variable kind.
 pub struct Access {
     pub temp: fn(usize) -> Instruction,
     pub in_vector: fn(InVector) -> Instruction,
@@ -57,10 +57,10 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// The most temps of a frame.
+    /// Maximum number of temps of a frame.
     pub const MAX_TEMPS: usize = 63;
 
-    /// Lays out the temps of a unit. `None`: there are too many.
+    /// Lays out the temps of a unit. `None`: too many temps.
     pub fn new(analysis: &Analysis, unit: UnitId) -> Option<Self> {
         let mut frame = Self {
             names: Vec::new(),
@@ -102,12 +102,12 @@ impl Frame {
         self.slots.get(&entry).copied()
     }
 
-    /// The temp that holds the vector of a scope, if it has one.
+    /// The temp with a scope's vector, if the scope has a vector.
     pub fn vector(&self, scope: ScopeId) -> Option<usize> {
         self.slot(Entry::Vector(scope))
     }
 
-    /// Where a variable's value is.
+    /// Location of a variable's value.
     pub fn location(&self, analysis: &Analysis, variable: VariableId) -> Option<Location> {
         let entry = entry_of(analysis, variable);
         let temp = self.slot(entry)?;
@@ -125,7 +125,7 @@ impl Frame {
     }
 }
 
-/// What a frame needs in order to reach a variable.
+/// The entry through which a frame reaches a variable.
 fn entry_of(analysis: &Analysis, variable: VariableId) -> Entry {
     if analysis.is_shared(variable) {
         Entry::Vector(analysis.variables[variable].scope)

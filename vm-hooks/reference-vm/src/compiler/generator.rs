@@ -1,4 +1,4 @@
-//! From the resolved tree to bytecodes.
+//! Generates bytecodes from the resolved tree.
 
 use super::assembler::Assembler;
 use super::bytecodes::{Instruction, SPECIAL_SELECTORS};
@@ -8,10 +8,10 @@ use super::{CompiledCode, Literal, literals::Literals, verifier};
 use crate::syntax::SyntaxError;
 use crate::syntax::ast::{Method, MethodKind, Position};
 
-/// The most elements of `{a. b}` and of a temp vector.
+/// Maximum number of elements of `{a. b}` and of temp vectors.
 const MAX_ARRAY: usize = 127;
 
-/// Generates the code of a method or do-it.
+/// Generates code for a method or do-it.
 pub fn generate(
     method: &Method,
     body: &Body,
@@ -51,9 +51,9 @@ pub(super) struct Generator<'a> {
     frame: Frame,
     literals: Literals,
     pub(super) code: Assembler,
-    /// Where the unit begins.
+    /// Start of the unit.
     start: Position,
-    /// Where the node begins whose code is made.
+    /// Start of the current node.
     position: Position,
 }
 
@@ -127,7 +127,8 @@ impl<'a> Generator<'a> {
         })
     }
 
-    /// Makes the temp vector of a scope, and sets temps to nil that hold the last round's values.
+    /// Creates a scope's temp vector. Sets temps to nil if they still hold values of the last loop
+    /// iteration.
     fn prologue(&mut self, body: &Body) -> Generated {
         let shared = self.analysis.shared_variables(body.scope).count();
         if shared > MAX_ARRAY {
@@ -186,7 +187,7 @@ impl<'a> Generator<'a> {
         Ok(())
     }
 
-    /// The code of an inlined block, whose value is left on the stack if it is `wanted`.
+    /// Generates an inlined block. Its value stays on the stack if `wanted`.
     pub(super) fn body(&mut self, body: &Body, wanted: bool) -> Generated {
         self.prologue(body)?;
         match body.statements.split_last() {
@@ -200,7 +201,7 @@ impl<'a> Generator<'a> {
         }
     }
 
-    /// Code that leaves the value on the stack if it is `wanted`, and nothing otherwise.
+    /// Generates a node. The value stays on the stack if `wanted`; otherwise nothing stays.
     fn node(&mut self, node: &Node, wanted: bool) -> Generated {
         match node {
             Node::Constant(literal) if wanted => self.constant(literal),
@@ -210,7 +211,7 @@ impl<'a> Generator<'a> {
             }
             Node::Read(place) if wanted => self.access(&PUSH, place),
             Node::Closure(unit, body) if wanted => self.closure(*unit, body),
-            // Without an effect.
+            // Reads and constants have no side effect.
             Node::Constant(_) | Node::Receiver | Node::Read(_) | Node::Closure(..) => Ok(()),
             Node::Assignment(place, value) => {
                 self.value(value)?;

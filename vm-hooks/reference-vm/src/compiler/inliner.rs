@@ -1,4 +1,4 @@
-//! Messages that become control structures when their arguments are literal blocks.
+//! Inlines messages with literal blocks as control structures.
 
 use super::Literal;
 use super::resolver::Resolver;
@@ -7,7 +7,7 @@ use crate::syntax::SyntaxError;
 use crate::syntax::ast::{Block, Expression, ExpressionKind, Message};
 use num_bigint::{BigInt, Sign};
 
-/// The block that `expression` is, if it has `num_args` arguments.
+/// `expression` as a block literal with `num_args` arguments.
 fn block(expression: &Expression, num_args: usize) -> Option<&Block> {
     match &expression.kind {
         ExpressionKind::Block(block) if block.arguments.len() == num_args => Some(block),
@@ -23,7 +23,7 @@ fn block_with_or_without(expression: &Expression) -> Option<&Block> {
 type Inlined = Result<Option<Node>, SyntaxError>;
 
 impl Resolver<'_> {
-    /// The control structure that a message stands for.
+    /// The control structure of an inlinable message.
     pub(super) fn inlined(&mut self, receiver: &Expression, message: &Message) -> Inlined {
         if matches!(&receiver.kind, ExpressionKind::Variable(name) if name == "super") {
             return Ok(None);

@@ -2,15 +2,16 @@
 
 use super::Literal;
 
-/// Literals in the order of their first use.
+/// Literals, ordered by first use.
 #[derive(Default)]
 pub struct Literals(Vec<Literal>);
 
 impl Literals {
-    /// The most literals, so that the loader's two fit into a method header, too.
+    /// Maximum number of literals. The method header's 15 bits also count the loader's two
+    /// literals.
     pub const MAX: usize = 32_765;
 
-    /// The index of a literal, which is added if need be. `None`: there are too many.
+    /// Index of a literal; adds missing literals. `None`: too many literals.
     pub fn index(&mut self, literal: Literal) -> Option<usize> {
         let shared = match &literal {
             // 0.0 and -0.0 are equal.

@@ -1,4 +1,4 @@
-//! From a syntax tree to bytecodes.
+//! Compiles a syntax tree to bytecodes.
 
 mod assembler;
 pub mod bytecodes;
@@ -21,11 +21,11 @@ use crate::syntax::SyntaxError;
 use crate::syntax::ast::Method;
 pub use code::{CompiledCode, Literal};
 
-/// The names that a method sees beyond its own.
+/// Names declared outside a method.
 pub trait Scope {
-    /// The index (from 0) of the receiver's instance variable `name`.
+    /// Index (0-based) of the receiver's instance variable `name`.
     fn instance_variable(&self, name: &str) -> Option<usize>;
-    /// Whether `name` is a variable of the class or a superclass.
+    /// Whether the class or a superclass declares the class variable `name`.
     fn is_class_variable(&self, name: &str) -> bool;
     /// Whether `name` is a global.
     fn is_global(&self, name: &str) -> bool;
@@ -35,7 +35,7 @@ pub trait Scope {
 ///
 /// # Errors
 ///
-/// Names that mean nothing, and code beyond SistaV1's limits.
+/// Unknown names, and code beyond SistaV1's limits.
 pub fn compile(
     method: &Method,
     file: &str,

@@ -1,8 +1,8 @@
-//! From the syntax tree to the resolved tree: what names mean, and which variables closures share.
+//! Resolves the syntax tree: binds names to variables and finds variables shared by closures.
 //!
-//! Variables are looked at in the order of the text. A closure copies a variable unless the
-//! variable may be assigned later: in a closure, behind the closure in the text, or in an
-//! inlined loop that does not contain the variable's declaration.
+//! The resolver visits variables in text order. Closures copy variables without later assignments.
+//! An assignment counts as later in three cases: inside a closure, behind the closure in the text,
+//! or inside an inlined loop that does not contain the variable's declaration.
 
 use super::Scope as Names;
 use super::tree::{
@@ -12,12 +12,12 @@ use super::tree::{
 use crate::syntax::SyntaxError;
 use crate::syntax::ast::{self, Expression, ExpressionKind, Name, Position};
 
-/// The most variables that a unit may declare.
+/// Maximum number of variables declared by a unit.
 const MAX_DECLARED: usize = 255;
-/// The most arguments of a method, a block or a message.
+/// Maximum number of arguments of methods, blocks and messages.
 const MAX_ARGUMENTS: usize = 15;
 
-/// Resolves a method or do-it. Its unit is the first of the analysis.
+/// Resolves a method or do-it. Its unit comes first in the analysis.
 pub fn resolve(
     method: &ast::Method,
     file: &str,
@@ -88,7 +88,7 @@ impl Resolver<'_> {
         self.add_variable(name.text.clone(), argument, name.position)
     }
 
-    /// Adds a variable that the program cannot name.
+    /// Adds a hidden variable: the program cannot name it.
     pub(super) fn hidden(
         &mut self,
         name: &str,
@@ -124,7 +124,7 @@ impl Resolver<'_> {
         Ok(id)
     }
 
-    /// Resolves what is in the unit whose scope has just been opened.
+    /// Resolves a unit's content. The caller has opened the unit's scope.
     fn unit(
         &mut self,
         unit: UnitId,
@@ -172,7 +172,7 @@ impl Resolver<'_> {
         })
     }
 
-    /// The body of a block that is inlined, and its argument, if it has one.
+    /// Body of an inlined block, with the block's optional argument.
     pub(super) fn inlined_body(
         &mut self,
         block: &ast::Block,
@@ -247,7 +247,7 @@ impl Resolver<'_> {
             .collect()
     }
 
-    /// A receiver, and whether it is `super`.
+    /// Resolves a receiver. The flag marks `super`.
     fn receiver(&mut self, receiver: &Expression) -> Result<(Node, bool), SyntaxError> {
         match &receiver.kind {
             ExpressionKind::Variable(name) if name == "super" => Ok((Node::Receiver, true)),
@@ -265,7 +265,7 @@ impl Resolver<'_> {
         })
     }
 
-    /// The variable of the unit or of an outer one with this name.
+    /// Finds a variable by name in the unit or an outer unit.
     fn find(&self, name: &str) -> Option<VariableId> {
         let mut scope = Some(self.scope);
         while let Some(id) = scope {
@@ -326,7 +326,7 @@ impl Resolver<'_> {
         Ok(place)
     }
 
-    /// Notes that the current unit uses a variable. Whether it is a variable of an outer unit.
+    /// Records a use by the current unit. Returns whether an outer unit declares the variable.
     fn note_use(&mut self, variable: VariableId) -> bool {
         let owner = self.analysis.unit_of(variable);
         let mut unit = self.unit_id();

@@ -1,4 +1,4 @@
-//! Exact code of small methods, errors, and properties of all code.
+//! Exact code of small methods, error messages, and properties of all compiled code.
 #![allow(clippy::panic, reason = "a failed test panics")]
 
 use super::bytecodes::{InVector, Instruction, decode};
@@ -9,7 +9,7 @@ use super::{CompiledCode, Literal, Scope, compile};
 use crate::syntax::{Item, SyntaxError, parse_expression, parse_file};
 use proptest::prelude::*;
 
-/// A class with the instance variables `a` and `b`, and the class variable `shared`.
+/// A class with instance variables `a` and `b`, and class variable `shared`.
 struct Point;
 
 impl Scope for Point {
@@ -55,7 +55,7 @@ fn blocks(code: &CompiledCode) -> impl Iterator<Item = &CompiledCode> {
     })
 }
 
-/// The listing of code, and of its blocks after it.
+/// Listing of code, followed by listings of its blocks.
 fn lines(code: &CompiledCode) -> String {
     let mut lines: String = listing(code, 25)
         .iter()
@@ -68,7 +68,7 @@ fn lines(code: &CompiledCode) -> String {
     lines
 }
 
-/// `listings.txt` holds sources with their code. `BLESS=1` writes it anew.
+/// `listings.txt` pairs sources with their code. `BLESS=1` rewrites the file.
 #[test]
 fn code_is_as_listed() {
     let expected = include_str!("tests/listings.txt");
@@ -123,7 +123,7 @@ fn do_its_answer_the_last_value() {
 #[test]
 fn lines_are_those_of_the_file() {
     let code = compiled("foo\n\tself one.\n\tself\n\t\ttwo;\n\t\tthree.\n\t^[self\n\t\tfour]");
-    // The method's first line is the second of the file.
+    // The method starts at line 2 of the file.
     assert_eq!(code.lines, [(0, 3), (3, 4), (5, 5), (7, 6), (9, 7)]);
     let block = blocks(&code).next().expect("a block");
     assert_eq!(block.lines, [(0, 7), (1, 8)]);
@@ -368,7 +368,7 @@ fn instruction() -> impl Strategy<Value = Instruction> {
     ]
 }
 
-/// Expressions over the variables `a b t u e` in parentheses.
+/// Parenthesized expressions over the variables `a b t u e`.
 fn expression() -> impl Strategy<Value = String> {
     let leaf = prop_oneof![
         prop::sample::select(vec![

@@ -1,16 +1,16 @@
-//! The resolved tree: names are variables, and inlined messages are control structures.
+//! The resolved tree: variables replace names, control structures replace inlined messages.
 
 use super::Literal;
 use crate::syntax::ast::Position;
 
-/// A variable of a method or block. Index into `Analysis::variables`.
+/// A method's or block's variable. Index into `Analysis::variables`.
 pub type VariableId = usize;
 /// A scope. Index into `Analysis::scopes`.
 pub type ScopeId = usize;
-/// A method, or a block that becomes a closure: what has a frame. Index into `Analysis::units`.
+/// A unit with its own frame: a method or a closure's block. Index into `Analysis::units`.
 pub type UnitId = usize;
 
-/// What the resolver finds out about variables, scopes and units.
+/// The resolver's results: variables, scopes and units.
 #[derive(Default)]
 pub struct Analysis {
     pub variables: Vec<Variable>,
@@ -21,20 +21,20 @@ pub struct Analysis {
 pub struct Variable {
     pub name: String,
     pub scope: ScopeId,
-    /// An argument of a method or block, or a hidden variable: the program cannot assign it.
+    /// A read-only variable: an argument of a method or block, or a hidden variable.
     pub argument: bool,
     /// A closure uses it.
     pub captured: bool,
-    /// It may be assigned after a closure has copied it.
+    /// An assignment may follow a closure's copy.
     pub reassigned: bool,
-    /// Its first use in the text is an assignment that cannot be skipped.
+    /// The first use in the text is an assignment on every path.
     pub assigned_first: Option<bool>,
 }
 
 pub struct Scope {
     pub parent: Option<ScopeId>,
     pub unit: UnitId,
-    /// Number of inlined loops of the unit around it.
+    /// Number of enclosing inlined loops of the unit.
     pub loop_depth: usize,
     pub variables: Vec<VariableId>,
 }
@@ -44,24 +44,24 @@ pub struct Unit {
     /// `None`: the method.
     pub parent: Option<UnitId>,
     pub arguments: Vec<VariableId>,
-    /// Its scopes; first its own, then those of inlined blocks.
+    /// The unit's scopes: the unit's own scope first, then scopes of inlined blocks.
     pub scopes: Vec<ScopeId>,
-    /// Variables of outer units that it or a unit in it uses.
+    /// Outer variables used by this unit or by nested units.
     pub outer_variables: Vec<VariableId>,
-    /// Whether it or a unit in it returns from the method.
+    /// Whether this unit or a nested unit returns from the method.
     pub returns: bool,
-    /// Whether a unit directly in it `returns`.
+    /// Whether a direct child unit `returns`.
     pub needs_token: bool,
 }
 
 impl Analysis {
-    /// Whether a variable lives in a temp vector.
+    /// Whether a temp vector stores a variable.
     pub fn is_shared(&self, variable: VariableId) -> bool {
         let variable = &self.variables[variable];
         variable.captured && variable.reassigned
     }
 
-    /// The variables of a scope that live in its temp vector, in order.
+    /// A scope's variables in its temp vector, ordered by index.
     pub fn shared_variables(&self, scope: ScopeId) -> impl Iterator<Item = VariableId> {
         let variables = self.scopes[scope].variables.iter().copied();
         variables.filter(|variable| self.is_shared(*variable))
@@ -73,7 +73,7 @@ impl Analysis {
     }
 }
 
-/// Where a name leads.
+/// Meaning of a name.
 #[derive(Clone)]
 pub enum Place {
     Variable(VariableId),
@@ -104,7 +104,7 @@ pub struct Message {
     pub position: Position,
 }
 
-/// The statements of a unit or of an inlined block.
+/// Statements of a unit or inlined block.
 pub struct Body {
     pub scope: ScopeId,
     pub statements: Vec<Statement>,
@@ -128,11 +128,11 @@ pub enum Arm {
     Constant(Literal),
 }
 
-/// `ifNil:` family. Without a body, nil answers nil, and another value itself.
+/// `ifNil:` family. Without a body, nil answers nil; other receivers answer themselves.
 pub struct IfNil {
     pub value: Node,
     pub when_nil: Option<Body>,
-    /// Its argument, if there is one, is the value.
+    /// The optional argument receives the value.
     pub otherwise: Option<(Option<VariableId>, Body)>,
 }
 
@@ -148,7 +148,7 @@ pub struct Count {
     pub counter: VariableId,
     pub first: Node,
     pub limit: Node,
-    /// Where the limit is kept, unless it is a constant.
+    /// Variable that stores a non-constant limit.
     pub limit_variable: Option<VariableId>,
     pub step: Literal,
     pub ascending: bool,

@@ -3,74 +3,75 @@
 use super::bytecodes::{DecodeError, Instruction, decode};
 use super::{CompiledCode, Literal};
 
-/// The most arguments of a method or block.
+/// Maximum number of arguments of a method or block.
 const MAX_ARGUMENTS: usize = 15;
-/// The most temps of a frame.
+/// Maximum number of temps of a frame.
 const MAX_TEMPS: usize = 63;
-/// The most literals, without the loader's two.
+/// Maximum number of literals, without the loader's two literals.
 const MAX_LITERALS: usize = 32_765;
-/// How deep blocks may nest.
+/// Maximum nesting depth of blocks.
 const MAX_NESTING: usize = 500;
 
-/// What is wrong with code, and where.
+/// A flaw in code, with its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("offset {offset}: {flaw}")]
 pub struct VerifyError {
-    /// Offset in the bytecodes of the code, or of a block in it.
+    /// Bytecode offset in the code, or in a nested block.
     pub offset: usize,
-    /// What is wrong.
+    /// The flaw.
     pub flaw: Flaw,
 }
 
-/// What is wrong with code.
+/// A flaw in code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Flaw {
-    /// Bytes that are no instruction.
+    /// Bytes that encode no instruction.
     #[error("{0}")]
     Decode(#[from] DecodeError),
-    /// Numbers of arguments, temps or literals that fit neither the code nor its header.
+    /// Counts of arguments, temps or literals that contradict the code or exceed its header.
     #[error("wrong number of arguments, temps or literals")]
     Header,
-    /// Blocks in blocks in blocks.
+    /// Blocks nested too deep.
     #[error("blocks nest too deep")]
     Nesting,
-    /// A literal that is not there, or of a kind that the instruction cannot use.
+    /// A missing literal, or a literal of the wrong kind.
     #[error("wrong literal {0}")]
     Literal(usize),
-    /// A temp that is not there.
+    /// A nonexistent temp.
     #[error("no temp {0}")]
     Temp(usize),
-    /// An instance variable that is not there.
+    /// A nonexistent instance variable.
     #[error("no instance variable {0}")]
     InstanceVariable(usize),
-    /// A jump that leads out of the code, or into an instruction.
+    /// A jump target outside the code or inside an instruction.
     #[error("a jump to {0}, where no instruction begins")]
     Target(i64),
-    /// A path that reaches the end of the code.
+    /// A path that runs past the code's end.
     #[error("the code goes on beyond its end")]
     End,
-    /// A stack with fewer values than the instruction pops.
+    /// Fewer values on the stack than the instruction pops.
     #[error("the stack is empty")]
     Underflow,
-    /// A stack deeper than the code says.
+    /// A stack deeper than declared.
     #[error("the stack is deeper than {0}")]
     Overflow(usize),
     /// Paths that meet with different depths.
     #[error("paths meet with different depths, {0} and {1}")]
     Depths(usize, usize),
-    /// A block's instruction in a method, or the other way round.
+    /// A block instruction in a method, or a method instruction in a block.
     #[error("an instruction that does not belong here")]
     Misplaced,
-    /// A primitive elsewhere than at the beginning, or another one than the code says.
+    /// A primitive at the wrong place, or with a number that contradicts the code.
     #[error("the primitive is not what the code says")]
     Primitive,
-    /// Returns from the home of code that says it has none.
+    /// A return from the home method in code declared without such returns.
     #[error("closures return from their home, but nothing says so")]
     Home,
 }
 
-/// Verifies a method or do-it with its blocks. `instance_variables` is the number that the receiver has.
+/// Verifies a method or do-it, blocks included. `instance_variables`: number of the receiver's
+/// instance variables.
 ///
 /// # Errors
 ///
@@ -79,11 +80,11 @@ pub fn verify(code: &CompiledCode, instance_variables: usize) -> Result<(), Veri
     verify_unit(code, instance_variables, None)
 }
 
-/// The greatest depth of the operand stack on any path.
+/// Greatest operand stack depth over all paths.
 ///
 /// # Errors
 ///
-/// Paths that have no such depth.
+/// Inconsistent paths: no depth is defined.
 pub fn stack_depth(code: &CompiledCode) -> Result<usize, VerifyError> {
     Flow::new(code)?.run()
 }
@@ -92,7 +93,7 @@ fn at(offset: usize, flaw: Flaw) -> VerifyError {
     VerifyError { offset, flaw }
 }
 
-/// Verifies a method, or a block that is in so many others.
+/// Verifies a method (`nesting` = `None`) or a block; `nesting` counts enclosing blocks.
 fn verify_unit(
     code: &CompiledCode,
     instance_variables: usize,
@@ -139,7 +140,7 @@ fn verify_unit(
     Ok(())
 }
 
-/// What a single instruction may refer to.
+/// Bounds for the operands of one instruction.
 struct Check<'a> {
     code: &'a CompiledCode,
     instance_variables: usize,
@@ -203,7 +204,7 @@ impl Check<'_> {
             _ => {}
         }
         let misplaced = if self.is_block {
-            // In a block only the top can be returned from the home.
+            // Blocks have one kind of method return: the top, returned from the home method.
             step.instruction.is_method_return() && step.instruction != I::ReturnTop
         } else {
             step.instruction.is_block_return()
@@ -227,7 +228,7 @@ impl Check<'_> {
     }
 }
 
-/// Whether a block needs its home: it, or a closure that it creates, returns from there.
+/// Whether a block needs its home method: the block or a nested closure returns from there.
 fn returns_from_home(block: &CompiledCode) -> bool {
     let mut offset = 0;
     while let Ok((instruction, length)) = decode(&block.bytecodes, offset) {
@@ -243,7 +244,7 @@ fn returns_from_home(block: &CompiledCode) -> bool {
     false
 }
 
-/// An instruction where it stands.
+/// An instruction with its position.
 struct Step {
     offset: usize,
     end: usize,
@@ -253,7 +254,7 @@ struct Step {
 /// The paths through code.
 struct Flow {
     steps: Vec<Step>,
-    /// For each offset the index of the instruction that begins there.
+    /// Per offset: index of the instruction that begins there.
     step_at: Vec<Option<usize>>,
 }
 
@@ -278,7 +279,7 @@ impl Flow {
         Ok(flow)
     }
 
-    /// Follows every path. The greatest depth of the stack.
+    /// Follows every path. Returns the greatest stack depth.
     fn run(&self) -> Result<usize, VerifyError> {
         let mut depths: Vec<Option<usize>> = vec![None; self.steps.len()];
         let mut greatest = 0;

@@ -1,4 +1,4 @@
-//! Puts the compiler's output into memory: literals, methods, blocks.
+//! Writes the compiler's output into memory: literals, methods, blocks.
 
 use num_bigint::{BigInt, Sign};
 
@@ -12,17 +12,17 @@ use crate::memory::{Heap, Oop, classes};
 pub const HAS_PRIMITIVE: i64 = 1 << 16;
 /// Bits of a method header: number of literals.
 pub const LITERALS: i64 = 0x7fff;
-/// Where a method header has the number of temps, and of arguments.
+/// Shift of the temp count in a method header.
 pub const TEMPS_SHIFT: u32 = 18;
-/// See above.
+/// Shift of the argument count in a method header.
 pub const ARGS_SHIFT: u32 = 24;
 
-/// Whose code is built.
+/// The class and source location of built code.
 #[derive(Debug)]
 pub struct Owner<'a> {
     /// Index of the class.
     pub class: u32,
-    /// The class's Association, or the root's for do-its.
+    /// The class's Association; for do-its, the root's Association.
     pub binding: Oop,
     /// Name of the class.
     pub name: &'a str,
@@ -49,7 +49,8 @@ impl Image {
         Ok(method)
     }
 
-    /// Builds code. The last literal stays nil: the class's Association or the enclosing code.
+    /// Builds code. The last literal stays nil until the caller stores the class's Association or
+    /// the enclosing code.
     fn build_code(
         &mut self,
         heap: &mut Heap,
@@ -78,7 +79,7 @@ impl Image {
             | if code.primitive == 0 { 0 } else { HAS_PRIMITIVE }
             | number(code.num_temps) << TEMPS_SHIFT
             | number(code.num_args) << ARGS_SHIFT
-            // A negative header: the second set of bytecodes, SistaV1.
+            // A negative header selects the second bytecode set, SistaV1.
             | i64::MIN >> 3;
         heap.store(method, 0, Oop::small(header));
         for (at, literal) in literals.iter().enumerate() {
@@ -150,13 +151,13 @@ impl Image {
         })
     }
 
-    /// true and false are values of globals of their own, which programs can't name.
+    /// Returns true or false: values of two globals with names that no program can write.
     fn singleton(&self, name: &str, heap: &Heap) -> Oop {
         let association = self.globals.get(name);
         association.map_or(heap.nil(), |association| objects::slot(*association, 1))
     }
 
-    /// The Association of a class variable or global.
+    /// Finds the Association of a class variable or global.
     fn binding(&mut self, heap: &mut Heap, name: &str, class: u32) -> Result<Oop, NoMemory> {
         match self.class_variable(name, class) {
             Some(association) => Ok(association),
@@ -164,7 +165,7 @@ impl Image {
         }
     }
 
-    /// The Association of a class variable, from a class or metaclass upwards.
+    /// Finds a class variable's Association, searching upwards from a class or metaclass.
     pub(super) fn class_variable(&self, name: &str, class: u32) -> Option<Oop> {
         let first = self.class(class)?;
         let mut index = if first.meta { first.other } else { class };
@@ -178,7 +179,7 @@ impl Image {
     }
 }
 
-/// Number of literals of a method, from its header.
+/// Number of a method's literals, read from its header.
 pub fn literals_of(method: Oop) -> usize {
     let header = objects::slot(method, 0).as_integer().unwrap_or(0);
     usize::try_from(header & LITERALS).unwrap_or(0)
@@ -192,7 +193,7 @@ pub fn large_class(value: &BigInt) -> u32 {
     }
 }
 
-/// The bytes of a LargeInteger, lowest first.
+/// Magnitude bytes of a LargeInteger, lowest first.
 pub fn magnitude(value: &BigInt) -> Vec<u8> {
     value.magnitude().to_bytes_le()
 }

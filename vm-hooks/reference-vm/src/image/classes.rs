@@ -5,22 +5,22 @@ use crate::memory::header::Format;
 use crate::memory::{Heap, Oop, classes as known};
 use crate::syntax::{ClassDefinition, ClassKind};
 
-/// Why a class definition is not possible.
+/// Reasons why a class definition fails.
 #[derive(Debug, thiserror::Error)]
 pub enum ClassError {
-    /// Its superclass is not there.
+    /// The superclass does not exist.
     #[error("the superclass {0} is not defined")]
     NoSuperclass(String),
-    /// Two instance variables have the same name.
+    /// Two instance variables share a name.
     #[error("the instance variable {0} exists already")]
     Duplicate(String),
-    /// A class that has instances or subclasses would change.
+    /// The definition would change a class with instances or subclasses.
     #[error("the class {0} exists with other variables")]
     Changed(String),
-    /// The VM relies on instance variables that are not there.
+    /// Instance variables required by the VM are missing.
     #[error("the class {0} must have the instance variables {1}")]
     Known(String, String),
-    /// The class's instances have bytes, so they can't have instance variables.
+    /// Instances store bytes, so the class can't have instance variables.
     #[error("the class {0} has bytes, and can't have instance variables")]
     Bytes(String),
     /// Too many classes.
@@ -32,7 +32,7 @@ pub enum ClassError {
 }
 
 impl Image {
-    /// Makes a class and its metaclass, or accepts the same definition again.
+    /// Defines a class with its metaclass. Accepts a repeated identical definition.
     pub(super) fn define_class(
         &mut self,
         heap: &mut Heap,
@@ -136,7 +136,8 @@ impl Image {
         self.fill(heap, &class, index, super_class_oop)?;
         let association = self.global(heap, name)?;
         heap.store(association, 1, class.oop);
-        // The last literal of class-side methods. No program can write such a name.
+        // Class-side methods use this Association as their last literal. No program can write its
+        // name.
         let association = self.global(heap, &meta.name)?;
         heap.store(association, 1, meta.oop);
         self.by_name.insert(name.to_owned(), index);
@@ -145,7 +146,8 @@ impl Image {
             heap.pretenure_class(index, true);
         }
         if name == "Class" {
-            // The root's metaclass inherits from Class, which did not exist at that time.
+            // The root's metaclass inherits from Class. Class did not exist when the root was
+            // created.
             let root = self.class(known::OBJECT).map(|root| root.other);
             if let Some(root) = root.and_then(|root| self.class(root)) {
                 heap.store(root.oop, 0, class.oop);
@@ -156,7 +158,7 @@ impl Image {
         Ok(())
     }
 
-    /// The first of two indices that no class has.
+    /// The first index of a free pair of class indices.
     fn next_index(&self) -> Result<u32, ClassError> {
         let next = self.classes.len().max(known::FIRST_FREE as usize);
         let next = u32::try_from(next).unwrap_or(u32::MAX);
@@ -176,7 +178,7 @@ impl Image {
         }
     }
 
-    /// Fills the slots of a class object.
+    /// Fills a class object's slots.
     fn fill(
         &mut self,
         heap: &mut Heap,
@@ -206,7 +208,7 @@ impl Image {
         Ok(())
     }
 
-    /// Gives a class instance variables of its own: `Foo class instanceVariableNames: 'x'`.
+    /// Defines class-instance variables: `Foo class instanceVariableNames: 'x'`.
     pub(super) fn define_class_variables(
         &mut self,
         heap: &mut Heap,
@@ -237,7 +239,7 @@ impl Image {
         if has_subclasses || !meta.methods.is_empty() {
             return Err(ClassError::Changed(format!("{name} class")));
         }
-        // A class object with more slots takes the old one's place.
+        // A larger class object replaces the old class object.
         let slots = variables.len();
         let oop = permanent(heap, meta_index, Format::FIXED, slots)?;
         let class = self.class(index).ok_or_else(unknown)?;
@@ -258,7 +260,7 @@ impl Image {
     }
 }
 
-/// A class's identity hash is its index: `basicNew` finds the index there.
+/// A class's identity hash equals its class index: `basicNew` reads the index there.
 #[allow(unsafe_code, reason = "writes the header of a class object")]
 fn set_class_hash(class: Oop, index: u32) {
     use crate::memory::object;
@@ -282,7 +284,7 @@ fn instance_format(inherited: Format, kind: ClassKind, fields: usize) -> Format 
         ClassKind::Ephemeron => Format::EPHEMERON,
         ClassKind::Variable if fields == 0 => Format::INDEXED,
         ClassKind::Variable => Format::FIXED_AND_INDEXED,
-        // Instances keep the form that a superclass has chosen.
+        // Instances inherit the superclass's indexed format.
         ClassKind::Normal => match inherited {
             Format::EMPTY | Format::FIXED if fields == 0 => Format::EMPTY,
             Format::EMPTY => Format::FIXED,

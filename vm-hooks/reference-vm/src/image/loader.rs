@@ -10,7 +10,7 @@ use crate::interpreter::{Outcome, Vm};
 use crate::memory::{Oop, classes};
 use crate::syntax::{self, DoItSource, Item, MethodSource, SyntaxError};
 
-/// Why a file can't be loaded.
+/// Reasons why loading a file fails.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
@@ -27,7 +27,7 @@ pub enum LoadError {
         /// The reason.
         error: ClassError,
     },
-    /// Methods for a class that is not there.
+    /// Methods of an undefined class.
     #[error("{file}:{line}: the class {name} is not defined")]
     NoClass {
         /// The file.
@@ -47,7 +47,7 @@ pub enum LoadError {
         /// The reason.
         error: VerifyError,
     },
-    /// A method writes an instance variable that the VM relies on.
+    /// A method writes an instance variable reserved for the VM.
     #[error(
         "{file}:{line}: the instance variables of {class} can only be read: the VM relies on them"
     )]
@@ -64,7 +64,7 @@ pub enum LoadError {
     NoMemory(#[from] NoMemory),
 }
 
-/// Classes whose instance variables only the VM writes; those of classes, too.
+/// Classes with instance variables that only the VM writes. Class objects count, too.
 const READ_ONLY: [u32; 4] = [
     classes::BLOCK_CLOSURE,
     classes::CONTEXT,
@@ -72,7 +72,7 @@ const READ_ONLY: [u32; 4] = [
     classes::COMPILED_METHOD,
 ];
 
-/// Whether code or its blocks write one of the first instance variables.
+/// Whether code or a nested block writes one of the first `fields` instance variables.
 fn writes_field_below(code: &CompiledCode, fields: usize) -> bool {
     let mut offset = 0;
     while let Ok((instruction, length)) = bytecodes::decode(&code.bytecodes, offset) {
@@ -90,7 +90,7 @@ fn writes_field_below(code: &CompiledCode, fields: usize) -> bool {
     })
 }
 
-/// The names that code of a class can use.
+/// Names visible to code of a class.
 struct ClassScope<'a> {
     image: &'a Image,
     class: u32,
@@ -119,8 +119,8 @@ impl Vm {
     ///
     /// # Errors
     ///
-    /// If the text is wrong, or memory is exhausted. Errors of the running program are the
-    /// program's affair: they are in the [`Outcome`].
+    /// Fails on wrong text or exhausted memory. The [`Outcome`] reports errors of the running
+    /// program.
     pub fn load(&mut self, file: &str, text: &str) -> Result<Outcome, LoadError> {
         let mut outcome = Outcome::Value(self.heap.nil());
         self.do_its.clear();
@@ -150,7 +150,7 @@ impl Vm {
         Ok(outcome)
     }
 
-    /// Evaluates statements, and returns the value of the last.
+    /// Evaluates statements; returns the last statement's value.
     ///
     /// # Errors
     ///
@@ -235,7 +235,7 @@ impl Vm {
         Ok(code)
     }
 
-    /// Name of the class whose instance variables a method writes although the VM relies on them.
+    /// Name of the class, if a method writes instance variables reserved for the VM.
     fn writes_read_only(&self, code: &CompiledCode, class: u32) -> Option<&str> {
         let mut index = class;
         while let Some(class) = self.image.class(index) {
@@ -252,7 +252,7 @@ impl Vm {
         None
     }
 
-    /// The class's binding for super sends: the value of a method's last literal.
+    /// Class for super sends: the value of a method's last literal.
     pub(crate) fn method_class(&self, method: Oop) -> u32 {
         let mut method = method;
         loop {

@@ -1,4 +1,4 @@
-//! What the loader builds: classes, methods, symbols and globals, all in the permanent space.
+//! The loader's output in permanent space: classes, methods, symbols and globals.
 
 pub mod builder;
 mod classes;
@@ -22,7 +22,7 @@ pub struct Class {
     pub oop: Oop,
     /// Index of the superclass; 0 for the root.
     pub superclass: u32,
-    /// Index of the metaclass of a class, of the class of a metaclass.
+    /// For classes, index of the metaclass. For metaclasses, index of the class.
     pub other: u32,
     /// Whether this is a metaclass.
     pub meta: bool,
@@ -43,7 +43,7 @@ pub struct Class {
 pub struct Method {
     /// The object.
     pub oop: Oop,
-    /// Number, from 1 on. Never used again.
+    /// Number, from 1 on. Never reused.
     pub id: u64,
     /// Class name.
     pub class: String,
@@ -68,7 +68,7 @@ pub struct Image {
     symbols: FxHashMap<Vec<u8>, Oop>,
     /// Associations of globals, by name.
     pub globals: FxHashMap<String, Oop>,
-    /// All methods and blocks, by id less one.
+    /// All methods and blocks; index = id − 1.
     pub methods: Vec<Method>,
     /// Places in `methods` by address.
     by_address: FxHashMap<Oop, usize>,
@@ -108,7 +108,7 @@ impl Image {
         self.classes.get(index as usize)?.as_ref()
     }
 
-    /// The class with this index, to be changed.
+    /// The class with this index, mutable.
     pub fn class_mut(&mut self, index: u32) -> Option<&mut Class> {
         self.classes.get_mut(index as usize)?.as_mut()
     }
@@ -119,13 +119,13 @@ impl Image {
         self.by_name.get(name).copied()
     }
 
-    /// The method or block at this address.
+    /// Finds a method or block by address.
     #[must_use]
     pub fn method(&self, oop: Oop) -> Option<&Method> {
         self.methods.get(*self.by_address.get(&oop)?)
     }
 
-    /// Finds a method by selector, from a class upwards.
+    /// Finds a method by selector, searching upwards from a class.
     #[must_use]
     pub fn lookup(&self, selector: Oop, class: u32) -> Option<Oop> {
         let mut index = class;
@@ -152,7 +152,7 @@ impl Image {
         Ok(symbol)
     }
 
-    /// The Association of a global, made if there is none.
+    /// Returns a global's Association; creates missing Associations.
     ///
     /// # Errors
     ///
@@ -166,7 +166,7 @@ impl Image {
         Ok(association)
     }
 
-    /// A new Association with a symbol as key.
+    /// Creates an Association with a symbol as key.
     pub(crate) fn association(&mut self, heap: &mut Heap, name: &str) -> Result<Oop, NoMemory> {
         let key = self.symbol(heap, name.as_bytes())?;
         let association = permanent(heap, known::ASSOCIATION, Format::FIXED, 2)?;
@@ -191,7 +191,7 @@ pub(crate) fn permanent(
 pub(crate) fn permanent_bytes(heap: &mut Heap, class: u32, text: &[u8]) -> Result<Oop, NoMemory> {
     let format = Format::with_bytes(Format::BYTES, text.len());
     let oop = permanent(heap, class, format, text.len().div_ceil(8))?;
-    // SAFETY: a new object with room for the text; nobody else has its address.
+    // SAFETY: a new object with room for the text; no other code knows the address.
     unsafe { object::bytes_mut(oop) }.copy_from_slice(text);
     Ok(oop)
 }

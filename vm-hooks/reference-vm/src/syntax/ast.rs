@@ -1,4 +1,4 @@
-//! The syntax tree of a method or do-it.
+//! Syntax tree of a method or do-it.
 
 use crate::compiler::Literal;
 
@@ -11,7 +11,7 @@ pub struct Position {
     pub column: u32,
 }
 
-/// A name where it stands.
+/// A name with its position.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Name {
     /// The name.
@@ -20,12 +20,12 @@ pub struct Name {
     pub position: Position,
 }
 
-/// What falling off the end answers.
+/// Answer of code without a final return.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MethodKind {
     /// A method of a class: it answers its receiver.
     Method,
-    /// Statements: they answer the value of the last.
+    /// Statements answer the last statement's value.
     DoIt,
 }
 
@@ -40,40 +40,41 @@ pub struct Method {
     pub arguments: Vec<Name>,
     /// Number of the primitive, or 0.
     pub primitive: usize,
-    /// Temps; first that of the primitive's error code, if there is one.
+    /// Temps. An error-code temp of the primitive comes first.
     pub temps: Vec<Name>,
     /// Statements.
     pub statements: Vec<Statement>,
-    /// Where it begins.
+    /// Start of the method.
     pub position: Position,
 }
 
-/// A statement. Only the last of a list can be a return.
+/// A statement. Returns occur only as last statements.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Statement {
     /// Whether it begins with `^`.
     pub returns: bool,
     /// The expression.
     pub expression: Expression,
-    /// Where it begins.
+    /// Start of the statement.
     pub position: Position,
 }
 
 /// An expression.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expression {
-    /// What it is.
+    /// Kind of the expression.
     pub kind: ExpressionKind,
-    /// Where it begins; of a send the selector.
+    /// Start of the expression; for sends, start of the selector.
     pub position: Position,
-    /// Nodes on the longest way down from here, with this one. The parser bounds it.
+    /// Height: number of nodes on the longest downward path, this node included. Bounded by the
+    /// parser.
     pub height: usize,
 }
 
 /// The kinds of expressions.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ExpressionKind {
-    /// A literal, also `nil`, `true` and `false`.
+    /// A literal, including `nil`, `true` and `false`.
     Literal(Literal),
     /// A variable, `self` or `super`.
     Variable(String),
@@ -90,7 +91,7 @@ pub enum ExpressionKind {
 }
 
 impl ExpressionKind {
-    /// The greatest height of the expressions in it.
+    /// Maximum height of the contained expressions.
     #[must_use]
     pub fn height_below(&self) -> usize {
         let arguments = |message: &Message| highest(&message.arguments);
@@ -121,9 +122,9 @@ fn highest<'a>(expressions: impl IntoIterator<Item = &'a Expression>) -> usize {
 pub struct Message {
     /// The selector.
     pub selector: String,
-    /// As many as the selector wants.
+    /// One argument per parameter of the selector.
     pub arguments: Vec<Expression>,
-    /// Where the selector begins.
+    /// Start of the selector.
     pub position: Position,
 }
 

@@ -1,4 +1,4 @@
-//! Chunk files: chunks end with `!`, and `!!` inside of a chunk is one exclamation mark.
+//! Chunk files: `!` ends a chunk; `!!` inside a chunk encodes one exclamation mark.
 
 use super::ast::{Method, Position};
 use super::definitions::{definition, methods_header};
@@ -6,11 +6,11 @@ use super::parser::Parser;
 use super::scanner::{Token, scan};
 use super::{DoItSource, Item, MethodSource, SyntaxError};
 
-/// Parses a chunk file. `file` is its name in errors and items.
+/// Parses a chunk file. `file`: name for errors and items.
 ///
 /// # Errors
 ///
-/// The first place where the text is not Smalltalk.
+/// Reports the first syntax error.
 pub fn parse_file(file: &str, text: &str) -> Result<Vec<Item>, SyntaxError> {
     let mut items = Vec::new();
     let mut header: Option<Header> = None;
@@ -48,11 +48,11 @@ pub fn parse_file(file: &str, text: &str) -> Result<Vec<Item>, SyntaxError> {
     Ok(items)
 }
 
-/// Parses statements that are not in a chunk: exclamation marks stand for themselves.
+/// Parses statements outside chunks: exclamation marks need no doubling.
 ///
 /// # Errors
 ///
-/// The first place where the text is not Smalltalk.
+/// Reports the first syntax error.
 pub fn parse_expression(file: &str, text: &str) -> Result<DoItSource, SyntaxError> {
     let start = Position { line: 1, column: 1 };
     let lexemes = scan(file, text, start, 1)?;
@@ -87,7 +87,7 @@ impl Header {
     }
 }
 
-/// A chunk without the blanks in front of it.
+/// A chunk without leading blanks.
 struct Chunk {
     text: String,
     start: Position,

@@ -1,10 +1,10 @@
-//! Do-its that define classes or begin a list of methods.
+//! Recognizes do-its that define classes or begin method lists.
 
 use super::ast::{Expression, ExpressionKind, Message, Method, Position};
 use super::{ClassDefinition, ClassKind, Item, SyntaxError};
 use crate::compiler::Literal;
 
-/// Class, whether the metaclass is meant, and category of `Foo methodsFor: 'x'`.
+/// Parses `Foo methodsFor: 'x'`: class, metaclass flag, category.
 pub fn methods_header(do_it: &Method) -> Option<(String, bool, String)> {
     let (receiver, message) = single_send(do_it)?;
     if !matches!(
@@ -20,7 +20,7 @@ pub fn methods_header(do_it: &Method) -> Option<(String, bool, String)> {
     }
 }
 
-/// The definition that a do-it consists of, if it is one.
+/// Definition in a do-it; `None` for other do-its.
 pub fn definition(file: &str, do_it: &Method) -> Result<Option<Item>, SyntaxError> {
     let Some((receiver, message)) = single_send(do_it) else {
         return Ok(None);
@@ -57,7 +57,7 @@ pub fn definition(file: &str, do_it: &Method) -> Result<Option<Item>, SyntaxErro
     })))
 }
 
-/// The kind of class that a class-defining message makes.
+/// Class kind of a class-defining message.
 fn kind(selector: &str) -> Option<ClassKind> {
     let rest = selector
         .strip_suffix("package:")
@@ -81,7 +81,7 @@ fn expected<T>(file: &str, position: Position, what: &str) -> Result<T, SyntaxEr
     ))
 }
 
-/// Receiver and message of a do-it that is one send.
+/// Receiver and message of a single-send do-it.
 fn single_send(do_it: &Method) -> Option<(&Expression, &Message)> {
     match do_it.statements.as_slice() {
         [statement] if !statement.returns && do_it.temps.is_empty() => {
@@ -120,7 +120,7 @@ fn string(expression: &Expression) -> Option<String> {
     }
 }
 
-/// The names in the string that is an argument of `message`.
+/// Names in a string argument of `message`.
 fn names(file: &str, message: &Message, argument: usize) -> Result<Vec<String>, SyntaxError> {
     let Some(argument) = message.arguments.get(argument) else {
         return expected(file, message.position, "a string of names");

@@ -6,7 +6,7 @@ use super::scanner::Token;
 use crate::compiler::Literal;
 
 impl Parser<'_> {
-    /// The literal that comes next, if one does. Also `nil`, `true` and `false`.
+    /// Parses an optional literal, including `nil`, `true` and `false`.
     pub(super) fn literal(&mut self) -> Result<Option<Literal>, SyntaxError> {
         let literal = match self.peek() {
             Token::Identifier(name) => match name.as_str() {
@@ -35,7 +35,7 @@ impl Parser<'_> {
         Ok(Some(literal))
     }
 
-    /// A number behind its minus sign, with no blank between them.
+    /// Parses a number after a minus sign; no blank may intervene.
     fn negative_number(&mut self) -> Option<Literal> {
         let literal = match self.peek_second()? {
             lexeme if !lexeme.adjacent => return None,
@@ -50,7 +50,7 @@ impl Parser<'_> {
         Some(literal)
     }
 
-    /// The elements of a literal array, and its end.
+    /// Parses elements of a literal array up to its end.
     fn array(&mut self) -> Result<Literal, SyntaxError> {
         let mut elements = Vec::new();
         while !self.accept(&Token::Mark(')')) {
@@ -88,7 +88,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The elements of a byte array, and its end.
+    /// Parses elements of a byte array up to its end.
     fn bytes(&mut self) -> Result<Literal, SyntaxError> {
         let mut bytes = Vec::new();
         while !self.accept(&Token::Mark(']')) {

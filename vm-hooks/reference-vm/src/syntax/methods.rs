@@ -63,13 +63,13 @@ impl Parser<'_> {
         }
     }
 
-    /// `<primitive: 60>`, `<primitive: 60 error: code>`; others are skipped.
+    /// Parses `<primitive: 60>` and `<primitive: 60 error: code>`; skips other pragmas.
     fn pragmas(&mut self, method: &mut Method) -> Result<(), SyntaxError> {
         let end = Token::Binary(">".to_owned());
         while self.accept(&Token::Binary("<".to_owned())) {
             if self.accept(&Token::Keyword("primitive:".to_owned())) {
                 method.primitive = match self.peek() {
-                    // `callPrimitive` has 13 bits for it.
+                    // `callPrimitive` encodes the number in 13 bits.
                     Token::Integer(number) => match u16::try_from(number) {
                         Ok(number @ 1..0x2000) => usize::from(number),
                         _ => return self.expected("a primitive's number from 1 to 8191"),

@@ -1,4 +1,4 @@
-//! From source text to a syntax tree.
+//! Parses source text into a syntax tree.
 
 pub mod ast;
 mod chunks;
@@ -12,17 +12,17 @@ mod tests;
 
 pub use chunks::{parse_expression, parse_file};
 
-/// What is wrong with a source text, and where.
+/// A syntax error with its position.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{file}:{line}:{column}: {message}")]
 pub struct SyntaxError {
-    /// The file's name, as the caller gave it.
+    /// File name given by the caller.
     pub file: String,
     /// Line, from 1.
     pub line: u32,
     /// Column in characters, from 1.
     pub column: u32,
-    /// What was expected, and what was found.
+    /// Expected and found text.
     pub message: String,
 }
 
@@ -57,12 +57,12 @@ pub enum Item {
     DoIt(DoItSource),
 }
 
-/// A method, and where it comes from.
+/// A method with its source location.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MethodSource {
     /// Name of the class.
     pub class: String,
-    /// Whether it is a method of the metaclass.
+    /// Whether the method belongs to the metaclass.
     pub meta: bool,
     /// Category of the method.
     pub category: String,
@@ -87,7 +87,7 @@ pub enum ClassKind {
     VariableByte,
     /// Named fields and indexed weak pointers.
     Weak,
-    /// Named fields, of which the first is the key.
+    /// Named fields; the first field is the key.
     Ephemeron,
 }
 
@@ -100,7 +100,7 @@ pub struct ClassDefinition {
     pub name: String,
     /// Shape of the instances.
     pub kind: ClassKind,
-    /// Names of the instance variables that this class adds.
+    /// Names of instance variables added by this class.
     pub instance_variables: Vec<String>,
     /// Names of the class variables.
     pub class_variables: Vec<String>,
@@ -110,7 +110,7 @@ pub struct ClassDefinition {
     pub line: u32,
 }
 
-/// Statements to evaluate, and where they come from.
+/// Statements to evaluate, with their source location.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DoItSource {
     /// The file's name.

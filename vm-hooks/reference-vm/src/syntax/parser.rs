@@ -1,15 +1,15 @@
-//! From tokens to the syntax tree.
+//! Parses tokens into the syntax tree.
 
 use super::SyntaxError;
 use super::ast::{Block, Expression, ExpressionKind, Message, Name, Position, Statement};
 use super::scanner::{Lexeme, Token};
 
-/// How deep parentheses, blocks and the like may nest.
+/// Maximum nesting depth of parentheses, blocks and braces.
 const MAX_NESTING: usize = 200;
-/// How many nodes may lie on a way from a statement down: chains of messages count, too.
+/// Maximum tree height below a statement. Each message of a chain adds a node.
 const MAX_HEIGHT: usize = 400;
 
-/// Names that are no variables of the program.
+/// Whether `name` is reserved: programs cannot declare it as a variable.
 pub fn is_reserved(name: &str) -> bool {
     matches!(
         name,
@@ -17,7 +17,7 @@ pub fn is_reserved(name: &str) -> bool {
     )
 }
 
-/// A parser of one method or do-it.
+/// Parser for a single method or do-it.
 pub struct Parser<'a> {
     file: &'a str,
     lexemes: Vec<Lexeme>,
@@ -46,7 +46,7 @@ impl<'a> Parser<'a> {
         lexeme.map_or(Position { line: 1, column: 1 }, |lexeme| lexeme.position)
     }
 
-    /// Whether the next token follows the one before without a blank.
+    /// Whether the next token follows the previous token without a blank.
     pub(super) fn adjacent(&self) -> bool {
         self.lexemes.get(self.next).is_some_and(|l| l.adjacent)
     }
@@ -61,7 +61,7 @@ impl<'a> Parser<'a> {
         token
     }
 
-    /// Takes the next token if it is `token`.
+    /// Consumes the next token if it equals `token`.
     pub(super) fn accept(&mut self, token: &Token) -> bool {
         let found = self.peek() == token;
         if found {
@@ -137,7 +137,7 @@ impl<'a> Parser<'a> {
         Ok(temps)
     }
 
-    /// Names up to a bar, which is taken.
+    /// Parses temp names; consumes the closing bar.
     fn temp_names(&mut self) -> Result<Vec<Name>, SyntaxError> {
         let mut names = Vec::new();
         while !self.accept(&Token::Binary("|".to_owned())) {
@@ -146,7 +146,7 @@ impl<'a> Parser<'a> {
         Ok(names)
     }
 
-    /// Statements up to `end`, which is taken.
+    /// Parses statements; consumes `end`.
     pub(super) fn statements(&mut self, end: &Token) -> Result<Vec<Statement>, SyntaxError> {
         let period = Token::Mark('.');
         let mut statements = Vec::new();
@@ -260,7 +260,8 @@ impl<'a> Parser<'a> {
         self.node(ExpressionKind::Send(Box::new(receiver), message), position)
     }
 
-    /// The rest of a cascade, whose receiver is that of the last message of `first`.
+    /// Parses a cascade's remaining messages. The receiver of the last message in `first` receives
+    /// all messages.
     fn cascade(&mut self, first: Expression) -> Result<Expression, SyntaxError> {
         let position = first.position;
         let ExpressionKind::Send(receiver, message) = first.kind else {
@@ -312,7 +313,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// A block behind its bracket.
+    /// Parses a block after its opening bracket.
     fn block(&mut self) -> Result<Block, SyntaxError> {
         let mut arguments = Vec::new();
         while self.accept(&Token::Mark(':')) {
@@ -337,7 +338,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// The elements of `{a. b}` behind the brace.
+    /// Parses elements of `{a. b}` after the opening brace.
     fn elements(&mut self) -> Result<Vec<Expression>, SyntaxError> {
         let end = Token::Mark('}');
         let mut elements = Vec::new();

@@ -1,4 +1,4 @@
-//! From characters to tokens.
+//! Scans characters into tokens.
 
 use super::SyntaxError;
 use super::ast::Position;
@@ -9,7 +9,7 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq)]
 pub enum Token {
     Identifier(String),
-    /// With its colon.
+    /// Includes the colon.
     Keyword(String),
     /// A run of binary characters.
     Binary(String),
@@ -46,18 +46,18 @@ impl fmt::Display for Token {
     }
 }
 
-/// A token where it stands.
+/// A token with its position.
 #[derive(Clone, Debug)]
 pub struct Lexeme {
     pub token: Token,
     pub position: Position,
-    /// Whether nothing lies between this token and the one before.
+    /// Whether the token directly follows the previous token.
     pub adjacent: bool,
 }
 
-/// Scans `text`, which begins at `start` of the file. The last lexeme is `Token::End`.
+/// Scans `text`; `start` gives its position in the file. The last lexeme is `Token::End`.
 ///
-/// `mark_width` is the width of an exclamation mark in the file: 2 in chunks.
+/// `mark_width`: width of an exclamation mark in the file, 2 in chunks.
 pub fn scan(
     file: &str,
     text: &str,
@@ -87,7 +87,7 @@ pub fn scan(
     }
 }
 
-/// The largest exponent of a literal: numbers are made while scanning.
+/// Largest exponent of a literal. Bounds the cost: the scanner computes numbers.
 const MAX_EXPONENT: u32 = 10_000;
 
 struct Scanner<'a> {
@@ -147,7 +147,7 @@ impl<'a> Scanner<'a> {
         Err(SyntaxError::new(self.file, position, message))
     }
 
-    /// Whether there were any white space or comments.
+    /// Skips white space and comments. Returns whether any were present.
     fn skip_blanks(&mut self) -> Result<bool, SyntaxError> {
         let before = self.rest.len();
         loop {
@@ -221,7 +221,7 @@ impl<'a> Scanner<'a> {
         self.peek() == Some(':') && self.peek_second() != Some('=')
     }
 
-    /// A run of binary characters; a minus sign that belongs to a number ends it.
+    /// Scans binary characters. A number's minus sign ends the run.
     fn binary(&mut self) -> String {
         let mut run = String::new();
         while let Some(c) = self.peek().filter(|c| is_binary(*c)) {
@@ -340,7 +340,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// The exponent of a number, if there is one.
+    /// Scans a number's optional exponent.
     fn exponent(&mut self) -> Result<Option<i32>, SyntaxError> {
         let mut ahead = self.rest.chars();
         if ahead.next() != Some('e') {

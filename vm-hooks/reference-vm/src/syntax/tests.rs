@@ -1,4 +1,4 @@
-//! What the parser makes of source text, and what it says about errors.
+//! Syntax trees and error messages of the parser.
 #![allow(clippy::panic, reason = "a failed test panics")]
 
 use super::ast::{Expression, ExpressionKind, Message, Method};
@@ -6,7 +6,7 @@ use super::{ClassKind, Item, parse_expression, parse_file};
 use crate::compiler::disassembler::literal_text;
 use proptest::prelude::*;
 
-/// An expression with all parentheses.
+/// The expression, fully parenthesized.
 fn text(expression: &Expression) -> String {
     match &expression.kind {
         ExpressionKind::Literal(literal) => literal_text(literal),

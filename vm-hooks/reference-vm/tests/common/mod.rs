@@ -1,4 +1,4 @@
-//! Runs Smalltalk files in a VM of this process, and keeps what they print.
+//! Runs Smalltalk files in an in-process VM and captures their output.
 #![allow(dead_code, reason = "each test uses a part")]
 
 use std::cell::RefCell;
@@ -10,7 +10,7 @@ use vmscope_reference_vm::image::LoadError;
 use vmscope_reference_vm::memory::{Parameters, Stress};
 use vmscope_reference_vm::{JitOptions, Options, Outcome, Vm};
 
-/// A place for output that the test still sees.
+/// Output buffer shared with the test.
 #[derive(Clone, Default)]
 pub struct Text(Rc<RefCell<Vec<u8>>>);
 
@@ -19,7 +19,7 @@ impl Text {
         String::from_utf8_lossy(&self.0.borrow()).into_owned()
     }
 
-    /// The text, which is gone then.
+    /// Takes the text; the buffer is empty afterwards.
     pub fn take(&self) -> String {
         String::from_utf8_lossy(&self.0.take()).into_owned()
     }
@@ -36,7 +36,7 @@ impl Write for Text {
     }
 }
 
-/// A VM with the places of its output.
+/// A VM with captured output.
 pub struct Running {
     pub vm: Vm,
     pub output: Text,
@@ -48,7 +48,7 @@ pub fn vm(memory: Parameters, arguments: &[&str]) -> Running {
     vm_with(memory, JitOptions::default(), arguments)
 }
 
-/// Starts a VM with or without a JIT.
+/// Starts a VM with optional JIT.
 pub fn vm_with(memory: Parameters, jit: JitOptions, arguments: &[&str]) -> Running {
     let (output, errors) = (Text::default(), Text::default());
     let options = Options {
@@ -72,7 +72,7 @@ impl Running {
         self.vm.load("test.st", text)
     }
 
-    /// The output of a text that must end well.
+    /// Runs a text that must succeed; returns its output.
     pub fn output_of(&mut self, text: &str) -> String {
         let outcome = self.load(text);
         let (output, errors) = (self.output.get(), self.errors.get());
@@ -84,7 +84,7 @@ impl Running {
     }
 }
 
-/// A Smalltalk source file of the crate.
+/// Path and text of the crate's Smalltalk source file `path`.
 pub fn source(path: &str) -> (PathBuf, String) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("smalltalk")
@@ -93,7 +93,7 @@ pub fn source(path: &str) -> (PathBuf, String) {
     (path, text)
 }
 
-/// Names of the files in a folder of Smalltalk sources.
+/// File names in a folder of Smalltalk sources.
 pub fn files(folder: &str) -> Vec<String> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("smalltalk")
@@ -111,7 +111,7 @@ pub fn files(folder: &str) -> Vec<String> {
     names
 }
 
-/// The ways to stress the memory, by name. All of them check the heap after each collection.
+/// Memory modes by name. Stress modes verify the heap after each collection.
 pub fn modes() -> Vec<(&'static str, Parameters)> {
     let stress = |eden_bytes, collect_every, full_every, tenure_all| Parameters {
         eden_bytes,
@@ -149,7 +149,7 @@ pub fn interpreted() -> JitOptions {
     }
 }
 
-/// Everything is compiled before it first runs.
+/// Compiles every method before its first run.
 pub fn compiled_at_once() -> JitOptions {
     JitOptions {
         compile_at: 1,
@@ -158,7 +158,7 @@ pub fn compiled_at_once() -> JitOptions {
     }
 }
 
-/// Likewise, in a code zone that is always full.
+/// Compiles every method before its first run; the tiny code zone is always full.
 pub fn compiled_in_a_tiny_zone() -> JitOptions {
     JitOptions {
         zone_bytes: 24 << 10,
@@ -166,7 +166,7 @@ pub fn compiled_in_a_tiny_zone() -> JitOptions {
     }
 }
 
-/// The ways to run machine code: not at all, as usual, and all the time.
+/// JIT modes by name: interpreter only, default JIT, constant compilation in a tiny zone.
 fn jit_modes() -> Vec<(&'static str, JitOptions)> {
     let mut modes = vec![("interpreted", interpreted())];
     if cfg!(target_arch = "x86_64") {
@@ -176,12 +176,12 @@ fn jit_modes() -> Vec<(&'static str, JitOptions)> {
     modes
 }
 
-/// All combinations of memory and machine code, by name.
+/// All combinations of memory and JIT modes, by name.
 pub fn all_modes() -> Vec<(String, Parameters, JitOptions)> {
     let mut all = Vec::new();
     for (memory_name, memory) in modes() {
         for (jit_name, jit) in jit_modes() {
-            // Takes long: without stress, and with all of it.
+            // Slow in a tiny zone: run only without stress and with full stress.
             let is_tiny = jit.zone_bytes < JitOptions::default().zone_bytes;
             if is_tiny && !matches!(memory_name, "ordinary" | "all at once") {
                 continue;

@@ -1,4 +1,4 @@
-//! Strings, Symbols and Arrays of the library.
+//! Library methods of Strings, Symbols and Arrays.
 
 use super::evaluator::{Answer, Evaluator, Unwind, discard};
 use super::value::{Value, text_of};
@@ -56,7 +56,7 @@ impl<'a> Evaluator<'a> {
         })
     }
 
-    /// An index from 0, or what the error of a wrong one was resumed with.
+    /// A 0-based index. For a wrong index: the value that resumed the error.
     fn index(
         &mut self,
         receiver: &Value<'a>,
@@ -85,7 +85,7 @@ impl<'a> Evaluator<'a> {
         let Value::Array(own) = receiver else {
             return discard("no Array");
         };
-        // The library's loops read an element when they come to it.
+        // Library loops read each element at its own iteration.
         let size = own.borrow().len();
         let element = |at: usize| own.borrow()[at].clone();
         match (selector, arguments) {

@@ -1,4 +1,5 @@
-//! A direct evaluator of syntax trees. It knows nothing of bytecodes, frames and inlining: every block is a closure.
+//! A direct evaluator of syntax trees. It uses no bytecodes, frames or inlining: every block is a
+//! closure.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -13,7 +14,7 @@ use vmscope_reference_vm::syntax::ast::{
 use super::exceptions::exception;
 use super::value::{Closure, Handler, Home, Object, Scope, Value};
 
-/// Why an evaluation ends early.
+/// Reasons why evaluations end early.
 pub enum Unwind<'a> {
     /// `^` returns from a method.
     Return(Rc<Home<'a>>, Value<'a>),
@@ -27,13 +28,13 @@ pub enum Unwind<'a> {
     Resume(u64, Value<'a>),
     /// An unhandled error ends the program.
     Quit,
-    /// The program is beyond this evaluator.
+    /// The evaluator does not support the program.
     Discard(String),
 }
 
 pub type Answer<'a> = Result<Value<'a>, Unwind<'a>>;
 
-/// Classes of exceptions, each with its superclass.
+/// Exception classes with their superclasses.
 const EXCEPTIONS: &[(&str, &str)] = &[
     ("Error", "Exception"),
     ("Notification", "Exception"),
@@ -47,9 +48,9 @@ const EXCEPTIONS: &[(&str, &str)] = &[
     ("SubscriptOutOfBounds", "Error"),
 ];
 
-/// Most messages of a program.
+/// Maximum number of messages per program.
 const MOST_SENDS: usize = 30_000;
-/// Most evaluations of methods and blocks within each other.
+/// Maximum nesting depth of method and block evaluations.
 const MOST_DEPTH: usize = 300;
 
 /// A program and its state.
@@ -58,18 +59,18 @@ pub struct Evaluator<'a> {
     fields: HashMap<String, Vec<String>>,
     methods: HashMap<(String, bool, String), &'a Method>,
     class_variables: HashMap<String, Value<'a>>,
-    /// A literal is the same object each time.
+    /// Each literal evaluates to one object: repeated evaluations answer the same object.
     literals: HashMap<*const Expression, Value<'a>>,
     /// The innermost handler.
     pub handlers: Option<Rc<Handler<'a>>>,
     pub output: String,
-    /// How often `signal` was sent.
+    /// Number of `signal` sends.
     pub signals: u64,
     sends: usize,
     depth: usize,
 }
 
-/// What a program prints. `Err`: it is beyond this evaluator, and why.
+/// Output of a program. `Err`: reason why the evaluator does not support the program.
 pub fn output(items: &[Item]) -> Result<String, String> {
     let superclasses = EXCEPTIONS.iter();
     let mut evaluator = Evaluator {
@@ -119,7 +120,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// Whether `class` is `above` or a subclass.
+    /// Whether `class` equals or inherits from `above`.
     pub fn inherits(&self, class: &str, above: &str) -> bool {
         class == above
             || self
@@ -128,7 +129,7 @@ impl<'a> Evaluator<'a> {
                 .is_some_and(|next| self.inherits(next, above))
     }
 
-    /// The class at or above `class` that has a method, and the method.
+    /// Finds a method in `class` or a superclass. Returns the defining class and the method.
     fn lookup(&self, class: &str, meta: bool, selector: &str) -> Option<(String, &'a Method)> {
         let key = (class.to_owned(), meta, selector.to_owned());
         match self.methods.get(&key) {
@@ -174,7 +175,7 @@ impl<'a> Evaluator<'a> {
         self.statements(&block.statements, &scope, &closure.home)
     }
 
-    /// The value of the last statement; nil if there is none.
+    /// Evaluates statements. Answers the last statement's value, or nil without statements.
     fn statements(
         &mut self,
         statements: &'a [Statement],
@@ -326,7 +327,7 @@ impl<'a> Evaluator<'a> {
                 None => self.library(target, &message.selector, arguments),
             };
         }
-        // Branches on literal blocks are not messages to whatever the receiver is.
+        // Branches with literal blocks are inlined: the receiver gets no message.
         let literal = |argument: &Expression| matches!(argument.kind, ExpressionKind::Block(_));
         let mut target = target;
         if BRANCHES.contains(&message.selector.as_str()) && message.arguments.iter().all(literal) {
@@ -337,7 +338,7 @@ impl<'a> Evaluator<'a> {
         self.send(target, &message.selector, arguments)
     }
 
-    /// Something else than a Boolean decides a branch: what it is resumed with decides instead.
+    /// Handles a non-Boolean branch receiver. The value that resumes the error decides the branch.
     pub fn not_boolean(&mut self, value: &Value<'a>) -> Answer<'a> {
         self.sends += 1;
         if self.sends > MOST_SENDS || matches!(value, Value::Float(_)) {
@@ -395,7 +396,7 @@ pub fn discard<'a>(reason: &str) -> Answer<'a> {
     Err(Unwind::Discard(reason.to_owned()))
 }
 
-/// Variables: arguments with their values, and temps that are nil.
+/// Creates variables: arguments with values, temps with nil.
 fn scope<'a>(
     outer: Option<Rc<Scope<'a>>>,
     names: &[Name],

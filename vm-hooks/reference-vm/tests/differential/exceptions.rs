@@ -13,7 +13,7 @@ impl<'a> Evaluator<'a> {
         self.signal(&exception)
     }
 
-    /// `signal`: the innermost handler that wants the exception runs, here.
+    /// Evaluates `signal`: runs the innermost matching handler on top of the signalling code.
     pub fn signal(&mut self, exception: &Rc<Exception<'a>>) -> Answer<'a> {
         self.signals += 1;
         let number = self.signals;
@@ -30,7 +30,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// Runs the first handler from `handlers` outwards. It answers only by unwinding.
+    /// Runs the first matching handler from `handlers` outwards. Always answers by unwinding.
     fn search(
         &mut self,
         exception: &Rc<Exception<'a>>,

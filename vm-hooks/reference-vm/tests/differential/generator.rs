@@ -1,10 +1,10 @@
-//! Random programs that end.
+//! Random terminating programs.
 //!
-//! A program is made of random numbers, a chunk for each statement of the first level: every choice takes the next number
-//! of the chunk, and 0 where there is none. So each list of numbers is a program, and fewer or smaller numbers
-//! make a simpler one: that is how a failing program shrinks.
+//! Random numbers determine a program. Each first-level statement has one chunk of numbers. Every
+//! choice consumes the chunk's next number, or 0 after its end. Hence any list of numbers forms a
+//! program; fewer or smaller numbers form a simpler program. Failing programs shrink in this way.
 //!
-//! Programs end, because methods send only the selectors below their own, blocks see only the blocks declared before them,
+//! Programs terminate: methods send only lower selectors, blocks see only blocks declared earlier,
 //! and loops are short.
 
 mod integers;
@@ -18,7 +18,7 @@ use proptest::prelude::{Strategy, any};
 
 type Chunk = Vec<u16>;
 
-/// The numbers that make a program.
+/// Numbers that determine a program.
 #[derive(Clone, Debug)]
 pub struct Program {
     /// Class, selector and statements of methods.
@@ -26,11 +26,12 @@ pub struct Program {
     main: Vec<Chunk>,
 }
 
-/// Selectors `m0:`, `m1:with:`, `m2:` …: those with an odd number take a block, too. `main:` is one above.
+/// Selectors `m0:`, `m1:with:`, `m2:` …: odd selectors also take a block. `main:` ranks above all
+/// selectors.
 const SELECTORS: usize = 8;
 /// A, its subclass B, and B's subclass C.
 const CLASSES: [&str; 3] = ["A", "B", "C"];
-/// Instance variables of A that hold integers: some are beyond the short bytecodes.
+/// Number of A's integer instance variables. High indices need long bytecodes.
 const FIELDS: usize = 18;
 
 /// All programs.
@@ -42,7 +43,7 @@ pub fn programs() -> impl Strategy<Value = Program> {
 }
 
 impl Program {
-    /// The source text. `number` makes the names of its classes unique.
+    /// Source text. `number` makes class names unique.
     pub fn source(&self, number: usize) -> String {
         let prefix = format!("P{number}");
         let mut text = definitions(&prefix);
@@ -69,7 +70,8 @@ impl Program {
             text,
             "!{prefix}C methodsFor: 'generated'!\nmain: n\n{main}! !\n"
         );
-        // What is left, and whatever main: has not sent.
+        // `trace:` prints the state. `trace:` also sends every selector: `main:` may have skipped
+        // some selectors.
         let _ = writeln!(
             text,
             "!{prefix}A methodsFor: 'end'!\ntrace: n\n\tTranscript showln: {{"
@@ -105,7 +107,7 @@ impl Program {
     }
 }
 
-/// The classes, with the methods that all programs share.
+/// Class definitions with the shared methods of all programs.
 fn definitions(prefix: &str) -> String {
     let fields: Vec<String> = (0..FIELDS).map(|index| format!("f{index}")).collect();
     let initial: Vec<String> = (0..FIELDS)
@@ -181,7 +183,7 @@ fn method(prefix: &str, class: usize, index: usize, chunks: &[Chunk]) -> String 
     format!("\t| {} |\n{lines}\t^{result}", temps.join(" "))
 }
 
-/// What an expression answers.
+/// Kind of an expression's answer.
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
     Integer,
@@ -196,7 +198,7 @@ enum Kind {
     Block,
 }
 
-/// How a body ends.
+/// Ending of a body.
 enum Last<'t> {
     /// With an integer, or a return.
     Integer,
@@ -233,7 +235,7 @@ impl Writer {
         usize::from(choice) % limit
     }
 
-    /// A literal block, or one that the compiler cannot inline.
+    /// A literal block, or a block expression that prevents inlining.
     fn inlined_or_not(&mut self, body: &str) -> String {
         match self.below(5) {
             4 => format!("[{body}] yourself"),
@@ -276,19 +278,20 @@ impl Writer {
         Some(names[choice].clone())
     }
 
-    /// A block's text between the brackets, after its arguments. Its last statement answers an integer, if `answers`.
+    /// Text of a block's body, without brackets and arguments. `answers`: the last statement
+    /// answers an integer.
     fn body(&mut self, depth: usize, most: usize, answers: bool) -> String {
         let last = if answers { Last::Integer } else { Last::Any };
         self.body_between("", depth, most, last)
     }
 
-    /// A body that begins with certain statements.
+    /// A body that begins with the statements `first`.
     fn body_between(&mut self, first: &str, depth: usize, most: usize, last: Last) -> String {
         let outer = self.variables.len();
         let mut temps = Vec::new();
         let mut text = first.to_owned();
         if self.below(25) == 24 {
-            // Jumps over it need an extension.
+            // Long enough that jumps over the body need an extension.
             text += &"f17 := f17 + 1. ".repeat(50);
         }
         let count = self.below(most + 1);
@@ -312,7 +315,7 @@ impl Writer {
         }
     }
 
-    /// A block of one argument, from an integer to an integer.
+    /// A one-argument block from integer to integer.
     fn block(&mut self, depth: usize) -> String {
         if self.below(4) == 3
             && let Some(name) = self.variable(Kind::Block, false)
@@ -326,7 +329,7 @@ impl Writer {
         format!("[:{argument} | {body}]")
     }
 
-    /// A block of one argument that answers a boolean.
+    /// A one-argument block that answers a Boolean.
     fn test(&mut self, depth: usize) -> String {
         let argument = self.name("x");
         self.declare(&argument, Kind::Integer, false);

@@ -1,8 +1,8 @@
-//! Expressions that answer integers, sends and exceptions among them.
+//! Integer expressions, including sends and exceptions.
 
 use super::{Kind, Last, SELECTORS, Writer};
 
-/// Around the limits of SmallIntegers, and of the short bytecodes.
+/// Values near the limits of SmallIntegers and short bytecodes.
 const EDGES: [&str; 16] = [
     "2",
     "(-1)",
@@ -166,7 +166,7 @@ impl Writer {
         }
     }
 
-    /// A send to an object of the program.
+    /// A send to a program-defined object.
     fn send(&mut self, depth: usize) -> String {
         if self.index == 0 {
             return self.integer(depth);
@@ -211,7 +211,7 @@ impl Writer {
         }
     }
 
-    /// Unwind blocks that raise exceptions themselves, while a handler leaves its `on:do:`.
+    /// Unwind blocks that raise exceptions while a handler leaves its `on:do:`.
     fn unwound(&mut self, depth: usize) -> String {
         let below = depth.saturating_sub(1);
         let own = format!("{}E", self.prefix);
@@ -274,7 +274,7 @@ impl Writer {
         )
     }
 
-    /// Something that raises an exception, or may.
+    /// An expression that raises or may raise an exception.
     fn risk(&mut self, depth: usize) -> String {
         let prefix = self.prefix.clone();
         let value = self.integer(depth);
@@ -289,7 +289,7 @@ impl Writer {
             7 => format!("(self zork: {value})"),
             8 => format!("({value} + peer)"),
             9 => {
-                // Its own handler decides instead of the integer.
+                // The inner handler's value decides the branch, not the integer.
                 let long = "f16 := f16 - 1. ".repeat(50 * self.below(2));
                 let yes = self.body_between(&long, depth, 2, Last::Integer);
                 let no = self.body(depth, 2, true);

@@ -1,4 +1,4 @@
-//! The methods of the class library that generated programs use, once more.
+//! Reimplements the class library methods used by generated programs.
 
 use std::rc::Rc;
 
@@ -41,7 +41,7 @@ impl<'a> Evaluator<'a> {
         self.raise("MessageNotUnderstood", &text)
     }
 
-    /// What all objects understand.
+    /// Methods of all objects.
     fn any(
         &mut self,
         receiver: &Value<'a>,
@@ -92,7 +92,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// A block of a loop: the loop counts as a message.
+    /// Evaluates a loop's block; counts as one message.
     pub fn block_step(&mut self, block: &Value<'a>, arguments: Vec<Value<'a>>) -> Answer<'a> {
         match block {
             Value::Block(_) if arguments.is_empty() => self.send(block.clone(), "value", arguments),

@@ -1,4 +1,4 @@
-//! Booleans, integers and Floats of the library.
+//! Library methods of Booleans, integers and Floats.
 
 use num_bigint::{BigInt, Sign};
 
@@ -6,7 +6,7 @@ use super::evaluator::{Answer, Evaluator, discard};
 use super::exceptions::exception;
 use super::value::Value;
 
-/// Longest integers that programs may make, in bits.
+/// Maximum size of program-made integers, in bits.
 const MOST_BITS: u64 = 20_000;
 
 impl<'a> Evaluator<'a> {
@@ -133,7 +133,7 @@ impl<'a> Evaluator<'a> {
                 return self.float(as_float(value), selector, arguments);
             }
             ("+" | "-" | "*" | "<" | ">" | "<=" | ">=", [other]) => {
-                // Its generality is asked for first.
+                // The VM first asks for the operand's generality.
                 let result = self.not_understood(other, "generality");
                 result.and_then(|_| discard("a number of an unknown kind"))
             }

@@ -143,7 +143,7 @@ impl Writer {
         }
     }
 
-    /// A loop with a counter. It answers its first value.
+    /// A loop with a counter. The loop answers its first value.
     pub(super) fn counting(&mut self, depth: usize) -> String {
         let counter = self.name("i");
         self.declare(&counter, Kind::Integer, false);
@@ -162,7 +162,8 @@ impl Writer {
         }
     }
 
-    /// A loop that makes blocks, which run when it is over: each has the variables of its own iteration.
+    /// A loop that creates blocks. The blocks run after the loop: each block sees its own
+    /// iteration's variables.
     fn blocks_of_a_loop(&mut self, blocks: &str, depth: usize) -> String {
         let outer = self.variables.len();
         let (counter, temp) = (self.name("i"), self.name("u"));

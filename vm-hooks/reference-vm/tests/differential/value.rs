@@ -1,4 +1,4 @@
-//! What the simple evaluator computes with.
+//! Values of the simple evaluator.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -30,21 +30,21 @@ pub struct Object<'a> {
     pub fields: RefCell<HashMap<String, Value<'a>>>,
 }
 
-/// Variables of one evaluation of a method or block.
+/// Variables of one method or block evaluation.
 pub struct Scope<'a> {
     pub variables: RefCell<HashMap<String, Value<'a>>>,
     pub outer: Option<Rc<Scope<'a>>>,
 }
 
-/// One evaluation of a method: what `self` is, and what `^` returns from.
+/// One method evaluation: holds `self`; target of `^`.
 pub struct Home<'a> {
     pub receiver: Value<'a>,
-    /// The class that has the method: `super` begins above.
+    /// Class that defines the method: `super` lookup begins above.
     pub class: String,
     pub alive: Cell<bool>,
 }
 
-/// A block with what it sees.
+/// A block with its captured variables.
 pub struct Closure<'a> {
     pub block: &'a Block,
     pub scope: Rc<Scope<'a>>,
@@ -55,10 +55,10 @@ pub struct Closure<'a> {
 pub struct Exception<'a> {
     pub class: String,
     pub text: RefCell<Option<String>>,
-    /// Which evaluation of `signal` a `resume:` returns from.
+    /// Evaluation of `signal` from which `resume:` returns.
     pub signal: Cell<u64>,
     pub handler: RefCell<Option<Rc<Handler<'a>>>>,
-    /// What a BlockCannotReturn could not return.
+    /// The value that a BlockCannotReturn failed to return.
     pub result: Value<'a>,
 }
 
@@ -67,7 +67,7 @@ pub struct Handler<'a> {
     pub class: String,
     pub action: Value<'a>,
     pub outer: Option<Rc<Handler<'a>>>,
-    /// The handler is done: what unwind blocks raise is not its business.
+    /// The handler has finished: it ignores exceptions raised by unwind blocks.
     pub leaving: Cell<bool>,
 }
 
@@ -92,7 +92,7 @@ impl<'a> Value<'a> {
             Self::Integer(value) if is_small(value) => "SmallInteger",
             Self::Integer(value) if *value > BigInt::from(0) => "LargePositiveInteger",
             Self::Integer(_) => "LargeNegativeInteger",
-            // The programs print no class of a Float: there are two.
+            // Programs print no Float class names: the VM has two Float classes.
             Self::Float(_) => "Float",
             Self::Character(_) => "Character",
             Self::Symbol(_) => "Symbol",

@@ -1,4 +1,4 @@
-//! Expressions that answer something else than integers.
+//! Expressions with non-integer answers.
 
 use super::{CLASSES, Kind, Writer};
 
