@@ -25,7 +25,8 @@ const STOP_EVERY: usize = 1 << 14;
 /// `between`, `doubtful` and `unseen` add up to [`Compilers::samples`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Compilers {
-    /// Samples of all compiler threads, by role or because of their compilations.
+    /// Samples of all compiler threads, by role or because of their compilations. A thread that also
+    /// runs the program counts only during its compilations.
     pub samples: u64,
     /// Number of compiler threads with samples.
     pub threads: u64,
@@ -100,7 +101,7 @@ struct Timeline<'a> {
     over_by: Vec<TimeNs>,
     /// From the back: running minimum of the earliest possible starts.
     may_begin: Vec<TimeNs>,
-    /// Whether the thread runs the program, too: then only the time of its compilations counts.
+    /// Whether the thread also runs the program.
     is_mutator: bool,
 }
 
@@ -190,7 +191,8 @@ impl<'a> Timelines<'a> {
         self.0.contains_key(&thread)
     }
 
-    /// The purpose of a thread's sample; `None` unless the thread compiles.
+    /// The purpose of a thread's sample; `None` unless the thread compiles. A thread that also runs
+    /// the program compiles only during its compilations.
     pub fn at(&self, thread: ThreadId, time: TimeNs) -> Option<For> {
         let line = self.0.get(&thread)?;
         match line.at(time) {
@@ -228,20 +230,19 @@ impl Compilers {
             if !lines.has(thread) || !filter.takes(thread, time) || !takes_place(place) {
                 continue;
             }
-            let purpose = lines.at(thread, time);
-            if purpose.is_none() {
+            let Some(purpose) = lines.at(thread, time) else {
                 continue;
-            }
+            };
             threads.insert(thread);
             compilers.samples += 1;
             match purpose {
-                Some(For::One(index)) => {
+                For::One(index) => {
                     compilers.told += 1;
                     counts[index] += 1;
                 }
-                Some(For::Between) => compilers.between += 1,
-                Some(For::Doubtful) => compilers.doubtful += 1,
-                Some(For::Nothing) | None => compilers.unseen += 1,
+                For::Between => compilers.between += 1,
+                For::Doubtful => compilers.doubtful += 1,
+                For::Nothing => compilers.unseen += 1,
             }
         }
         compilers.threads = threads.len() as u64;
