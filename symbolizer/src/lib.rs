@@ -9,6 +9,7 @@
 //! [`profile`] is what comes of it; [`summary`] counts it under a filter, by means of
 //! [`time_buckets`]; [`live`] does the same while the recording is made, with a window of samples
 //! ([`bounds`]); [`stacks`] with its callers, [`calls`] as a tree of them, [`compilers`] by what a compiler worked for,
+//! [`handlers`] by interpreter routine,
 //! [`attribution`] by the method that each is for, [`matrix`] by that and by category; [`methods`] tells which entries are one method;
 //! [`annotate`] puts a method's samples beside its bytecodes or lines; [`addresses`] puts them
 //! where they fell, and [`zone`] tells what lay there.
@@ -30,6 +31,7 @@ pub mod bounds;
 mod build;
 pub mod calls;
 pub mod compilers;
+pub mod handlers;
 pub mod ids;
 pub mod live;
 pub mod matrix;

@@ -132,6 +132,7 @@ impl Builder<'_> {
         let key = constituent.method;
         let is_nameless =
             constituent.name.is_empty() && constituent.kind == ConstituentKind::Method;
+        let shown = shown_name(constituent);
         let (name, entry) = if is_nameless {
             let unnamed = Entry {
                 region: region_of(constituent),
@@ -139,12 +140,11 @@ impl Builder<'_> {
             };
             (UNNAMED, unnamed)
         } else {
-            let name = constituent.name.as_str();
             let named = Entry {
                 cases: constituent.cases.iter().map(Case::from).collect(),
-                ..self.method_entry(constituent, name, &constituent.kind, key)
+                ..self.method_entry(constituent, &shown, &constituent.kind, key)
             };
-            (name, named)
+            (shown.as_str(), named)
         };
         let method = key.and_then(|key| self.trace.methods.get(&key));
         let whole = Whole {
@@ -291,6 +291,17 @@ pub fn separator_between<'c>(constituent: &'c Constituent, method: &Method) -> O
     (1..=MAX_SEPARATOR)
         .contains(&between.len())
         .then_some(between)
+}
+
+/// A constituent's name for display. PICs have the names of VMProfiler, whose VMs name a PIC by its
+/// selector alone.
+fn shown_name(constituent: &Constituent) -> String {
+    let name = &constituent.name;
+    match constituent.kind {
+        ConstituentKind::ClosedPic => format!("cPIC {name}"),
+        ConstituentKind::OpenPic => format!("OpenPIC {name}"),
+        _ => name.clone(),
+    }
 }
 
 /// Whether a constituent has distinct ranges. Trampolines and PICs have none: their name is the

@@ -5,6 +5,7 @@ mod brief;
 mod calls;
 mod compilers;
 mod entries;
+mod handlers;
 mod matrix;
 mod options;
 pub(crate) mod page;
@@ -34,7 +35,7 @@ use vmscope_symbolizer::trace::Progress;
 use vmscope_symbolizer::{Making, Profile, Summary, Trace, profile_of_telling};
 
 /// Version of the JSON schema: minor versions add fields, major versions change some.
-const SCHEMA: &str = "vmscope-report/2.3";
+const SCHEMA: &str = "vmscope-report/2.4";
 
 /// Opens a recording.
 ///
@@ -144,6 +145,7 @@ fn text(page: &Page<'_>) -> String {
     totals::text(page, &mut out);
     parts::text(page, &mut out);
     entries::text(page, &mut out);
+    handlers::text(page, &mut out);
     vm::text(page, &mut out);
     compilers::text(page, &mut out);
     matrix::text(page, &mut out);
@@ -161,6 +163,7 @@ fn json(page: &Page<'_>) -> Result<Value> {
         "parts": parts::json(page),
         "threads": threads::json(page),
         "entries": entries::json(page),
+        "handlers": handlers::json(page),
         "vm": vm::json(page),
         "compilers": compilers::json(page),
         "matrix": matrix::json(page)?,

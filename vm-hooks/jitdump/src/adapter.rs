@@ -12,8 +12,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use vmscope_process::{
-    Adapter, AdapterError, Cadence, FramePointers, MAX_RECORDS_OF_A_POLL, MapEntry, Poll,
-    ProcessView, Root, Unwinder,
+    Adapter, AdapterError, Cadence, FramePointers, KeptFramePointers, MAX_RECORDS_OF_A_POLL,
+    MachineCode, MapEntry, Poll, ProcessView, Root, Unwinder,
 };
 use vmscope_records::{Stream, TimeNs, VmIdentity};
 
@@ -22,7 +22,7 @@ use crate::clock::DumpClock;
 use crate::code::LiveCode;
 use crate::follow::{DumpFile, PerfMapFile};
 use crate::launched::Launched;
-use crate::unwind::{Beam, MachineCode, Php};
+use crate::unwind::Php;
 use crate::vm::{self, Vm, VmKind};
 
 pub(crate) use clocks::now;
@@ -273,8 +273,9 @@ impl Adapter for FileAdapter {
             // Erlang keeps frame pointers if it reports its code.
             VmKind::Beam if !has_files && !reports_erlang(process.command()) => None,
             VmKind::Beam if is_x86 => {
-                let pieces = self.live.pieces();
-                Some(Box::new(Beam::new(process.shared_memory(), pieces)))
+                let (memory, pieces) = (process.shared_memory(), self.live.pieces());
+                let unwinder = KeptFramePointers::new(memory, pieces, Arc::default());
+                Some(Box::new(unwinder))
             }
             VmKind::Mono if self.origin.omits_frame_pointers => None,
             // The search takes a while, and finds nothing new later.

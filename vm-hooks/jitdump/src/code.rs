@@ -3,12 +3,11 @@
 //! Neither format tells when code is gone: what is put over other code ends it.
 
 mod lines;
-mod pieces;
 mod sampled;
 
 use std::collections::{BTreeMap, HashMap};
 
-use vmscope_process::Poll;
+use vmscope_process::{Pieces, Poll};
 use vmscope_records::{
     Avma, ChainFrame, CodeChange, Constituent, ConstituentGone, ConstituentKey, ConstituentKind,
     ConstituentMoved, Cover, GoneReason, Method, MethodKey, PcMap, TimeNs,
@@ -16,7 +15,6 @@ use vmscope_records::{
 
 use crate::dump::LineStart;
 use crate::vm::{CodeName, VmKind};
-pub(crate) use pieces::Pieces;
 use sampled::{MAX_UNSAMPLED, Replaced, Sampled};
 
 /// More pieces of code than any VM has at a time: what a hostile file tells beyond
@@ -159,7 +157,7 @@ impl LiveCode {
         let pieces = self.pieces.get_or_insert_with(|| {
             let pieces = Pieces::default();
             for (start, entry) in &self.by_start {
-                pieces.put(*start..entry.end);
+                pieces.put(*start..entry.end, true);
             }
             pieces
         });
@@ -358,7 +356,7 @@ impl LiveCode {
             self.held.bytes = self.held.bytes.saturating_add(bytes_of(constituent));
         }
         if let Some(pieces) = &self.pieces {
-            pieces.put(start..entry.end);
+            pieces.put(start..entry.end, true);
         }
         self.by_start.insert(start, entry);
     }
@@ -366,7 +364,7 @@ impl LiveCode {
     fn take(&mut self, start: u64) -> Option<LiveEntry> {
         let entry = self.by_start.remove(&start)?;
         if let Some(pieces) = &self.pieces {
-            pieces.take(start);
+            pieces.take(&(start..entry.end));
         }
         self.live_bytes = self.live_bytes.saturating_sub(entry.bytes());
         if let Some(constituent) = entry.told.held() {

@@ -73,7 +73,8 @@ pub use poll::{MAX_RECORDS_OF_A_POLL, MAX_TOUCHED_OF_A_POLL, Poll};
 pub use process::{Environment, ProcessView, monotonic_time, own_root, wall_time};
 pub use root::Root;
 pub use unwind::{
-    CodeRule, Frame, FramePointers, FrameRegisters, Jumps, MAX_CALL_BYTES, OtherFrame, Run,
-    Unwinder, Unwound, ends_with_call, sampled_register,
+    CodeRule, Frame, FramePointers, FrameRegisters, InterpretedFrames, Jumps, KeptFramePointers,
+    MAX_CALL_BYTES, MachineCode, OtherFrame, Piece, Pieces, Run, Unwinder, Unwound, ends_with_call,
+    sampled_register,
 };
 pub use zone::{CodeZone, SeenCode};

@@ -1,9 +1,13 @@
 //! Unwinding: from a frame to its caller, for callers of samples.
 
 mod code_rule;
+mod machine_code;
+mod pieces;
 mod run;
 
 pub use code_rule::{CodeRule, MAX_CALL_BYTES, ends_with_call};
+pub use machine_code::{InterpretedFrames, KeptFramePointers, MachineCode};
+pub use pieces::{Piece, Pieces};
 pub use run::{Jumps, Run, sampled_register};
 
 use std::sync::Arc;

@@ -396,6 +396,12 @@ void vmscope_interpreter(const vmscope_publisher *publisher, const vmscope_range
                          size_t range_count, const vmscope_interpreter_source *sources,
                          size_t source_count);
 
+/* Frames of interpreted methods that share the stack of machine code, with one chain of frame
+ * pointers (0 in a stack's first frame): machine code returns to interpreted callers at
+ * `interpreted_return`, inside machine code; the word at frame pointer + `next` (bytes) of an
+ * interpreted frame is the address of its next bytecode. */
+void vmscope_frames(const vmscope_publisher *publisher, uint64_t interpreted_return, int32_t next);
+
 enum {
     VMSCOPE_REGION_UNKNOWN = 0,
     VMSCOPE_REGION_GENERATED = 1,

@@ -426,7 +426,7 @@ fn pieces_follow_the_code() {
     let mut poll = poll();
     live.load(load("before", 1, 100, 10), false, &mut poll);
     let pieces = live.pieces();
-    let at = |address| pieces.at(address).map(|(code, _)| code);
+    let at = |address| pieces.at(address).map(|piece| piece.code);
     assert_eq!(at(105), Some(100..110));
     assert_eq!((at(99), at(110)), (None, None));
     live.load(load("a", 10, 200, 100), false, &mut poll);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use vmscope_process::{
-    Adapter, AdapterError, FramePointers, Poll, ProcessView, SampleNeeds, Unwinder,
+    Adapter, AdapterError, KeptFramePointers, Poll, ProcessView, SampleNeeds, Unwinder,
 };
 use vmscope_publish::reader::{Attached, Identity};
 use vmscope_records::{TimeNs, VmIdentity};
@@ -73,8 +73,12 @@ impl Adapter for PublishAdapter {
         Ok(())
     }
 
-    fn unwinder(&mut self, _: &ProcessView) -> Option<Box<dyn Unwinder>> {
-        Some(Box::new(FramePointers))
+    fn unwinder(&mut self, process: &ProcessView) -> Option<Box<dyn Unwinder>> {
+        Some(Box::new(KeptFramePointers::new(
+            process.shared_memory(),
+            self.books.pieces.clone(),
+            self.books.frames.clone(),
+        )))
     }
 
     fn tells_all_code(&self) -> bool {

@@ -4,9 +4,11 @@ mod collections;
 mod lifetimes;
 
 use std::hash::Hash;
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
 
 use rustc_hash::FxHashMap;
-use vmscope_process::{Poll, ProcessView};
+use vmscope_process::{InterpretedFrames, Pieces, Poll, ProcessView};
 use vmscope_publish::event::{self as e, Event};
 use vmscope_publish::zone::{Change, Zone};
 use vmscope_records::{
@@ -71,8 +73,38 @@ struct Known {
     key: ConstituentKey,
     /// First address.
     start: u64,
-    /// Machine code, not data of the VM.
-    is_code: bool,
+    size: u64,
+    content: Content,
+}
+
+impl Known {
+    fn range(&self) -> Range<u64> {
+        self.start..self.start.saturating_add(self.size)
+    }
+}
+
+/// What the memory of a constituent holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Content {
+    /// Code that makes a frame: a method, a block.
+    Framed,
+    /// Code that runs in its caller's frame: an inline cache, a trampoline.
+    Frameless,
+    /// Data of the VM, or nothing.
+    Data,
+}
+
+impl Content {
+    fn of(kind: e::ConstituentKind) -> Self {
+        use e::ConstituentKind as Kind;
+        match kind {
+            Kind::Bytecodes | Kind::MethodObject => Content::Data,
+            Kind::ClosedPic | Kind::OpenPic | Kind::Trampoline | Kind::Enilopmart => {
+                Content::Frameless
+            }
+            _ => Content::Framed,
+        }
+    }
 }
 
 /// vmscope's knowledge of a VM.
@@ -93,6 +125,10 @@ pub(crate) struct Books {
     complaints: Complaints,
     has_lost_events: bool,
     too_long: u64,
+    /// Shared with the unwinder.
+    pub pieces: Pieces,
+    /// The VM's first word about interpreted frames, shared with the unwinder.
+    pub frames: Arc<OnceLock<InterpretedFrames>>,
 }
 
 /// Thread ids in vmscope's pid namespace, by thread id in the VM's namespace.
@@ -217,7 +253,10 @@ impl Books {
     /// Number of pieces of code that begin before the end of an earlier piece. Earlier overlaps may
     /// be honest: a thread publishes new code before another thread publishes the removal.
     fn overlaps(&self) -> u64 {
-        let code = self.constituents.iter().filter(|(_, known)| known.is_code);
+        let code = self
+            .constituents
+            .iter()
+            .filter(|(_, known)| known.content != Content::Data);
         let places = code.filter_map(|(id, _)| self.zone.place(*id));
         let mut places: Vec<(u64, u64)> = places.map(|place| (place.start, place.end)).collect();
         places.sort_unstable();
@@ -274,6 +313,12 @@ impl Books {
             Event::Interpreter(rules) => {
                 let (ranges, sources) = convert::interpreter(rules);
                 poll.interpreter("publish", ranges, sources);
+            }
+            Event::Frames(frames) => {
+                self.frames.get_or_init(|| InterpretedFrames {
+                    return_address: Avma(frames.interpreted_return),
+                    next: frames.next,
+                });
             }
             Event::Regions(regions) => poll.rules("publish", convert::rules(regions)),
             Event::Site(site) => self.site(site, poll),
@@ -384,11 +429,12 @@ impl Books {
         let known_now = Known {
             key: constituent.key,
             start: code.start,
-            is_code: !matches!(
-                code.kind,
-                e::ConstituentKind::Bytecodes | e::ConstituentKind::MethodObject
-            ),
+            size,
+            content: Content::of(code.kind),
         };
+        if known.is_none() {
+            self.put_piece(known_now);
+        }
         self.constituents.insert(code.id, known_now);
         let is_pic = matches!(
             code.kind,
@@ -416,6 +462,7 @@ impl Books {
     ) {
         self.pics.remove(&id);
         if let Some(known) = self.constituents.remove(&id) {
+            self.take_piece(known);
             poll.code(CodeChange::Gone(ConstituentGone {
                 key: known.key,
                 last_seen: last_seen.min(time),
@@ -430,9 +477,18 @@ impl Books {
         let Some(known) = known.filter(|known| known.start != to) else {
             return;
         };
-        known.start = to;
+        let before = std::mem::replace(
+            known,
+            Known {
+                start: to,
+                ..*known
+            },
+        );
+        let (key, now) = (known.key, *known);
+        self.take_piece(before);
+        self.put_piece(now);
         poll.code(CodeChange::Moved(ConstituentMoved {
-            key: known.key,
+            key,
             last_seen: last_seen.min(time),
             time,
             to: Avma(to),
@@ -440,6 +496,21 @@ impl Books {
         if let Some(pic) = self.pics.get_mut(&id) {
             let size = pic.end.0 - pic.start.0;
             (pic.start, pic.end) = (Avma(to), Avma(to.saturating_add(size)));
+        }
+    }
+
+    /// Tells the unwinder of code.
+    fn put_piece(&self, code: Known) {
+        if code.content != Content::Data {
+            self.pieces
+                .put(code.range(), code.content == Content::Framed);
+        }
+    }
+
+    /// Tells the unwinder that code has gone, unless other code begins there.
+    fn take_piece(&self, code: Known) {
+        if code.content != Content::Data {
+            self.pieces.take(&code.range());
         }
     }
 

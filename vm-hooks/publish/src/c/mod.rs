@@ -21,8 +21,8 @@ use structs::{
 };
 
 use crate::event::{
-    AddressRange, Birth, Body, Cases, Class, CollectionEnd, CompilationEnd, Death, Fact, Gone,
-    GoneReason, Interpreter, Lifetimes, Moved, PhaseEnd, PicCase, Regions, Site, SiteFrame,
+    AddressRange, Birth, Body, Cases, Class, CollectionEnd, CompilationEnd, Death, Fact, Frames,
+    Gone, GoneReason, Interpreter, Lifetimes, Moved, PhaseEnd, PicCase, Regions, Site, SiteFrame,
     SpaceUse, Survival, SurvivalBucket, Thread, ThreadEnd, ThreadRole,
 };
 use crate::{Callbacks, Describer, LifetimeRate, Options, Publisher};
@@ -422,6 +422,17 @@ unsafe extern "C" fn vmscope_interpreter(
         ranges: unsafe { list(ranges, range_count) }.into(),
         sources: sources.get(..given.len()).unwrap_or(&sources).into(),
     });
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn vmscope_frames(handle: *const Handle<'_>, interpreted_return: u64, next: i32) {
+    // SAFETY: the header demands it.
+    if let Some(handle) = unsafe { listening(handle) } {
+        handle.publish(&Frames {
+            interpreted_return,
+            next,
+        });
+    }
 }
 
 #[unsafe(no_mangle)]

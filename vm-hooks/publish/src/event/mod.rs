@@ -22,9 +22,9 @@ pub use heap::{
 };
 pub use map::{Boundary, BoundaryRule, ChainFrame, Cover, Exactness, PcMap, PositionKind};
 pub use vm::{
-    AddressRange, CompilationBegin, CompilationEnd, Counter, CounterMeaning, Fact, Interpreter,
-    InterpreterSource, InterpreterValue, Region, RegionRule, Regions, SamplePlace, Snapshot,
-    Thread, ThreadEnd, ThreadRole,
+    AddressRange, CompilationBegin, CompilationEnd, Counter, CounterMeaning, Fact, Frames,
+    Interpreter, InterpreterSource, InterpreterValue, Region, RegionRule, Regions, SamplePlace,
+    Snapshot, Thread, ThreadEnd, ThreadRole,
 };
 pub use wire::{DecodeError, Text};
 
@@ -138,6 +138,8 @@ events! {
     25 Deaths(Deaths<'a>),
     /// Counts of objects.
     26 Lifetimes(Lifetimes<'a>),
+    /// Frames of interpreted methods.
+    27 Frames(Frames),
 }
 
 macro_rules! bodies {
@@ -153,7 +155,7 @@ bodies! {
     12 CollectionBegin<'_>, 13 CollectionEnd<'_>, 14 PhaseBegin<'_>, 15 PhaseEnd,
     16 CompilationBegin<'_>, 17 CompilationEnd, 18 Counter<'_>, 19 Fact<'_>, 20 Interpreter<'_>,
     21 Regions<'_>, 22 Site<'_>, 23 Births<'_>, 24 Survivals<'_>, 25 Deaths<'_>, 26 Lifetimes<'_>,
-    9 Cases<'_>,
+    27 Frames, 9 Cases<'_>,
 }
 
 impl Body for Constituent<'_> {

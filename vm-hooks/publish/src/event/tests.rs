@@ -205,6 +205,10 @@ fn vm_event() -> impl Strategy<Value = Event<'static>> {
         (list(range), list(source))
             .prop_map(|(ranges, sources)| Event::Interpreter(Interpreter { ranges, sources })),
         list(rule).prop_map(|rules| Event::Regions(Regions { rules })),
+        any::<(u64, i32)>().prop_map(|(interpreted_return, next)| Event::Frames(Frames {
+            interpreted_return,
+            next
+        })),
     ]
 }
 

@@ -151,6 +151,21 @@ impl Wire for AddressRange {
 
 impl Item for AddressRange {}
 
+wire_struct! {
+    /// The frames of interpreted methods, if interpreter and machine code share one stack with one
+    /// chain of frame pointers: the word at a frame pointer is the caller's frame pointer, 0 in a
+    /// stack's first frame; the return address follows.
+    pub struct Frames {
+        /// Return address from machine code to interpreted callers. The byte before the address
+        /// must be machine code, too.
+        pub interpreted_return: u64,
+        /// Offset from an interpreted frame's frame pointer, in bytes, of the word with the address
+        /// of the frame's next bytecode (inside a constituent of kind `Bytecodes`) or with the
+        /// frame's return address in machine code.
+        pub next: i32,
+    }
+}
+
 wire_enum! {
     /// Where a value lies.
     pub enum SamplePlace {
