@@ -28,6 +28,8 @@ pub(crate) struct Context {
     pub next_fp: Fp,
     /// The Smalltalk stack during a call that returns.
     pub saved_sp: usize,
+    /// The frame during this call.
+    pub saved_fp: usize,
     /// Value preserved across this call.
     pub value: u64,
     /// Number of a control primitive's arguments.
@@ -133,9 +135,8 @@ impl Jit {
         Self {
             base,
             bytes: machine.zone.bytes() as u64,
-            return_to_interpreter: Oop(
-                base + machine.stubs[Stub::ReturnToInterpreter as usize] as u64
-            ),
+            return_to_interpreter: Oop(base
+                + (machine.stubs[Stub::ReturnToInterpreter as usize] + trampolines::RETURN) as u64),
             compile_at: options.compile_at.clamp(1, NEVER - 1),
             loops: options.loops.max(1),
             loops_left: options.loops.max(1),
@@ -150,7 +151,7 @@ pub(super) const NEVER: u8 = 15;
 
 #[allow(unsafe_code, reason = "the context is reached by machine code, too")]
 impl Machine {
-    fn new(options: &JitOptions) -> Option<Self> {
+    pub(super) fn new(options: &JitOptions) -> Option<Self> {
         let (code, stubs) = trampolines::assemble();
         let mut zone = Zone::new(options.zone_bytes.max(code.len() + (8 << 10)))?;
         zone.put(0, &code);
@@ -170,6 +171,7 @@ impl Machine {
             next_sp: Sp::NONE,
             next_fp: Fp::NONE,
             saved_sp: 0,
+            saved_fp: 0,
             value: 0,
             count: 0,
             new_start: 0,

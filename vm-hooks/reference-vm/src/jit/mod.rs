@@ -41,6 +41,8 @@ mod operations;
 mod publication;
 #[cfg(target_arch = "x86_64")]
 mod sends;
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests;
 #[cfg(target_arch = "x86_64")]
 mod trampolines;
 #[cfg(target_arch = "x86_64")]

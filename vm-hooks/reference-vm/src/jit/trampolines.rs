@@ -62,6 +62,16 @@ macro_rules! field {
 }
 pub(super) use field;
 
+/// Offset in `ceReturnToInterpreter` of the address that frames return to. Profilers look up
+/// the byte before a return address: it belongs to the same trampoline.
+pub(super) const RETURN: usize = 1;
+
+/// Goes to the C stack. rbp becomes the frame that `ceEnterMachineCode` made there, so frame
+/// pointers lead from called functions to the native callers of machine code.
+fn to_c_stack(ops: &mut Assembler) {
+    dynasm!(ops ; .arch x64 ; mov rsp, [rbx + field!(c_sp)] ; lea rbp, [rsp + 48]);
+}
+
 /// Leaves the Smalltalk stack for a call that chooses the next address. Moves the machine code's
 /// return address from the stack into the frame.
 fn call_out(ops: &mut Assembler, function: usize) {
@@ -81,7 +91,10 @@ fn call_away(ops: &mut Assembler, function: usize) {
         ; mov rdx, rsp
         ; mov rcx, rbp
         ; mov rdi, [rbx + field!(vm)]
-        ; mov rsp, [rbx + field!(c_sp)]
+    );
+    to_c_stack(ops);
+    dynasm!(ops
+        ; .arch x64
         ; mov rax, QWORD function as i64
         ; call rax
         ; mov rsp, [rbx + field!(next_sp)]
@@ -90,19 +103,24 @@ fn call_away(ops: &mut Assembler, function: usize) {
     );
 }
 
-/// Calls a function that returns. Arguments: the VM, the stack pointer above the return address,
-/// the frame, rcx and r8.
-fn call_leaf(ops: &mut Assembler, function: usize) {
+/// Calls a function that returns. Arguments: the VM, the stack pointer above `words` return
+/// addresses, the frame, rcx and r8.
+pub(super) fn call_leaf(ops: &mut Assembler, words: i32, function: usize) {
     dynasm!(ops
         ; .arch x64
         ; mov [rbx + field!(saved_sp)], rsp
-        ; lea rsi, [rsp + 8]
+        ; mov [rbx + field!(saved_fp)], rbp
+        ; lea rsi, [rsp + 8 * words]
         ; mov rdx, rbp
         ; mov rdi, [rbx + field!(vm)]
-        ; mov rsp, [rbx + field!(c_sp)]
+    );
+    to_c_stack(ops);
+    dynasm!(ops
+        ; .arch x64
         ; mov rax, QWORD function as i64
         ; call rax
         ; mov rsp, [rbx + field!(saved_sp)]
+        ; mov rbp, [rbx + field!(saved_fp)]
         ; ret
     );
 }
@@ -177,6 +195,7 @@ pub(super) fn assemble() -> (Vec<u8>, [usize; COUNT]) {
     begin(ops, Stub::ReturnToInterpreter);
     dynasm!(ops
         ; .arch x64
+        ; nop                         // RETURN bytes
         ; test rbp, rbp
         ; jz >out
         ; mov rax, [rbp - 32]
@@ -213,16 +232,8 @@ pub(super) fn assemble() -> (Vec<u8>, [usize; COUNT]) {
         ; .arch x64
         ; mov rax, [rsp + 8]
         ; mov [rbp - 32], rax
-        ; mov [rbx + field!(saved_sp)], rsp
-        ; lea rsi, [rsp + 16]
-        ; mov rdx, rbp
-        ; mov rdi, [rbx + field!(vm)]
-        ; mov rsp, [rbx + field!(c_sp)]
-        ; mov rax, QWORD glue::primitive as *const () as i64
-        ; call rax
-        ; mov rsp, [rbx + field!(saved_sp)]
-        ; ret
     );
+    call_leaf(ops, 2, glue::primitive as *const () as usize);
     begin(ops, Stub::StoreCheck);
     // Keeps rax, the value; the object is in rsi.
     dynasm!(ops
@@ -234,14 +245,14 @@ pub(super) fn assemble() -> (Vec<u8>, [usize; COUNT]) {
         ; ret
         ;leaf:
     );
-    call_leaf(ops, glue::store_check as *const () as usize);
+    call_leaf(ops, 1, glue::store_check as *const () as usize);
     for (stub, function) in [
         (Stub::Closure, glue::closure as *const () as usize),
         (Stub::Array, glue::array as *const () as usize),
         (Stub::Class, glue::class as *const () as usize),
     ] {
         begin(ops, stub);
-        call_leaf(ops, function);
+        call_leaf(ops, 1, function);
     }
     begin(ops, Stub::LoadFloats);
     load_floats(ops);

@@ -1,0 +1,97 @@
+//! Tests of what profilers see of machine code.
+#![allow(unsafe_code, reason = "calls machine code")]
+
+use dynasmrt::{DynasmApi, DynasmLabelApi, dynasm};
+
+use super::JitOptions;
+use super::machine::{Context, Machine};
+use super::trampolines::{Assembler, Stub, call_leaf, field, stub};
+use crate::interpreter::raw::{Fp, Sp};
+use crate::memory::Oop;
+use crate::{Options, Outcome, Vm};
+
+/// Runs a text until it quits inside machine code, which compiles at the first activation.
+fn stopped(text: &str) -> Vm {
+    let options = Options {
+        output: Box::new(std::io::sink()),
+        jit: JitOptions {
+            compile_at: 1,
+            ..JitOptions::default()
+        },
+        ..Options::default()
+    };
+    let mut vm = Vm::new(options).expect("the class library loads");
+    let outcome = vm.load("test.st", text).expect("the text is right");
+    assert_eq!(outcome, Outcome::Quit(3));
+    vm
+}
+
+/// Name of the constituent that a profiler finds for a return address: the constituent of the
+/// byte before.
+fn caller_name(vm: &Vm, ret: u64) -> Option<String> {
+    let all = vm.code_constituents();
+    let after = all.partition_point(|(_, words)| words[0] < ret);
+    let (name, _) = all.get(after.checked_sub(1)?)?;
+    vm.jit.is_machine(ret).then(|| name.clone())
+}
+
+#[test]
+fn the_outermost_frame_returns_to_the_interpreter() {
+    let vm = stopped(
+        "!Object methodsFor: 'x'!
+        down: n
+            n = 0 ifTrue: [Smalltalk quit: 3].
+            ^(self down: n - 1) + 1! !
+        Object new down: 3!",
+    );
+    let mut names = Vec::new();
+    let mut fp = vm.running_frame();
+    while fp != Fp::NONE {
+        names.extend(caller_name(&vm, fp.return_address().0));
+        fp = fp.caller();
+    }
+    let is_down = |name: &&String| *name == "Object>>down:";
+    assert_eq!(names.iter().filter(is_down).count(), 3, "{names:?}");
+    let outermost = names.last().map(String::as_str);
+    assert_eq!(outermost, Some("ceReturnToInterpreter"), "{names:?}");
+}
+
+/// Enters machine code; a function of its own, to know its return address. Work behind the call
+/// prevents a tail call.
+#[inline(never)]
+fn enter(by: extern "C" fn(*mut Context), context: *mut Context) {
+    by(context);
+    std::hint::black_box(context);
+}
+
+#[test]
+fn frame_pointers_lead_from_called_functions_to_the_caller_of_machine_code() {
+    let mut machine = Machine::new(&JitOptions::default()).expect("memory");
+    let start = machine.zone.base() + machine.zone.free;
+    let mut ops = Assembler::new(0);
+    dynasm!(ops ; .arch x64 ; mov rax, [rbp + 8] ; ret);
+    let code = start + ops.offset().0;
+    dynasm!(ops
+        ; .arch x64
+        ; call >leaf
+        ; mov [rbx + field!(value)], rax
+        ; mov [rbx + field!(count)], rbp
+        ; jmp QWORD [rbx + stub(Stub::Exit)]
+        ;leaf:
+    );
+    call_leaf(&mut ops, 1, start);
+    let free = machine.zone.free;
+    machine.zone.put(free, &ops.finalize().expect("code"));
+    let mut stack = [Oop::NONE; 16];
+    let fp = &raw mut stack[8];
+    let context = machine.context();
+    (context.next_pc, context.next_sp, context.next_fp) = (code as u64, Sp(fp), Fp(fp));
+    let by = context.stubs[Stub::Enter as usize];
+    // SAFETY: the trampoline takes the context; the code above returns through `ceExitMachineCode`.
+    let by: extern "C" fn(*mut Context) = unsafe { std::mem::transmute(by) };
+    enter(by, machine.context);
+    let context = machine.context();
+    assert_eq!(context.count, fp.addr() as u64, "the frame is restored");
+    let distance = context.value.wrapping_sub(enter as *const () as u64);
+    assert!(distance < 256, "{distance}");
+}
