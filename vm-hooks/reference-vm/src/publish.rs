@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use vmscope_publish::event::{
     AddressRange, CollectionBegin, CollectionEnd, CollectionScope, Constituent, ConstituentKind,
-    Counter, CounterMeaning, Fact, Interpreter, InterpreterSource, InterpreterValue, LineEntry,
-    ListingEntry, Method as MethodEvent, PhaseBegin, PhaseEnd, Region, RegionRule, Regions,
-    SamplePlace, SpaceUse, Text, Thread, ThreadRole,
+    Counter, CounterMeaning, Fact, Frames, Interpreter, InterpreterSource, InterpreterValue,
+    LineEntry, ListingEntry, Method as MethodEvent, PhaseBegin, PhaseEnd, Region, RegionRule,
+    Regions, SamplePlace, SpaceUse, Text, Thread, ThreadRole,
 };
 use vmscope_publish::{Callbacks, Describer, Options, Publisher};
 
@@ -269,6 +269,12 @@ impl Vm {
         });
         self.publish_counters(to);
         publish_interpreter(to);
+        if self.jit.zone_bytes() > 0 {
+            to.publish(&Frames {
+                interpreted_return: self.jit.return_to_interpreter.0,
+                next: SAVED_IP,
+            });
+        }
         let module = program_name();
         to.publish(&Regions {
             rules: region_rules(&module).into(),
@@ -377,6 +383,9 @@ impl Callbacks for Answers<'_> {
         self.0.collect_now(true, "profiler");
     }
 }
+
+/// Offset of the saved ip from the frame pointer, in bytes (DESIGN.md §4).
+const SAVED_IP: i32 = -32;
 
 /// Publishes a method or block. Bytecodes form a constituent; its offsets are bytecode pcs.
 fn publish_method(method: &Method, to: &To<'_>) {

@@ -8,8 +8,9 @@ use crate::memory::Oop;
 pub const STACK_BYTES: usize = 16 << 20;
 /// Size of the main process's stack, in bytes.
 pub const MAIN_STACK_BYTES: usize = 64 << 20;
-/// Words that stay free below the limit, for the frame that a safe point finds too deep.
-const RESERVE: usize = 8 << 10;
+/// Words that stay free below the limit, for the frame that a safe point finds too deep and for
+/// primitives called by machine code.
+const RESERVE: usize = 32 << 10;
 /// Words below the first limit for the code that handles a stack overflow.
 const HEADROOM: usize = 64 << 10;
 

@@ -26,11 +26,7 @@ pub(crate) struct Context {
     pub next_pc: u64,
     pub next_sp: Sp,
     pub next_fp: Fp,
-    /// The Smalltalk stack during a call that returns.
-    pub saved_sp: usize,
-    /// The frame during this call.
-    pub saved_fp: usize,
-    /// Value preserved across this call.
+    /// Value preserved across a store check.
     pub value: u64,
     /// Number of a control primitive's arguments.
     pub count: u64,
@@ -170,8 +166,6 @@ impl Machine {
             next_pc: 0,
             next_sp: Sp::NONE,
             next_fp: Fp::NONE,
-            saved_sp: 0,
-            saved_fp: 0,
             value: 0,
             count: 0,
             new_start: 0,

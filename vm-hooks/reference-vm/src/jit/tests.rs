@@ -1,13 +1,7 @@
 //! Tests of what profilers see of machine code.
-#![allow(unsafe_code, reason = "calls machine code")]
-
-use dynasmrt::{DynasmApi, DynasmLabelApi, dynasm};
 
 use super::JitOptions;
-use super::machine::{Context, Machine};
-use super::trampolines::{Assembler, Stub, call_leaf, field, stub};
-use crate::interpreter::raw::{Fp, Sp};
-use crate::memory::Oop;
+use crate::interpreter::raw::Fp;
 use crate::{Options, Outcome, Vm};
 
 /// Runs a text until it quits inside machine code, which compiles at the first activation.
@@ -54,44 +48,4 @@ fn the_outermost_frame_returns_to_the_interpreter() {
     assert_eq!(names.iter().filter(is_down).count(), 3, "{names:?}");
     let outermost = names.last().map(String::as_str);
     assert_eq!(outermost, Some("ceReturnToInterpreter"), "{names:?}");
-}
-
-/// Enters machine code; a function of its own, to know its return address. Work behind the call
-/// prevents a tail call.
-#[inline(never)]
-fn enter(by: extern "C" fn(*mut Context), context: *mut Context) {
-    by(context);
-    std::hint::black_box(context);
-}
-
-#[test]
-fn frame_pointers_lead_from_called_functions_to_the_caller_of_machine_code() {
-    let mut machine = Machine::new(&JitOptions::default()).expect("memory");
-    let start = machine.zone.base() + machine.zone.free;
-    let mut ops = Assembler::new(0);
-    dynasm!(ops ; .arch x64 ; mov rax, [rbp + 8] ; ret);
-    let code = start + ops.offset().0;
-    dynasm!(ops
-        ; .arch x64
-        ; call >leaf
-        ; mov [rbx + field!(value)], rax
-        ; mov [rbx + field!(count)], rbp
-        ; jmp QWORD [rbx + stub(Stub::Exit)]
-        ;leaf:
-    );
-    call_leaf(&mut ops, 1, start);
-    let free = machine.zone.free;
-    machine.zone.put(free, &ops.finalize().expect("code"));
-    let mut stack = [Oop::NONE; 16];
-    let fp = &raw mut stack[8];
-    let context = machine.context();
-    (context.next_pc, context.next_sp, context.next_fp) = (code as u64, Sp(fp), Fp(fp));
-    let by = context.stubs[Stub::Enter as usize];
-    // SAFETY: the trampoline takes the context; the code above returns through `ceExitMachineCode`.
-    let by: extern "C" fn(*mut Context) = unsafe { std::mem::transmute(by) };
-    enter(by, machine.context);
-    let context = machine.context();
-    assert_eq!(context.count, fp.addr() as u64, "the frame is restored");
-    let distance = context.value.wrapping_sub(enter as *const () as u64);
-    assert!(distance < 256, "{distance}");
 }

@@ -66,12 +66,6 @@ pub(super) use field;
 /// the byte before a return address: it belongs to the same trampoline.
 pub(super) const RETURN: usize = 1;
 
-/// Goes to the C stack. rbp becomes the frame that `ceEnterMachineCode` made there, so frame
-/// pointers lead from called functions to the native callers of machine code.
-fn to_c_stack(ops: &mut Assembler) {
-    dynasm!(ops ; .arch x64 ; mov rsp, [rbx + field!(c_sp)] ; lea rbp, [rsp + 48]);
-}
-
 /// Leaves the Smalltalk stack for a call that chooses the next address. Moves the machine code's
 /// return address from the stack into the frame.
 fn call_out(ops: &mut Assembler, function: usize) {
@@ -84,17 +78,16 @@ fn call_out(ops: &mut Assembler, function: usize) {
 }
 
 /// Calls a function with the VM, the word in rsi, stack and frame; jumps to the address
-/// chosen by the function.
+/// chosen by the function. The function may build frames, so it runs on the C stack. There rbp is
+/// the frame that `ceEnterMachineCode` made: frame pointers lead to the native callers.
 fn call_away(ops: &mut Assembler, function: usize) {
     dynasm!(ops
         ; .arch x64
         ; mov rdx, rsp
         ; mov rcx, rbp
         ; mov rdi, [rbx + field!(vm)]
-    );
-    to_c_stack(ops);
-    dynasm!(ops
-        ; .arch x64
+        ; mov rsp, [rbx + field!(c_sp)]
+        ; lea rbp, [rsp + 48]
         ; mov rax, QWORD function as i64
         ; call rax
         ; mov rsp, [rbx + field!(next_sp)]
@@ -103,24 +96,22 @@ fn call_away(ops: &mut Assembler, function: usize) {
     );
 }
 
-/// Calls a function that returns. Arguments: the VM, the stack pointer above `words` return
-/// addresses, the frame, rcx and r8.
-pub(super) fn call_leaf(ops: &mut Assembler, words: i32, function: usize) {
+/// Calls a function that returns, on the Smalltalk stack: profilers find the callers there.
+/// Arguments: the VM, the stack pointer above `words` return addresses, the frame, rcx and r8.
+/// The function must not build frames.
+fn call_leaf(ops: &mut Assembler, words: i32, function: usize) {
     dynasm!(ops
         ; .arch x64
-        ; mov [rbx + field!(saved_sp)], rsp
-        ; mov [rbx + field!(saved_fp)], rbp
         ; lea rsi, [rsp + 8 * words]
         ; mov rdx, rbp
         ; mov rdi, [rbx + field!(vm)]
-    );
-    to_c_stack(ops);
-    dynasm!(ops
-        ; .arch x64
+        ; mov r10, rsp
+        ; and rsp, BYTE -16
+        ; sub rsp, BYTE 16
+        ; mov [rsp], r10
         ; mov rax, QWORD function as i64
         ; call rax
-        ; mov rsp, [rbx + field!(saved_sp)]
-        ; mov rbp, [rbx + field!(saved_fp)]
+        ; mov rsp, [rsp]
         ; ret
     );
 }
