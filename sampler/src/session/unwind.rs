@@ -175,6 +175,9 @@ impl Unwinding {
                 *place = shown;
                 found.values.extend(unwound.method);
             }
+            if unwound.is_first {
+                return ChainEnd::Whole;
+            }
             let (now, caller) = (frame.registers, unwound.caller);
             // A caller's frame lies above; only code without a frame leaves the stack as it is.
             let rises = caller.sp > now.sp || (caller.sp == now.sp && frame.sampled.is_some());

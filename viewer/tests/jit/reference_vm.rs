@@ -365,3 +365,78 @@ fn collections_are_those_that_the_vm_counts() {
         text = text.prints(part);
     }
 }
+
+/// A program whose method `leaf:` has two callers, one with twice as many calls, and whose method
+/// `make` calls a primitive that allocates.
+const CALLERS: &str = "\
+Object subclass: #Callers instanceVariableNames: 'x' classVariableNames: '' package: 'Test'!
+
+!Callers methodsFor: 'running'!
+leaf: n
+\t^(n bitAnd: 7) + 1!
+
+twice
+\t1 to: 2000 do: [:n | x := self leaf: n]!
+
+once
+\t1 to: 1000 do: [:n | x := self leaf: n]!
+
+make
+\t1 to: 300 do: [:n | x := Array new: 40]!
+
+run: rounds
+\t1 to: rounds do: [:round | self twice. self once. self make]! !
+
+Callers new run: 60000!
+";
+
+/// Samples of all functions with such a name, and those of them below the second name.
+fn below(tree: &serde_json::Value, name: &str, caller: &str) -> (f64, f64) {
+    let rows = tree["rows"].as_array().expect("rows");
+    let text = |row: &serde_json::Value| {
+        row["function"]["name"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned()
+    };
+    let (mut all, mut under) = (0.0, 0.0);
+    for row in rows.iter().filter(|row| text(row).contains(name)) {
+        let own = row["self"].as_f64().unwrap_or_default();
+        let mut at = row;
+        let mut is_under = false;
+        while let Some(parent) = at["parent"].as_u64() {
+            at = &rows[usize::try_from(parent).expect("an index")];
+            is_under |= text(at) == caller;
+        }
+        all += own;
+        under += if is_under { own } else { 0.0 };
+    }
+    (all, under)
+}
+
+#[test]
+fn callers_are_known_without_a_frame_and_beyond_primitives() {
+    if !can_sample() {
+        return;
+    }
+    let folder = Folder::new();
+    let (program, file) = (folder.file("callers.st"), folder.file("out.vmscope"));
+    std::fs::write(&program, CALLERS).expect("written");
+    recorded(&folder, &file, &[], &[], &program, &[]);
+    let tree = report(&file, &["--tree", "--json", "--min-share=0"]);
+    let tree = tree.code(0).json();
+    let (leaf, of_twice) = below(&tree, "Callers>>leaf:", "Callers>>twice");
+    let (_, of_once) = below(&tree, "Callers>>leaf:", "Callers>>once");
+    let (primitives, of_make) = below(&tree, "primitives::", "Callers>>make");
+    let (all, of_do_it) = below(&tree, "Callers>>", "UndefinedObject>>DoIt");
+    say(&format!(
+        "leaf: {leaf} samples, {of_twice} below twice, {of_once} below once; primitives: \
+         {primitives} samples, {of_make} below make; {of_do_it} of {all} below DoIt"
+    ));
+    assert!(leaf > 1500.0 && primitives > 300.0, "{leaf}, {primitives}");
+    // 5 standard errors of independent samples, and a point for the calls' own differences.
+    let error = 5.0 * (2.0 / 9.0 / leaf).sqrt();
+    assert!((of_twice / leaf - 2.0 / 3.0).abs() < error + 0.01);
+    assert!((of_once / leaf - 1.0 / 3.0).abs() < error + 0.01);
+    assert!(of_make > 0.97 * primitives && of_do_it > 0.97 * all);
+}

@@ -67,6 +67,9 @@ pub struct Unwound {
     pub method: Option<Avma>,
     /// Whether the rule is a guess: nothing confirms it.
     pub is_guess: bool,
+    /// Whether the frame is the first and has no caller: `caller` means nothing. For frames that
+    /// need `shown`; for others `None` says the same.
+    pub is_first: bool,
 }
 
 impl Unwound {
@@ -78,6 +81,7 @@ impl Unwound {
             shown: None,
             method: None,
             is_guess: false,
+            is_first: false,
             between: Arc::default(),
         }
     }

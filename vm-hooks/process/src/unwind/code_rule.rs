@@ -28,6 +28,9 @@ const FP: u64 = 1 << 44;
 /// A word on the stack is its own address plus this.
 const WORD: u64 = 1 << 48;
 
+/// Maximum bytes of arguments that a return removes: its operand has 16 bits.
+const MAX_POPPED: i64 = 0xffff;
+
 /// Maximum size of a frame.
 const MAX_FRAME: i64 = 1 << 31;
 
@@ -36,8 +39,11 @@ const MAX_FRAME: i64 = 1 << 31;
 pub struct CodeRule {
     /// Whether offsets count from the frame pointer, else from the stack pointer.
     by_frame_pointer: bool,
-    /// Offset of the frame's end: the caller's stack pointer, above the return address.
+    /// Offset of the frame's end: the caller's stack pointer, above the return address and the
+    /// arguments that the return removes.
     end: i64,
+    /// Bytes of these arguments (`ret n`).
+    popped: i64,
     /// Offset of the caller's frame pointer; `None` while the register holds it.
     saved: Option<i64>,
 }
@@ -95,7 +101,7 @@ impl CodeRule {
             }
         };
         Ok(FrameRegisters {
-            pc: word(self.end.saturating_sub(8))?,
+            pc: word(self.end.saturating_sub(8 + self.popped))?,
             sp: base.wrapping_add_signed(self.end),
             fp: self.saved.map_or(Ok(fp), word)?,
         })
@@ -115,10 +121,12 @@ impl CodeRule {
             FP => None,
             word => Some(from(base, word.wrapping_sub(WORD))?),
         };
-        let is_below = caller.pc.wrapping_sub(WORD) == caller.sp.wrapping_sub(8);
-        is_below.then_some(CodeRule {
+        let above = caller.sp.wrapping_sub(caller.pc.wrapping_sub(WORD));
+        let popped = above.checked_sub(8)?.cast_signed();
+        (0..=MAX_POPPED).contains(&popped).then_some(CodeRule {
             by_frame_pointer: base == FP,
             end,
+            popped,
             saved,
         })
     }
@@ -171,6 +179,7 @@ impl CodeRule {
         Some(CodeRule {
             by_frame_pointer,
             end,
+            popped: 0,
             saved: saved.map(|offset: i64| offset + end),
         })
     }
@@ -235,6 +244,7 @@ mod tests {
         Some(CodeRule {
             by_frame_pointer: false,
             end,
+            popped: 0,
             saved,
         })
     }
@@ -243,6 +253,7 @@ mod tests {
         Some(CodeRule {
             by_frame_pointer: true,
             end,
+            popped: 0,
             saved: Some(saved),
         })
     }
@@ -323,6 +334,28 @@ mod tests {
         );
         // An epilogue may end like this.
         assert_eq!(at(&method, 4), None);
+    }
+
+    #[test]
+    fn a_return_removes_arguments() {
+        let method = [
+            0x55, // push %rbp
+            0x48, 0x89, 0xe5, // mov %rsp,%rbp
+            0x48, 0x89, 0xec, // mov %rbp,%rsp
+            0x5d, // pop %rbp
+            0xc2, 0x18, 0x00, // ret $0x18
+        ];
+        let rule = |by_frame_pointer, end, saved| {
+            Some(CodeRule {
+                by_frame_pointer,
+                end,
+                popped: 24,
+                saved,
+            })
+        };
+        assert_eq!(at(&method, 0), rule(false, 32, None));
+        assert_eq!(at(&method, 4), rule(true, 40, Some(0)));
+        assert_eq!(at(&method, 8), rule(false, 32, None));
     }
 
     #[test]

@@ -183,6 +183,8 @@ impl Unwinder for MachineCode {
 pub struct KeptFramePointers {
     code: MachineCode,
     interpreted: Arc<OnceLock<InterpretedFrames>>,
+    /// The caller of the last routine: it may have called the routine before it made its frame.
+    before_frame: Option<FrameRegisters>,
 }
 
 /// Frames of an interpreter on the stack of generated code, in the same chain of frame pointers.
@@ -209,6 +211,7 @@ impl KeptFramePointers {
                 ..MachineCode::new(memory, pieces)
             },
             interpreted,
+            before_frame: None,
         }
     }
 
@@ -217,9 +220,15 @@ impl KeptFramePointers {
             return None;
         }
         match self.code.pieces.at(frame.instruction().0) {
-            Some(piece) if !piece.has_frames => self.code.of_routine(frame, piece),
+            Some(piece) if !piece.has_frames => {
+                self.before_frame = self.code.of_routine(frame, piece);
+                self.before_frame
+            }
             _ => {
-                frame.sampled?;
+                let may_lack_frame = self.before_frame == Some(frame.registers);
+                if frame.sampled.is_none() && !may_lack_frame {
+                    return None;
+                }
                 let caller = self.code.rule(frame)?.caller(frame).ok()?;
                 let returns = caller.fp == 0 || self.is_interpreted(caller.pc).is_some();
                 (returns || self.code.is_after_call(caller.pc)).then_some(caller)
@@ -248,11 +257,11 @@ impl Unwinder for KeptFramePointers {
             Some(caller) if shown.is_none() => Some(Unwound::certain(caller)),
             _ => FramePointers.caller(frame)?,
         };
-        let unwound = unwound.map(|unwound| Unwound {
+        Ok(unwound.map(|unwound| Unwound {
             shown: shown.and_then(Result::ok),
+            is_first: unwound.caller.fp == 0,
             ..unwound
-        });
-        Ok(unwound.filter(|unwound| unwound.caller.fp != 0))
+        }))
     }
 }
 
@@ -291,6 +300,7 @@ mod tests {
             time: TimeNs(0),
         };
         let unwound = unwinder.caller(&frame)?;
+        let unwound = unwound.filter(|unwound| !unwound.is_first);
         Ok(unwound.map(|Unwound { caller, .. }| (caller.pc, caller.sp, caller.fp)))
     }
 
@@ -469,7 +479,11 @@ mod tests {
         let words = [0, 0, 0x9999, 0, 0x7040, 0x1501];
         let caller = caller_of(&mut unwinder, 0x1501, false, &words);
         assert_eq!(caller.shown, Some(Avma(0x9999)));
-        assert_eq!(caller.caller.pc, 0x1501);
+        assert_eq!((caller.caller.pc, caller.is_first), (0x1501, false));
+        // The first frame of a stack is shown, too.
+        let words = [0, 0, 0x9999, 0, 0, 0x1501];
+        let first = caller_of(&mut unwinder, 0x1501, false, &words);
+        assert_eq!((first.shown, first.is_first), (Some(Avma(0x9999)), true));
         // A sample in the routine itself is no caller.
         assert_eq!(caller_of(&mut unwinder, 0x1501, true, &words).shown, None);
     }
