@@ -67,6 +67,9 @@ pub const PROGRAMS: &[Program] = programs! {
     "nbody" "the motion of the planets: Floats" [] "nbody";
     "binarytrees" "trees that are built and thrown away" [] "binarytrees";
     "csv" "a text is loaded into columns of exact numbers" [] "csv";
+    "dataframe" "a text is loaded into a data frame: Strings that live long, parsers that die young" [] "dataframe";
+    "particles" "a flock of birds: vectors that die young, a grid for each step" [] "particles";
+    "predatorprey" "wolves, goats and their genealogy: objects with all lifetimes" [] "predatorprey";
     "collections" "queues, dictionaries, sets and sorting" [] "collections";
     "strings" "texts are built, searched, split and replaced" [] "strings";
 };
