@@ -10,6 +10,9 @@ use std::process::{Child, Stdio};
 use crate::common::vmscope::{Folder, Run, can_sample, command, profile, report, run, vmscope};
 use crate::common::{say, skipped};
 use crate::measured::{T, batch_means};
+use vmscope_symbolizer::Profile;
+use vmscope_symbolizer::trace::Place;
+use vmscope_symbolizer::zone::{Presence, Residencies, Residency, ZoneRange};
 
 /// Turns of the known program's three loops.
 const TURNS: [u32; 3] = [1000, 2000, 5000];
@@ -73,12 +76,12 @@ fn recorded(
 }
 
 /// Runs the known program with these options. Compares loop shares with the program's own clock.
-/// Returns the shares.
+/// Returns the shares and the profile.
 fn known_loops(
     what: &str,
     (options, record): (&[&str], &[&str]),
     (rounds, turns, others): (u32, [u32; 3], usize),
-) -> [f64; 3] {
+) -> ([f64; 3], Profile) {
     let folder = Folder::new();
     let (program, file) = (folder.file("known.st"), folder.file("out.vmscope"));
     std::fs::write(&program, known_shares(rounds, turns, others)).expect("written");
@@ -132,7 +135,7 @@ fn known_loops(
         hits.len(),
         100.0 * worst
     ));
-    shares
+    (shares, profile)
 }
 
 #[test]
@@ -162,8 +165,8 @@ fn a_loop_of_twice_the_length_takes_what_it_should() {
         return;
     }
     let [first, second, third] = TURNS;
-    let before = known_loops("before", (&[], &[]), (3000, TURNS, 0));
-    let after = known_loops(
+    let (before, _) = known_loops("before", (&[], &[]), (3000, TURNS, 0));
+    let (after, _) = known_loops(
         "the second loop doubled",
         (&[], &[]),
         (2400, [first, 2 * second, third], 0),
@@ -187,7 +190,56 @@ fn shares_stay_right_while_the_code_zone_is_compacted_all_the_time() {
     }
     // A small zone: each round recompiles methods because the zone cannot hold all methods.
     let options: &[&str] = &["--code-size", "128K"];
-    known_loops("a zone that moves", (options, &[]), (250, TURNS, 400));
+    let program = (250, TURNS, 400);
+    let (_, profile) = known_loops("a zone that moves", (options, &[]), program);
+    let AtTheEnd {
+        samples,
+        other,
+        nothing,
+    } = AtTheEnd::of(&profile);
+    say(&format!(
+        "named by the zone at the end: {samples} samples, {other} in other code, {nothing} in none"
+    ));
+    assert!(other + nothing > samples / 10);
+}
+
+/// Samples in the code zone, as a profiler names them that reads the zone once, at the end.
+#[derive(Default)]
+struct AtTheEnd {
+    samples: usize,
+    /// Samples where other code lies at the end.
+    other: usize,
+    /// Samples where no code lies at the end.
+    nothing: usize,
+}
+
+impl AtTheEnd {
+    fn of(profile: &Profile) -> Self {
+        let trace = &profile.trace;
+        let residencies = Residencies::of(trace);
+        let mut counts = AtTheEnd::default();
+        let all = |zone: &ZoneRange| residencies.in_zone(zone).to_vec();
+        let all: Vec<Residency> = residencies.zones().iter().flat_map(all).collect();
+        for (&time, &place) in trace.samples.times.iter().zip(&trace.samples.places) {
+            let Place::Code(code, offset) = trace.places[place] else {
+                continue;
+            };
+            let mut then = all.iter().filter(|one| one.code == code);
+            let Some(then) = then.find(|one| one.at(time) == Some(Presence::There)) else {
+                continue;
+            };
+            let address = then.start + u64::from(offset);
+            let is_there =
+                |one: &&Residency| one.until.is_none() && (one.start..one.end).contains(&address);
+            counts.samples += 1;
+            match all.iter().find(is_there) {
+                Some(now) if now.code == code => {}
+                Some(_) => counts.other += 1,
+                None => counts.nothing += 1,
+            }
+        }
+        counts
+    }
 }
 
 /// An entry of a code zone: address, name, machine-code offsets with their bytecodes.
