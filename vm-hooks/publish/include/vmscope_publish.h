@@ -29,7 +29,7 @@ extern "C" {
 
 /* Version of the shared memory. */
 #define VMSCOPE_MAJOR 1
-#define VMSCOPE_MINOR 0
+#define VMSCOPE_MINOR 1
 
 /* An unknown number. */
 #define VMSCOPE_UNKNOWN UINT64_MAX
@@ -90,8 +90,8 @@ typedef struct vmscope_callbacks {
     /* Collect garbage now, in full. */
     void (*collect)(void *context);
     /* Publish lifetimes of sampled objects, with a mean distance of `distance` objects (or bytes)
-     * between samples; 0: no lifetimes. */
-    void (*lifetime_rate)(void *context, uint32_t unit, uint64_t distance);
+     * between samples; 0: no lifetimes. An allocation site has `callers` callers, 0 to 31. */
+    void (*lifetime_rate)(void *context, uint32_t unit, uint64_t distance, uint32_t callers);
 } vmscope_callbacks;
 
 enum { VMSCOPE_RATE_OBJECTS = 0, VMSCOPE_RATE_BYTES = 1, VMSCOPE_RATE_EVERY_NTH = 2 };

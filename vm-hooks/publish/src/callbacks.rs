@@ -49,4 +49,12 @@ pub struct LifetimeRate {
     pub unit: LifetimeUnit,
     /// Mean distance between two sampled objects: 1 is every object, 0 is none.
     pub distance: u64,
+    /// Number of callers in an allocation site, 0 to [`MOST_CALLERS`](Self::MOST_CALLERS). 0: the
+    /// allocating method alone.
+    pub callers: u32,
+}
+
+impl LifetimeRate {
+    /// Most callers in an allocation site.
+    pub const MOST_CALLERS: u32 = 31;
 }

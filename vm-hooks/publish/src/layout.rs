@@ -25,7 +25,7 @@ pub const MAGIC: u64 = u64::from_le_bytes(*b"vmscopeP");
 /// Major version.
 pub const MAJOR: u32 = 1;
 /// Minor version.
-pub const MINOR: u32 = 0;
+pub const MINOR: u32 = 1;
 
 /// Size of the header in bytes, and alignment of the parts.
 pub const HEADER_BYTES: usize = 4096;
@@ -131,6 +131,8 @@ pub mod word {
     pub const RATE_UNIT: usize = 103;
     /// Mean distance between sampled objects, in units of [`RATE_UNIT`]; 0 turns lifetimes off.
     pub const RATE_DISTANCE: usize = 104;
+    /// Number of callers in an allocation site. Since minor version 1.
+    pub const RATE_CALLERS: usize = 105;
 
     /// Number of commands to the sampler.
     pub const SAMPLER_REQUESTED: usize = 112;

@@ -352,6 +352,7 @@ impl Shared {
                     .memory
                     .word(word::RATE_DISTANCE)
                     .load(Ordering::Relaxed),
+                callers: self.rate_callers(),
             };
             callbacks.lifetime_rate(rate);
             self.finish(word::RATES_DONE, number);
@@ -370,6 +371,14 @@ impl Shared {
             self.emit(event::SNAPSHOT_END, memory::now(), &snapshot);
             self.finish(word::SNAPSHOTS_DONE, number);
         }
+    }
+
+    /// Requested number of callers in a site. A profiler may write any number.
+    fn rate_callers(&self) -> u32 {
+        let callers = self.memory.word(word::RATE_CALLERS).load(Ordering::Relaxed);
+        u32::try_from(callers).map_or(LifetimeRate::MOST_CALLERS, |callers| {
+            callers.min(LifetimeRate::MOST_CALLERS)
+        })
     }
 
     /// The newest request, if it is newer than the newest answer.

@@ -135,7 +135,7 @@ struct CCallbacks {
     context: *mut c_void,
     describe: Option<unsafe extern "C" fn(*mut c_void, *const Handle<'_>)>,
     collect: Option<unsafe extern "C" fn(*mut c_void)>,
-    lifetime_rate: Option<unsafe extern "C" fn(*mut c_void, u32, u64)>,
+    lifetime_rate: Option<unsafe extern "C" fn(*mut c_void, u32, u64, u32)>,
 }
 
 // SAFETY: the struct begins with its size, and its pointers and functions may be null.
@@ -173,7 +173,7 @@ impl Callbacks for CCallbacks {
     fn lifetime_rate(&mut self, rate: LifetimeRate) {
         if let Some(set) = self.lifetime_rate {
             // SAFETY: the VM gave the function and its context.
-            unsafe { set(self.context, rate.unit as u32, rate.distance) };
+            unsafe { set(self.context, rate.unit as u32, rate.distance, rate.callers) };
         }
     }
 }

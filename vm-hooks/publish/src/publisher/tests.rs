@@ -172,6 +172,7 @@ fn requests_are_answered_once_at_the_next_poll() {
     let rate = LifetimeRate {
         unit: LifetimeUnit::Bytes,
         distance: 65536,
+        callers: 3,
     };
     attached.set_lifetime_rate(rate);
     let number = attached.request_snapshot();
@@ -181,6 +182,13 @@ fn requests_are_answered_once_at_the_next_poll() {
     publisher.poll(&mut answers);
     assert_eq!((answers.described, answers.collected), (1, 1));
     assert_eq!(answers.rates, [rate]);
+    attached.set_lifetime_rate(LifetimeRate {
+        callers: u32::MAX,
+        ..rate
+    });
+    publisher.poll(&mut answers);
+    let callers = answers.rates.last().map(|rate| rate.callers);
+    assert_eq!(callers, Some(LifetimeRate::MOST_CALLERS));
     assert_eq!(attached.snapshots(), (number, number));
     assert_eq!(attached.collections_done(), collection);
 
@@ -198,6 +206,7 @@ fn a_profiler_that_vanishes_is_noticed() {
     attached.set_lifetime_rate(LifetimeRate {
         unit: LifetimeUnit::Objects,
         distance: 1,
+        callers: 0,
     });
     let mut answers = Answers::default();
     publisher.poll(&mut answers);

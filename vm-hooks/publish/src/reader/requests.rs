@@ -38,6 +38,7 @@ impl Attached {
         let set = |index, value| self.memory.word(index).store(value, Ordering::Relaxed);
         set(word::RATE_UNIT, rate.unit as u64);
         set(word::RATE_DISTANCE, rate.distance);
+        set(word::RATE_CALLERS, rate.callers.into());
         self.request(word::RATES_REQUESTED)
     }
 
