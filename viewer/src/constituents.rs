@@ -47,7 +47,7 @@ pub fn run(args: &ConstituentsArgs, out: &mut Printer<'_>) -> Result<()> {
         None => ProcessView::open(args.target.pid()?)?,
     };
     let asked = || signals.end_asked();
-    let code = read_code(&view, families::attaching(), args.detailed, &asked);
+    let code = read_code(&view, families::attaching(None), args.detailed, &asked);
     if signals.end_asked() {
         return Err(Interrupted.into());
     }

@@ -167,7 +167,7 @@ pub fn run(args: &DumpArgs, out: &mut Printer<'_>) -> Result<()> {
 /// Records one sample of each thread in `file`; the threads' states are those just before.
 fn snapshot(target: Target, max_depth: u16, file: &Path, signals: &Signals) -> Result<Dump> {
     let pid = target.pid;
-    let readers = Readers::of(vec![target.view], families::attaching());
+    let readers = Readers::of(vec![target.view], families::attaching(None));
     let (core, view) = target.core.unzip();
     let is_live = core.is_none();
     let options = SessionOptions {

@@ -196,7 +196,7 @@ fn run(command: Command, favoured: &Favoured, out: &mut Printer<'_>) -> anyhow::
             0
         }
         Command::Doctor(args) => {
-            let works = doctor::run(&args, probe, record::families::attaching, out)?;
+            let works = doctor::run(&args, probe, || record::families::attaching(None), out)?;
             if works { 0 } else { TARGET }
         }
     })

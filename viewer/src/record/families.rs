@@ -6,22 +6,22 @@ use vmscope_hotspot::Family as HotSpot;
 use vmscope_jitdump::Family as Jitdump;
 use vmscope_jitdump::cleanup::{Cleanup, Journal, state_folder};
 use vmscope_process::AdapterFamily;
-use vmscope_publish_reader::Family as Publish;
+use vmscope_publish_reader::{Family as Publish, LifetimeRate};
 
 /// For attached processes, or commands launched without changes: whatever files its VM writes are
 /// its user's.
-pub(crate) fn attaching() -> Vec<Box<dyn AdapterFamily>> {
+pub(crate) fn attaching(lifetimes: Option<LifetimeRate>) -> Vec<Box<dyn AdapterFamily>> {
     vec![
-        Box::new(Publish),
+        Box::new(Publish { lifetimes }),
         Box::new(HotSpot),
         Box::new(Jitdump::attaching()),
     ]
 }
 
 /// For a command that vmscope starts, whose VM is to tell of its code.
-pub(super) fn launching() -> Vec<Box<dyn AdapterFamily>> {
+pub(super) fn launching(lifetimes: Option<LifetimeRate>) -> Vec<Box<dyn AdapterFamily>> {
     vec![
-        Box::new(Publish),
+        Box::new(Publish { lifetimes }),
         Box::new(HotSpot),
         Box::new(Jitdump::launching(cleanup())),
     ]

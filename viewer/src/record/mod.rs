@@ -5,6 +5,7 @@ mod engines;
 mod environment;
 pub(crate) mod families;
 mod follow;
+pub(crate) mod lifetime_rate;
 pub(crate) mod live_line;
 mod named;
 mod opening;
@@ -92,10 +93,11 @@ pub fn record(args: &RecordArgs, out: &mut Printer<'_>) -> Result<Ended> {
     let words: Vec<String> = (args.command.iter())
         .map(|word| word.to_string_lossy().into_owned())
         .collect();
+    let lifetimes = options.sampling.lifetimes.rate();
     let mut readers = Readers::later(if asks_vms {
-        families::launching()
+        families::launching(lifetimes)
     } else {
-        families::attaching()
+        families::attaching(lifetimes)
     });
     let launch = environment::launch_of(&words);
     readers.launching(&launch);

@@ -5,6 +5,7 @@ use std::time::Duration;
 use vmscope_process::{
     Adapter, AdapterError, KeptFramePointers, Poll, ProcessView, SampleNeeds, Unwinder,
 };
+use vmscope_publish::LifetimeRate;
 use vmscope_publish::reader::{Attached, Identity};
 use vmscope_records::{TimeNs, VmIdentity};
 
@@ -26,7 +27,11 @@ pub(crate) struct PublishAdapter {
 }
 
 impl PublishAdapter {
-    pub fn new(attached: Attached) -> Self {
+    /// With a `rate`, the VM publishes lifetimes of objects while the adapter reads.
+    pub fn new(attached: Attached, rate: Option<LifetimeRate>) -> Self {
+        if let Some(rate) = rate {
+            attached.set_lifetime_rate(rate);
+        }
         PublishAdapter {
             identity: attached.identity().clone(),
             attached: Some(attached),

@@ -3,6 +3,7 @@
 use vmscope_process::{
     Adapter, AdapterError, AdapterFamily, EnvironmentChange, Launch, ProcessView, SampleNeeds,
 };
+use vmscope_publish::LifetimeRate;
 use vmscope_publish::layout::EXPECT;
 use vmscope_publish::reader::{AttachError, Attached, Identity, find};
 
@@ -14,7 +15,10 @@ const MAPPED_NAME: &[u8] = b"/memfd:vmscope-publish";
 
 /// VMs that link `vmscope-publish`.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Family;
+pub struct Family {
+    /// The objects whose lifetimes the VMs are to publish; `None` for none.
+    pub lifetimes: Option<LifetimeRate>,
+}
 
 impl AdapterFamily for Family {
     fn name(&self) -> &'static str {
@@ -34,7 +38,10 @@ impl AdapterFamily for Family {
 
     fn recognise(&self, process: &ProcessView) -> Result<Option<Box<dyn Adapter>>, AdapterError> {
         match open(process)? {
-            Some(attached) => Ok(Some(Box::new(PublishAdapter::new(attached)))),
+            Some(attached) => Ok(Some(Box::new(PublishAdapter::new(
+                attached,
+                self.lifetimes,
+            )))),
             None => Ok(None),
         }
     }

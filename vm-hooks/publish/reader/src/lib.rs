@@ -13,3 +13,4 @@ mod stream;
 pub use family::{Family, open, publishes};
 /// Environment variable that says to a VM that a profiler will attach.
 pub use vmscope_publish::layout::EXPECT;
+pub use vmscope_publish::{LifetimeRate, LifetimeUnit};

@@ -81,7 +81,7 @@ impl Session {
     fn attach() -> Self {
         let view = ProcessView::open(Pid(std::process::id())).unwrap();
         Session {
-            adapter: Family
+            adapter: Family::default()
                 .recognise(&view)
                 .unwrap()
                 .expect("a VM that publishes"),
@@ -541,5 +541,5 @@ fn what_a_vm_without_descriptions_publishes_stays_known() {
 fn a_process_that_publishes_nothing_is_not_recognised() {
     let _alone = alone();
     let view = ProcessView::open(Pid(std::process::id())).unwrap();
-    assert!(Family.recognise(&view).unwrap().is_none());
+    assert!(Family::default().recognise(&view).unwrap().is_none());
 }
