@@ -1,0 +1,265 @@
+//! Least squares with non-negative coefficients, for few terms.
+//!
+//! With at most four terms, all subsets are tried: the best subset whose unrestricted solution is
+//! non-negative is the solution of non-negative least squares (Lawson and Hanson, Solving Least
+//! Squares Problems, ch. 23).
+
+use super::estimate::Estimate;
+
+/// Terms whose correlation is greater can't be told apart: only the first is fitted.
+const MOST_CORRELATED: f64 = 0.98;
+
+/// Observations needed beyond the number of terms.
+const SPARE: usize = 3;
+
+/// A fit.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fit {
+    /// A coefficient for each term; 0 without an error for a term that was not fitted.
+    pub coefficients: Vec<Estimate>,
+    /// Share of the values' variance that the terms explain (R²): 0 to 1.
+    pub explained: f64,
+    /// Number of observations.
+    pub observations: usize,
+}
+
+impl Fit {
+    /// The fit of `values` by the terms of `rows`: a row of equally many terms for each value. A
+    /// constant term is a column of ones. `None` with too few observations, or without a usable
+    /// term.
+    #[must_use]
+    pub fn of(rows: &[Vec<f64>], values: &[f64]) -> Option<Self> {
+        let terms = rows.first()?.len().min(4);
+        let usable = usable(rows, terms);
+        let mut best: Option<(f64, Vec<usize>, Solution)> = None;
+        for subset in 1_u32..1 << usable.len() {
+            let chosen: Vec<usize> = (0..usable.len())
+                .filter(|at| subset >> at & 1 == 1)
+                .map(|at| usable[at])
+                .collect();
+            if rows.len() < chosen.len() + SPARE {
+                continue;
+            }
+            let Some(solution) = Solution::of(rows, values, &chosen) else {
+                continue;
+            };
+            let is_valid = solution.coefficients.iter().all(|one| *one >= 0.0);
+            let is_better = |best: &(f64, _, _)| solution.squares < best.0 * (1.0 - 1e-9);
+            if is_valid && best.as_ref().is_none_or(is_better) {
+                best = Some((solution.squares, chosen, solution));
+            }
+        }
+        let (squares, chosen, solution) = best?;
+        let mut coefficients = vec![Estimate::default(); terms];
+        let freedom = rows.len() - chosen.len();
+        let variance = squares / freedom as f64;
+        for (at, term) in chosen.iter().enumerate() {
+            let of_term = variance * solution.inverse[at][at];
+            coefficients[*term] = Estimate::new(solution.coefficients[at], of_term);
+        }
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        let all: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+        let explained = if all > 0.0 { 1.0 - squares / all } else { 1.0 };
+        Some(Fit {
+            coefficients,
+            explained: explained.clamp(0.0, 1.0),
+            observations: rows.len(),
+        })
+    }
+
+    /// The fitted value of a row.
+    #[must_use]
+    pub fn value(&self, row: &[f64]) -> f64 {
+        let products = self.coefficients.iter().zip(row);
+        products.map(|(one, term)| one.value * term).sum()
+    }
+}
+
+/// Terms that vary, or are constant and not 0, and that differ from earlier terms.
+fn usable(rows: &[Vec<f64>], terms: usize) -> Vec<usize> {
+    let column = |term: usize| rows.iter().map(move |row| row.get(term).copied().unwrap_or(0.0));
+    let count = rows.len() as f64;
+    let mut usable: Vec<usize> = Vec::new();
+    for term in 0..terms {
+        let is_zero = column(term).all(|value| value == 0.0);
+        let is_like = |other: &usize| {
+            let (mean, of_other) = (
+                column(term).sum::<f64>() / count,
+                column(*other).sum::<f64>() / count,
+            );
+            let centred = column(term)
+                .zip(column(*other))
+                .map(|(a, b)| (a - mean, b - of_other));
+            let (mut ab, mut aa, mut bb) = (0.0, 0.0, 0.0);
+            for (a, b) in centred {
+                ab += a * b;
+                aa += a * a;
+                bb += b * b;
+            }
+            // Two constants are alike; a constant and a variable term are not.
+            match (aa > 0.0, bb > 0.0) {
+                (true, true) => ab * ab > MOST_CORRELATED * MOST_CORRELATED * aa * bb,
+                (a_varies, b_varies) => !a_varies && !b_varies,
+            }
+        };
+        if !is_zero && !usable.iter().any(is_like) {
+            usable.push(term);
+        }
+    }
+    usable
+}
+
+/// An unrestricted solution.
+struct Solution {
+    coefficients: Vec<f64>,
+    /// Inverse of the normal equations' matrix.
+    inverse: Vec<Vec<f64>>,
+    /// Sum of the squared residuals.
+    squares: f64,
+}
+
+impl Solution {
+    fn of(rows: &[Vec<f64>], values: &[f64], terms: &[usize]) -> Option<Self> {
+        let row_of = |row: &Vec<f64>| -> Vec<f64> {
+            let get = |term: &usize| row.get(*term).copied().unwrap_or(0.0);
+            terms.iter().map(get).collect()
+        };
+        let rows: Vec<Vec<f64>> = rows.iter().map(row_of).collect();
+        let count = terms.len();
+        // Scaled columns keep the equations well conditioned: bytes stand beside ones.
+        let greatest = |term: usize| rows.iter().fold(0.0_f64, |most, row| most.max(row[term].abs()));
+        let scale: Vec<f64> = (0..count).map(greatest).collect();
+        if scale.contains(&0.0) {
+            return None;
+        }
+        let mut matrix = vec![vec![0.0; count]; count];
+        let mut right = vec![0.0; count];
+        for (row, value) in rows.iter().zip(values) {
+            for i in 0..count {
+                right[i] += row[i] / scale[i] * value;
+                for j in 0..count {
+                    matrix[i][j] += row[i] / scale[i] * row[j] / scale[j];
+                }
+            }
+        }
+        let scaled = inverse(matrix)?;
+        let coefficient = |i: usize| {
+            let products = scaled[i].iter().zip(&right).map(|(a, b)| a * b);
+            products.sum::<f64>() / scale[i]
+        };
+        let coefficients: Vec<f64> = (0..count).map(coefficient).collect();
+        let unscaled = |i: usize| (0..count).map(|j| scaled[i][j] / scale[i] / scale[j]).collect();
+        let residual = |(row, value): (&Vec<f64>, &f64)| {
+            let fitted: f64 = row.iter().zip(&coefficients).map(|(a, b)| a * b).sum();
+            (value - fitted).powi(2)
+        };
+        let squares = rows.iter().zip(values).map(residual).sum();
+        let inverse = (0..count).map(unscaled).collect();
+        Some(Solution {
+            coefficients,
+            inverse,
+            squares,
+        })
+    }
+}
+
+/// The inverse of a small matrix (Gauss-Jordan with pivots); `None` if it is nearly singular.
+fn inverse(mut matrix: Vec<Vec<f64>>) -> Option<Vec<Vec<f64>>> {
+    let count = matrix.len();
+    let unit = |i: usize| (0..count).map(|j| f64::from(u8::from(i == j))).collect();
+    let mut inverse: Vec<Vec<f64>> = (0..count).map(unit).collect();
+    for column in 0..count {
+        let pivot = (column..count).max_by(|a, b| {
+            matrix[*a][column]
+                .abs()
+                .total_cmp(&matrix[*b][column].abs())
+        })?;
+        if matrix[pivot][column].abs() < 1e-12 {
+            return None;
+        }
+        matrix.swap(column, pivot);
+        inverse.swap(column, pivot);
+        let by = matrix[column][column];
+        for j in 0..count {
+            matrix[column][j] /= by;
+            inverse[column][j] /= by;
+        }
+        for row in (0..count).filter(|row| *row != column) {
+            let times = matrix[row][column];
+            for j in 0..count {
+                matrix[row][j] -= times * matrix[column][j];
+                inverse[row][j] -= times * inverse[column][j];
+            }
+        }
+    }
+    Some(inverse)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Rows with a constant and two terms.
+    fn rows(count: u32) -> Vec<Vec<f64>> {
+        let row = |n: u32| vec![1.0, f64::from(n % 7) * 1e6, f64::from(n * n % 11) * 1e3];
+        (0..count).map(row).collect()
+    }
+
+    fn values(rows: &[Vec<f64>], coefficients: [f64; 3]) -> Vec<f64> {
+        let value = |row: &Vec<f64>| -> f64 {
+            row.iter().zip(coefficients).map(|(a, b)| a * b).sum()
+        };
+        rows.iter().map(value).collect()
+    }
+
+    #[test]
+    fn exact_values_give_their_coefficients() {
+        let rows = rows(40);
+        let fit = Fit::of(&rows, &values(&rows, [50.0, 0.002, 3.0])).unwrap();
+        for (found, wanted) in fit.coefficients.iter().zip([50.0, 0.002, 3.0]) {
+            assert!((found.value / wanted - 1.0).abs() < 1e-6, "{found:?}");
+        }
+        assert!(fit.explained > 0.999_999);
+        assert!((fit.value(&[1.0, 1e6, 0.0]) - 2050.0).abs() < 1e-3);
+    }
+
+    #[test]
+    fn no_coefficient_is_negative() {
+        let rows = rows(40);
+        let fit = Fit::of(&rows, &values(&rows, [50.0, 0.002, -3.0])).unwrap();
+        assert!(fit.coefficients.iter().all(|one| one.value >= 0.0));
+        assert_eq!(fit.coefficients[2], Estimate::default());
+    }
+
+    #[test]
+    fn terms_that_can_not_be_told_apart_are_not_both_fitted() {
+        let row = |n: u32| vec![1.0, f64::from(n), 2.0 * f64::from(n) + 1e-6];
+        let rows: Vec<Vec<f64>> = (0..20).map(row).collect();
+        let fit = Fit::of(&rows, &values(&rows, [1.0, 1.0, 1.0])).unwrap();
+        assert!((fit.coefficients[1].value - 3.0).abs() < 1e-3, "{fit:?}");
+        assert_eq!(fit.coefficients[2], Estimate::default());
+    }
+
+    #[test]
+    fn errors_cover_the_noise() {
+        let rows = rows(400);
+        let mut values = values(&rows, [50.0, 0.002, 3.0]);
+        let mut state = 1_u64;
+        for value in &mut values {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            *value += f64::from((state >> 40) as u32 % 1000) - 499.5;
+        }
+        let fit = Fit::of(&rows, &values).unwrap();
+        for (found, wanted) in fit.coefficients.iter().zip([50.0, 0.002, 3.0]) {
+            assert!((found.value - wanted).abs() < 2.0 * found.error, "{found:?}");
+        }
+        assert!(fit.explained > 0.9 && fit.explained < 1.0);
+    }
+
+    #[test]
+    fn too_few_observations_give_no_fit() {
+        let rows = rows(3);
+        assert_eq!(Fit::of(&rows, &values(&rows, [1.0, 1.0, 1.0])), None);
+        assert_eq!(Fit::of(&[], &[]), None);
+    }
+}
