@@ -20,7 +20,7 @@ fn code(bytes: &mut &[u8], nesting: usize) -> Option<(CompiledCode, usize)> {
         num_temps,
         depth,
         primitive,
-        flags,
+        _,
         instance_variables,
         num_literals,
     ] = *head;
@@ -46,7 +46,6 @@ fn code(bytes: &mut &[u8], nesting: usize) -> Option<(CompiledCode, usize)> {
         num_temps: num_temps.into(),
         stack_depth: depth.into(),
         primitive: primitive.into(),
-        needs_token: flags & 1 != 0,
         literals,
         bytecodes: bytes.to_vec(),
         lines: Vec::new(),

@@ -3,7 +3,7 @@
 use dynasmrt::{DynamicLabel, DynasmApi, DynasmLabelApi, dynasm};
 
 use super::compile::{Compiler, Enter, offset};
-use super::trampolines::{Stub, field, jump_to_block, stub};
+use super::trampolines::{Stub, field, jump_to_block, load_receiver_class, stub};
 use crate::compiler::bytecodes::{Instruction, decode};
 use crate::memory::Oop;
 
@@ -73,17 +73,8 @@ impl Compiler<'_> {
 
     /// Jumps to `miss` unless the class of the receiver in rdx equals eax.
     pub(super) fn check_class(&mut self, miss: DynamicLabel) {
-        dynasm!(self.ops
-            ; .arch x64
-            ; mov ecx, edx
-            ; and ecx, 7
-            ; jnz >tagged
-            ; mov ecx, [rdx]
-            ; and ecx, 0x3f_ffff
-            ;tagged:
-            ; cmp ecx, eax
-            ; jne =>miss
-        );
+        load_receiver_class(&mut self.ops);
+        dynasm!(self.ops ; .arch x64 ; cmp ecx, eax ; jne =>miss);
     }
 
     /// The entries: class check, primitive, frame.

@@ -125,6 +125,19 @@ pub(super) fn call_leaf(ops: &mut Assembler, words: i32, function: usize) {
     );
 }
 
+/// Loads the class index of the object in rdx into ecx; an immediate value's is its tag.
+pub(super) fn load_receiver_class(ops: &mut Assembler) {
+    dynasm!(ops
+        ; .arch x64
+        ; mov ecx, edx
+        ; and ecx, 7
+        ; jnz BYTE >tagged
+        ; mov ecx, [rdx]
+        ; and ecx, 0x3f_ffff
+        ;tagged:
+    );
+}
+
 /// Jumps to machine code of the closure in rdx, if the argument count matches and code exists.
 pub(super) fn jump_to_block(ops: &mut Assembler, num_args: usize) {
     let count = (num_args as i32) << 3 | 1;
