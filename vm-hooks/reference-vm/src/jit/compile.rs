@@ -81,6 +81,9 @@ pub(super) enum Entry {
     Result,
 }
 
+/// Emits code for rare cases, behind all other code.
+type Rare = Box<dyn FnOnce(&mut Compiler<'_>)>;
+
 pub(super) struct Compiler<'a> {
     pub ops: Assembler,
     pub source: &'a Source<'a>,
@@ -88,6 +91,11 @@ pub(super) struct Compiler<'a> {
     pub stack: Vec<Entry>,
     labels: Vec<DynamicLabel>,
     is_target: Vec<bool>,
+    /// Offset of the current bytecode.
+    pub at: usize,
+    /// Code offset of the newest send's return address. There, the result is also in rax.
+    returned: usize,
+    rare: Vec<Rare>,
     pub out: Compiled,
 }
 
@@ -106,6 +114,9 @@ pub(super) fn compile(source: &Source<'_>) -> Option<Compiled> {
         stack: Vec::new(),
         labels,
         is_target: vec![false; count],
+        at: source.first,
+        returned: 0,
+        rare: Vec::new(),
         out: Compiled::default(),
     };
     compiler.find_targets()?;
@@ -146,8 +157,10 @@ impl Compiler<'_> {
         let mut at = self.source.first;
         while at < bytecodes.len() {
             let (instruction, length) = decode(bytecodes, at).ok()?;
+            self.at = at;
             if self.is_target[at] {
                 self.flush();
+                self.returned = 0;
                 let label = self.labels[at];
                 dynasm!(self.ops ; .arch x64 ;=>label);
                 self.out
@@ -162,7 +175,35 @@ impl Compiler<'_> {
         // Nobody comes here: verified code ends with a return or a jump.
         let label = self.labels[bytecodes.len()];
         dynasm!(self.ops ; .arch x64 ;=>label ; int3);
+        while !self.rare.is_empty() {
+            for rare in std::mem::take(&mut self.rare) {
+                rare(self);
+            }
+        }
         Some(())
+    }
+
+    /// Emits code for a rare case of the current bytecode, with the present deferred entries.
+    pub(super) fn rarely(&mut self, code: impl FnOnce(&mut Compiler<'_>) + 'static) {
+        let (stack, at) = (self.stack.clone(), self.at);
+        self.rare.push(Box::new(move |compiler| {
+            (compiler.stack, compiler.at) = (stack, at);
+            compiler.boundary(at);
+            code(compiler);
+        }));
+    }
+
+    /// Whether the top of the operand stack, in memory, is in rax, too.
+    pub(super) fn is_top_in_rax(&self) -> bool {
+        self.ops.offset().0 == self.returned
+    }
+
+    /// Returns to the caller and drops the arguments. The result is in rax and in the receiver's place.
+    pub(super) fn ret(&mut self) {
+        match self.source.num_args {
+            0 => dynasm!(self.ops ; .arch x64 ; ret),
+            n => dynasm!(self.ops ; .arch x64 ; ret (8 * n) as i16),
+        }
     }
 
     /// Compiles an instruction, possibly together with its successor; returns the next bytecode
@@ -318,7 +359,10 @@ impl Compiler<'_> {
             ; mov [rbp + 8 * (n + 2)], rax
             ; mov rsp, rbp
             ; pop rbp
-            ; ret (8 * n) as i16
+        );
+        self.ret();
+        dynasm!(self.ops
+            ; .arch x64
             ;token:
             ; push rax
             ; call QWORD [rbx + stub(Stub::Return)]
@@ -343,26 +387,26 @@ impl Compiler<'_> {
     /// Jumps to a bytecode if rax equals the wanted Boolean. No entry is deferred.
     pub(super) fn jump_if(&mut self, wanted: bool, at: usize, to: usize) {
         let to = self.labels[to];
-        dynasm!(self.ops ; .arch x64 ;again:);
+        let again = self.ops.new_dynamic_label();
+        let other = self.ops.new_dynamic_label();
+        dynasm!(self.ops ; .arch x64 ;=>again);
         if wanted {
             dynasm!(self.ops ; .arch x64 ; cmp rax, r14 ; je =>to ; cmp rax, r15);
         } else {
             dynasm!(self.ops ; .arch x64 ; cmp rax, r15 ; je =>to ; cmp rax, r14);
         }
-        dynasm!(self.ops
-            ; .arch x64
-            ; je >next
-            ; push rax
-            ; mov rdx, rax
-            ; call QWORD [rbx + stub(Stub::MustBeBoolean)]
-        );
-        self.resume(at);
-        dynasm!(self.ops
-            ; .arch x64
-            ; pop rax
-            ; jmp <again
-            ;next:
-        );
+        dynasm!(self.ops ; .arch x64 ; jne =>other);
+        self.rarely(move |compiler| {
+            dynasm!(compiler.ops
+                ; .arch x64
+                ;=>other
+                ; push rax
+                ; mov rdx, rax
+                ; call QWORD [rbx + stub(Stub::MustBeBoolean)]
+            );
+            compiler.resume(at);
+            dynasm!(compiler.ops ; .arch x64 ; pop rax ; jmp =>again);
+        });
     }
 
     pub(super) fn label(&self, bytecode: usize) -> DynamicLabel {
@@ -413,7 +457,8 @@ impl Compiler<'_> {
             ; .arch x64
             ; .bytes [0xb8, 0, 0, 0, 0, 0xe8, 0, 0, 0, 0]
         );
-        let ret = offset(self.ops.offset().0);
+        self.returned = self.ops.offset().0;
+        let ret = offset(self.returned);
         self.out.sites.push(Site {
             ret,
             selector,

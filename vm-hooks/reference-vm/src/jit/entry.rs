@@ -50,7 +50,7 @@ impl Compiler<'_> {
         self.out.boundaries.push((start, 0));
         let n = source.num_args as i32;
         match answer {
-            None => {}
+            None => dynasm!(self.ops ; .arch x64 ; mov rax, [rsp + 8 * (n + 1)]),
             Some(Answer::Constant(value)) => self.load_constant(value.0),
             Some(Answer::Variable(index)) => dynasm!(self.ops
                 ; .arch x64
@@ -62,9 +62,9 @@ impl Compiler<'_> {
             self.boundary(length);
             dynasm!(self.ops ; .arch x64 ; mov [rsp + 8 * (n + 1)], rax);
         }
+        self.ret();
         dynasm!(self.ops
             ; .arch x64
-            ; ret (8 * n) as i16
             ;=>miss
             ; jmp QWORD [rbx + stub(Stub::Send)]
         );
@@ -91,7 +91,8 @@ impl Compiler<'_> {
         let frame = self.ops.new_dynamic_label();
         match source.primitive {
             Enter::Nothing => {}
-            Enter::Value(function) => dynasm!(self.ops
+            Enter::Value(function) => {
+                dynasm!(self.ops
                 ; .arch x64
                 ; mov ecx, n
                 ; mov r8, QWORD function as i64
@@ -99,8 +100,9 @@ impl Compiler<'_> {
                 ; test rax, rax
                 ; jz =>frame
                 ; mov [rsp + 8 * (n + 1)], rax
-                ; ret (8 * n) as i16
-            ),
+                );
+                self.ret();
+            }
             Enter::Control(function) => {
                 let number = crate::interpreter::primitive_number(source.method);
                 if (201..=205).contains(&number) && number - 201 == source.num_args {
@@ -149,19 +151,21 @@ impl Compiler<'_> {
         dynasm!(self.ops
             ; .arch x64
             ; cmp rsp, [r13]
-            ; jae =>begin
-            ;=>check
-            ; call QWORD [rbx + stub(Stub::Interrupt)]
+            ; jb =>check
+            ;=>begin
         );
-        self.resume(source.first);
-        if source.num_copied.is_none() {
-            dynasm!(self.ops
+        let (first, has_check) = (source.first, source.num_copied.is_none());
+        self.rarely(move |compiler| {
+            dynasm!(compiler.ops
                 ; .arch x64
-                ; jmp =>begin
-                ;=>miss
-                ; jmp QWORD [rbx + stub(Stub::Send)]
+                ;=>check
+                ; call QWORD [rbx + stub(Stub::Interrupt)]
             );
-        }
-        dynasm!(self.ops ; .arch x64 ;=>begin);
+            compiler.resume(first);
+            dynasm!(compiler.ops ; .arch x64 ; jmp =>begin);
+            if has_check {
+                dynasm!(compiler.ops ; .arch x64 ;=>miss ; jmp QWORD [rbx + stub(Stub::Send)]);
+            }
+        });
     }
 }

@@ -73,7 +73,11 @@ impl Compiler<'_> {
     /// Pops into rax.
     pub(super) fn pop_rax(&mut self) {
         let Some(entry) = self.stack.pop() else {
-            dynasm!(self.ops ; .arch x64 ; pop rax);
+            if self.is_top_in_rax() {
+                dynasm!(self.ops ; .arch x64 ; add rsp, 8);
+            } else {
+                dynasm!(self.ops ; .arch x64 ; pop rax);
+            }
             return;
         };
         if entry != Entry::Result {
@@ -101,6 +105,9 @@ impl Compiler<'_> {
     /// Pops into rcx. Keeps rax.
     pub(super) fn pop_rcx(&mut self) {
         match self.stack.pop() {
+            None if self.is_top_in_rax() => {
+                dynasm!(self.ops ; .arch x64 ; mov rcx, rax ; add rsp, 8);
+            }
             None => dynasm!(self.ops ; .arch x64 ; pop rcx),
             Some(Entry::Constant(value)) => {
                 if let Ok(value) = i32::try_from(value.cast_signed()) {

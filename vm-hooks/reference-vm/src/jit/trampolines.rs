@@ -97,8 +97,17 @@ fn call_away(ops: &mut Assembler, function: usize) {
         ; .arch x64
         ; mov rax, QWORD function as i64
         ; call rax
+    );
+    go_to_next(ops);
+}
+
+/// Continues machine code at the chosen address. Behind a send, the result is in rax, too.
+fn go_to_next(ops: &mut Assembler) {
+    dynasm!(ops
+        ; .arch x64
         ; mov rsp, [rbx + field!(next_sp)]
         ; mov rbp, [rbx + field!(next_fp)]
+        ; mov rax, [rsp]
         ; jmp QWORD [rbx + field!(next_pc)]
     );
 }
@@ -188,10 +197,8 @@ pub(super) fn assemble() -> (Vec<u8>, [usize; COUNT]) {
         ; mov r13, [rbx + field!(limit)]
         ; mov r14, [rbx + field!(yes)]
         ; mov r15, [rbx + field!(no)]
-        ; mov rsp, [rbx + field!(next_sp)]
-        ; mov rbp, [rbx + field!(next_fp)]
-        ; jmp QWORD [rbx + field!(next_pc)]
     );
+    go_to_next(ops);
     begin(ops, Stub::Exit);
     dynasm!(ops
         ; .arch x64
@@ -211,12 +218,12 @@ pub(super) fn assemble() -> (Vec<u8>, [usize; COUNT]) {
         ; nop                         // RETURN bytes
         ; test rbp, rbp
         ; jz >out
-        ; mov rax, [rbp - 32]
-        ; mov rcx, rax
-        ; sub rcx, [rbx + field!(zone_base)]
-        ; cmp rcx, [rbx + field!(zone_bytes)]
+        ; mov rcx, [rbp - 32]
+        ; mov rdx, rcx
+        ; sub rdx, [rbx + field!(zone_base)]
+        ; cmp rdx, [rbx + field!(zone_bytes)]
         ; jae >out
-        ; jmp rax
+        ; jmp rcx
         ;out:
     );
     call_away(ops, glue::return_to_interpreter as *const () as usize);
