@@ -95,6 +95,8 @@ pub(super) struct Compiler<'a> {
     pub at: usize,
     /// Code offset of the newest send's return address. There, the result is also in rax.
     returned: usize,
+    /// Code offset where the receiver is also in rdx.
+    pub receiver_loaded: usize,
     rare: Vec<Rare>,
     pub out: Compiled,
 }
@@ -116,6 +118,7 @@ pub(super) fn compile(source: &Source<'_>) -> Option<Compiled> {
         is_target: vec![false; count],
         at: source.first,
         returned: 0,
+        receiver_loaded: 0,
         rare: Vec::new(),
         out: Compiled::default(),
     };
@@ -160,7 +163,7 @@ impl Compiler<'_> {
             self.at = at;
             if self.is_target[at] {
                 self.flush();
-                self.returned = 0;
+                (self.returned, self.receiver_loaded) = (0, 0);
                 let label = self.labels[at];
                 dynasm!(self.ops ; .arch x64 ;=>label);
                 self.out
@@ -439,8 +442,16 @@ impl Compiler<'_> {
 
     /// Sends; the result is on the stack.
     pub(super) fn send(&mut self, selector: Oop, num_args: usize, above: Option<u32>, next: usize) {
+        let depth = self.stack.len().checked_sub(num_args + 1);
+        let receiver = depth.map(|at| self.stack[at]);
+        let is_in_rax = receiver == Some(Entry::Result)
+            || self.stack.is_empty() && num_args == 0 && self.is_top_in_rax();
         self.flush();
-        dynasm!(self.ops ; .arch x64 ; mov rdx, [rsp + 8 * num_args as i32]);
+        if is_in_rax {
+            dynasm!(self.ops ; .arch x64 ; mov rdx, rax);
+        } else {
+            dynasm!(self.ops ; .arch x64 ; mov rdx, [rsp + 8 * num_args as i32]);
+        }
         self.call_site(selector, num_args, above, next);
     }
 

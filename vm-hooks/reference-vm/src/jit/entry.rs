@@ -118,10 +118,15 @@ impl Compiler<'_> {
                 );
             }
         }
-        dynasm!(self.ops ; .arch x64 ;=>frame);
-        self.out.frame = offset(self.ops.offset().0);
+        let build = self.ops.new_dynamic_label();
+        let is_entered_here = !matches!(source.primitive, Enter::Nothing);
+        if is_entered_here {
+            self.frame_entry(frame);
+        }
+        // The receiver or closure is in rdx.
         dynasm!(self.ops
             ; .arch x64
+            ;=>build
             ; push rbp
             ; mov rbp, rsp
             ; mov rax, QWORD source.method.0 as i64
@@ -132,13 +137,9 @@ impl Compiler<'_> {
         );
         let mut temps = source.num_temps - source.num_args;
         match source.num_copied {
-            None => dynasm!(self.ops ; .arch x64 ; push QWORD [rbp + 8 * (n + 2)]),
+            None => dynasm!(self.ops ; .arch x64 ; push rdx),
             Some(copied) => {
-                dynasm!(self.ops
-                    ; .arch x64
-                    ; mov rdx, [rbp + 8 * (n + 2)]
-                    ; push QWORD [rdx + 32]
-                );
+                dynasm!(self.ops ; .arch x64 ; push QWORD [rdx + 32]);
                 for at in 0..copied as i32 {
                     dynasm!(self.ops ; .arch x64 ; push QWORD [rdx + 40 + 8 * at]);
                 }
@@ -154,7 +155,10 @@ impl Compiler<'_> {
             ; jb =>check
             ;=>begin
         );
-        let (first, has_check) = (source.first, source.num_copied.is_none());
+        let (first, is_method) = (source.first, source.num_copied.is_none());
+        if is_method {
+            self.receiver_loaded = self.ops.offset().0;
+        }
         self.rarely(move |compiler| {
             dynasm!(compiler.ops
                 ; .arch x64
@@ -162,10 +166,21 @@ impl Compiler<'_> {
                 ; call QWORD [rbx + stub(Stub::Interrupt)]
             );
             compiler.resume(first);
-            dynasm!(compiler.ops ; .arch x64 ; jmp =>begin);
-            if has_check {
+            dynasm!(compiler.ops ; .arch x64 ; mov rdx, [rbp - 40] ; jmp =>begin);
+            if is_method {
                 dynasm!(compiler.ops ; .arch x64 ;=>miss ; jmp QWORD [rbx + stub(Stub::Send)]);
             }
+            if !is_entered_here {
+                compiler.frame_entry(frame);
+                dynasm!(compiler.ops ; .arch x64 ; jmp =>build);
+            }
         });
+    }
+
+    /// The entry that only builds the frame.
+    fn frame_entry(&mut self, label: DynamicLabel) {
+        let n = self.source.num_args as i32;
+        self.out.frame = offset(self.ops.offset().0);
+        dynasm!(self.ops ; .arch x64 ;=>label ; mov rdx, [rsp + 8 * (n + 1)]);
     }
 }

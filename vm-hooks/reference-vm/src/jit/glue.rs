@@ -182,6 +182,7 @@ impl Vm {
             return Next::END;
         };
         let entry = machine.use_code(start);
+        machine.context().receiver = sp.at(site.num_args);
         if is_open {
             machine.remember(site.selector, receiver, entry);
         } else if machine

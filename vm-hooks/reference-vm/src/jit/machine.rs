@@ -32,6 +32,8 @@ pub(crate) struct Context {
     pub saved_fp: usize,
     /// Value preserved across this call.
     pub value: u64,
+    /// Receiver of a send that a trampoline completes.
+    pub receiver: Oop,
     /// Number of a control primitive's arguments.
     pub count: u64,
     pub new_start: usize,
@@ -173,6 +175,7 @@ impl Machine {
             saved_sp: 0,
             saved_fp: 0,
             value: 0,
+            receiver: Oop::NONE,
             count: 0,
             new_start: 0,
             new_bytes: 0,

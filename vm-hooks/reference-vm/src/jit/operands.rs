@@ -89,6 +89,9 @@ impl Compiler<'_> {
                 let temp = self.temp(index);
                 dynasm!(self.ops ; .arch x64 ; mov rax, [rbp + temp]);
             }
+            Entry::Receiver if self.ops.offset().0 == self.receiver_loaded => {
+                dynasm!(self.ops ; .arch x64 ; mov rax, rdx);
+            }
             Entry::Receiver => dynasm!(self.ops ; .arch x64 ; mov rax, [rbp - 40]),
             Entry::Result => {}
         }

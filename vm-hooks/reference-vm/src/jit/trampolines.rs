@@ -101,13 +101,15 @@ fn call_away(ops: &mut Assembler, function: usize) {
     go_to_next(ops);
 }
 
-/// Continues machine code at the chosen address. Behind a send, the result is in rax, too.
+/// Continues machine code at the chosen address: with the result in rax, for code behind a send,
+/// and the receiver in rdx, for a method.
 fn go_to_next(ops: &mut Assembler) {
     dynasm!(ops
         ; .arch x64
         ; mov rsp, [rbx + field!(next_sp)]
         ; mov rbp, [rbx + field!(next_fp)]
         ; mov rax, [rsp]
+        ; mov rdx, [rbx + field!(receiver)]
         ; jmp QWORD [rbx + field!(next_pc)]
     );
 }
