@@ -90,9 +90,10 @@ pub(super) struct Compiler<'a> {
     /// The deferred entries; those below are in memory.
     pub stack: Vec<Entry>,
     labels: Vec<DynamicLabel>,
-    is_target: Vec<bool>,
-    /// Offset of the current bytecode.
-    pub at: usize,
+    pub is_target: Vec<bool>,
+    /// Offsets of the current bytecode and its successor.
+    at: usize,
+    next: usize,
     /// Code offset of the newest send's return address. There, the result is also in rax.
     returned: usize,
     /// Code offset where the receiver is also in rdx.
@@ -117,6 +118,7 @@ pub(super) fn compile(source: &Source<'_>) -> Option<Compiled> {
         labels,
         is_target: vec![false; count],
         at: source.first,
+        next: source.first,
         returned: 0,
         receiver_loaded: 0,
         rare: Vec::new(),
@@ -160,8 +162,10 @@ impl Compiler<'_> {
         let mut at = self.source.first;
         while at < bytecodes.len() {
             let (instruction, length) = decode(bytecodes, at).ok()?;
-            self.at = at;
             if self.is_target[at] {
+                if !self.stack.is_empty() {
+                    self.return_early(at);
+                }
                 self.flush();
                 (self.returned, self.receiver_loaded) = (0, 0);
                 let label = self.labels[at];
@@ -170,14 +174,13 @@ impl Compiler<'_> {
                     .loops
                     .push((offset(at), offset(self.ops.offset().0)));
             }
-            self.out
-                .boundaries
-                .push((offset(self.ops.offset().0), offset(at)));
+            self.begin(at, at + length);
             at = self.instruction(instruction, at, at + length)?;
         }
         // Nobody comes here: verified code ends with a return or a jump.
         let label = self.labels[bytecodes.len()];
         dynasm!(self.ops ; .arch x64 ;=>label ; int3);
+        self.boundary(bytecodes.len());
         while !self.rare.is_empty() {
             for rare in std::mem::take(&mut self.rare) {
                 rare(self);
@@ -186,27 +189,27 @@ impl Compiler<'_> {
         Some(())
     }
 
+    /// The following code is that of the bytecode at `at`.
+    pub(super) fn begin(&mut self, at: usize, next: usize) {
+        (self.at, self.next) = (at, next);
+        self.boundary(at);
+    }
+
     /// Emits code for a rare case of the current bytecode, with the present deferred entries.
     pub(super) fn rarely(&mut self, code: impl FnOnce(&mut Compiler<'_>) + 'static) {
-        let (stack, at) = (self.stack.clone(), self.at);
+        let (stack, at, next) = (self.stack.clone(), self.at, self.next);
         self.rare.push(Box::new(move |compiler| {
-            (compiler.stack, compiler.at) = (stack, at);
-            compiler.boundary(at);
+            compiler.stack = stack;
+            compiler.begin(at, next);
             code(compiler);
+            // As in order, the range of a bytecode's code ends with its successor.
+            compiler.boundary(compiler.next);
         }));
     }
 
     /// Whether the top of the operand stack, in memory, is in rax, too.
     pub(super) fn is_top_in_rax(&self) -> bool {
         self.ops.offset().0 == self.returned
-    }
-
-    /// Returns to the caller and drops the arguments. The result is in rax and in the receiver's place.
-    pub(super) fn ret(&mut self) {
-        match self.source.num_args {
-            0 => dynasm!(self.ops ; .arch x64 ; ret),
-            n => dynasm!(self.ops ; .arch x64 ; ret (8 * n) as i16),
-        }
     }
 
     /// Compiles an instruction, possibly together with its successor; returns the next bytecode
@@ -342,96 +345,8 @@ impl Compiler<'_> {
         Some(next)
     }
 
-    fn method_return(&mut self) {
-        if self.source.num_copied.is_none() {
-            return self.local_return();
-        }
-        self.pop_rax();
-        self.flush();
-        dynasm!(self.ops ; .arch x64 ; push rax ; call QWORD [rbx + stub(Stub::MethodReturn)]);
-    }
-
-    fn local_return(&mut self) {
-        self.pop_rax();
-        self.stack.clear();
-        let n = self.source.num_args as i32;
-        dynasm!(self.ops
-            ; .arch x64
-            ; cmp [rbp - 16], r12
-            ; jne >token
-            ; mov [rbp + 8 * (n + 2)], rax
-            ; mov rsp, rbp
-            ; pop rbp
-        );
-        self.ret();
-        dynasm!(self.ops
-            ; .arch x64
-            ;token:
-            ; push rax
-            ; call QWORD [rbx + stub(Stub::Return)]
-        );
-    }
-
-    fn jump(&mut self, to: usize, backward: bool) {
-        self.flush();
-        let label = self.labels[to];
-        if backward {
-            dynasm!(self.ops
-                ; .arch x64
-                ; cmp rsp, [r13]
-                ; jae =>label
-                ; call QWORD [rbx + stub(Stub::Interrupt)]
-            );
-            self.resume(to);
-        }
-        dynasm!(self.ops ; .arch x64 ; jmp =>label);
-    }
-
-    /// Jumps to a bytecode if rax equals the wanted Boolean. No entry is deferred.
-    pub(super) fn jump_if(&mut self, wanted: bool, at: usize, to: usize) {
-        let to = self.labels[to];
-        let again = self.ops.new_dynamic_label();
-        let other = self.ops.new_dynamic_label();
-        dynasm!(self.ops ; .arch x64 ;=>again);
-        if wanted {
-            dynasm!(self.ops ; .arch x64 ; cmp rax, r14 ; je =>to ; cmp rax, r15);
-        } else {
-            dynasm!(self.ops ; .arch x64 ; cmp rax, r15 ; je =>to ; cmp rax, r14);
-        }
-        dynasm!(self.ops ; .arch x64 ; jne =>other);
-        self.rarely(move |compiler| {
-            dynasm!(compiler.ops
-                ; .arch x64
-                ;=>other
-                ; push rax
-                ; mov rdx, rax
-                ; call QWORD [rbx + stub(Stub::MustBeBoolean)]
-            );
-            compiler.resume(at);
-            dynasm!(compiler.ops ; .arch x64 ; pop rax ; jmp =>again);
-        });
-    }
-
     pub(super) fn label(&self, bytecode: usize) -> DynamicLabel {
         self.labels[bytecode]
-    }
-
-    /// The conditional jump at `at`, unless another jump targets `at`: wanted Boolean, jump target,
-    /// next bytecode.
-    pub(super) fn jump_at(&self, at: usize) -> Option<(bool, usize, usize)> {
-        if self.is_target.get(at).copied().unwrap_or(true) {
-            return None;
-        }
-        let (instruction, length) = decode(self.source.bytecodes, at).ok()?;
-        match instruction {
-            Instruction::JumpTrue(distance) => {
-                Some((true, target(at + length, distance)?, at + length))
-            }
-            Instruction::JumpFalse(distance) => {
-                Some((false, target(at + length, distance)?, at + length))
-            }
-            _ => None,
-        }
     }
 
     /// Marks the start of a bytecode's code inside another bytecode's instruction.
@@ -490,6 +405,6 @@ impl Compiler<'_> {
     }
 }
 
-fn target(from: usize, distance: i32) -> Option<usize> {
+pub(super) fn target(from: usize, distance: i32) -> Option<usize> {
     from.checked_add_signed(distance as isize)
 }

@@ -138,6 +138,7 @@ impl Compiler<'_> {
         }
         if let Some((wanted, to, after)) = jump {
             let to_label = self.label(to);
+            self.boundary(next);
             // The comparison's condition, or its opposite.
             match (index, wanted) {
                 (2, true) | (5, false) => dynasm!(self.ops ; .arch x64 ; jl =>to_label),
@@ -156,13 +157,10 @@ impl Compiler<'_> {
                         compiler.jump_if_floats(index, wanted, to_label, done);
                     }
                     compiler.send_with_two(index, next, known);
-                    compiler.at = next;
-                    compiler.boundary(next);
+                    compiler.begin(next, after);
                     compiler.jump_if(wanted, next, to);
                     dynasm!(compiler.ops ; .arch x64 ; jmp =>done);
                 });
-            } else {
-                self.boundary(next);
             }
             dynasm!(self.ops ; .arch x64 ;=>done);
             return after;
