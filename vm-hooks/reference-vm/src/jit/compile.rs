@@ -1,4 +1,4 @@
-//! Compiles bytecodes to machine code, in bytecode order.
+//! Compiles bytecodes to machine code, in bytecode order; rare cases follow behind.
 //!
 //! The compiler defers pushes of constants, temps, the receiver and the last result, like Cog's
 //! StackToRegisterMappingCogit: the top entries of the operand stack may not be in memory yet.
@@ -219,9 +219,10 @@ impl Compiler<'_> {
         let source = self.source;
         match instruction {
             I::PushReceiverVariable(index) => {
-                self.flush_result();
+                self.stack.push(Entry::Receiver);
+                self.pop_rax();
                 let field = 8 + 8 * index as i32;
-                dynasm!(self.ops ; .arch x64 ; mov rax, [rbp - 40] ; mov rax, [rax + field]);
+                dynasm!(self.ops ; .arch x64 ; mov rax, [rax + field]);
                 self.stack.push(Entry::Result);
             }
             I::PushLiteralVariable(index) => {
