@@ -10,7 +10,7 @@ use vmscope_reference_vm::compiler::{CompiledCode, Literal};
 /// Maximum nesting depth of the blocks of an input.
 const MAX_NESTING: usize = 3;
 
-/// Decodes code. Seven header bytes: arguments, temps, depth, primitive, flags, instance variables,
+/// Decodes code. Seven header bytes: arguments, temps, depth, primitive, unused, instance variables,
 /// literals. One byte per literal follows. A length precedes a block's code.
 fn code(bytes: &mut &[u8], nesting: usize) -> Option<(CompiledCode, usize)> {
     let (head, rest) = bytes.split_first_chunk::<7>()?;
@@ -20,7 +20,7 @@ fn code(bytes: &mut &[u8], nesting: usize) -> Option<(CompiledCode, usize)> {
         num_temps,
         depth,
         primitive,
-        flags,
+        _,
         instance_variables,
         num_literals,
     ] = *head;
@@ -46,7 +46,6 @@ fn code(bytes: &mut &[u8], nesting: usize) -> Option<(CompiledCode, usize)> {
         num_temps: num_temps.into(),
         stack_depth: depth.into(),
         primitive: primitive.into(),
-        needs_token: flags & 1 != 0,
         literals,
         bytecodes: bytes.to_vec(),
         lines: Vec::new(),

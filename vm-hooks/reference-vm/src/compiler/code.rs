@@ -13,9 +13,6 @@ pub struct CompiledCode {
     pub stack_depth: usize,
     /// Number of the primitive, or 0. Methods with primitives begin with `callPrimitive`.
     pub primitive: usize,
-    /// Whether the frame needs a context token: the code creates closures with returns from the
-    /// home method.
-    pub needs_token: bool,
     /// Literals used by bytecodes. The loader appends two literals: first the selector, then the
     /// class's Association or the enclosing code.
     pub literals: Vec<Literal>,

@@ -96,7 +96,6 @@ impl<'a> Generator<'a> {
             num_temps: self.frame.names.len(),
             stack_depth: 0,
             primitive: 0,
-            needs_token: unit.needs_token,
             literals: self.literals.into_vec(),
             bytecodes,
             lines,

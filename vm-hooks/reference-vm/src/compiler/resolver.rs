@@ -161,7 +161,6 @@ impl Resolver<'_> {
             let mut unit = self.unit_id();
             while let Some(parent) = self.analysis.units[unit].parent {
                 self.analysis.units[unit].returns = true;
-                self.analysis.units[parent].needs_token = true;
                 unit = parent;
             }
         }

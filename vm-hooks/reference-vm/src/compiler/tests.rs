@@ -93,15 +93,11 @@ fn frames_are_described() {
     let code = compiled("foo: x | t | ^[:p | [:q | p == q ifTrue: [^p]. t := q]]");
     assert_eq!((code.num_args, code.num_temps), (1, 2));
     assert_eq!(code.temp_names, ["x", "<vector>"]);
-    assert!(code.needs_token);
     let outer = blocks(&code).next().expect("a block");
     assert_eq!((outer.num_args, outer.num_temps), (1, 2));
-    assert!(outer.needs_token);
     let inner = blocks(outer).next().expect("a block");
     assert_eq!(inner.temp_names, ["q", "p", "<vector>"]);
-    assert!(!inner.needs_token);
     assert_eq!(inner.stack_depth, 2);
-    assert!(!compiled("foo ^[self foo]").needs_token);
     let code = compiled("foo ^self a: (self b: 1 c: (self d: 2)) e: 3");
     assert_eq!(code.stack_depth, 5);
     let code = compiled("foo <primitive: 511> ^nil");
@@ -282,7 +278,11 @@ fn the_verifier_finds_flaws() {
     assert_eq!(flaw(|code| code.stack_depth = 1), Err(Flaw::Overflow(1)));
     assert_eq!(flaw(|code| code.num_temps = 64), Err(Flaw::Header));
     assert_eq!(flaw(|code| code.primitive = 60), Err(Flaw::Primitive));
-    assert_eq!(flaw(|code| code.needs_token = false), Err(Flaw::Home));
+    let ignore_outer = |code: &mut CompiledCode| {
+        let closure = code.bytecodes.iter().position(|byte| *byte == 249);
+        code.bytecodes[closure.expect("a closure") + 2] |= 0x40;
+    };
+    assert_eq!(flaw(ignore_outer), Err(Flaw::Home));
     assert_eq!(
         flaw(|code| code.literals[1] = Literal::Nil),
         Err(Flaw::Literal(1))

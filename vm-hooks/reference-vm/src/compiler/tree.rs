@@ -50,8 +50,6 @@ pub struct Unit {
     pub outer_variables: Vec<VariableId>,
     /// Whether this unit or a nested unit returns from the method.
     pub returns: bool,
-    /// Whether a direct child unit `returns`.
-    pub needs_token: bool,
 }
 
 impl Analysis {

@@ -51,26 +51,26 @@ impl Compiler<'_> {
             ; cmp rsi, rdi
             ; jae =>slow
             ; mov rax, [rax + rsi + 8]
-            ; jmp =>done
-            ;=>string
-            ; cmp esi, STRING
-            ; jne =>slow
         );
-        self.load_bytes();
-        dynasm!(self.ops
-            ; .arch x64
-            ; mov rsi, rcx
-            ; sar rsi, 3
-            ; dec rsi
-            ; cmp rsi, rdi
-            ; jae =>slow
-            ; movzx eax, BYTE [rax + rsi + 8]
-            ; lea rax, [rax * 8 + 2]
-            ; jmp =>done
-            ;=>slow
-        );
-        self.send_slowly(AT, next, |compiler| {
-            dynasm!(compiler.ops ; .arch x64 ; push rax ; push rcx);
+        self.rarely(move |compiler| {
+            dynasm!(compiler.ops ; .arch x64 ;=>string ; cmp esi, STRING ; jne =>slow);
+            compiler.load_bytes();
+            dynasm!(compiler.ops
+                ; .arch x64
+                ; mov rsi, rcx
+                ; sar rsi, 3
+                ; dec rsi
+                ; cmp rsi, rdi
+                ; jae =>slow
+                ; movzx eax, BYTE [rax + rsi + 8]
+                ; lea rax, [rax * 8 + 2]
+                ; jmp =>done
+                ;=>slow
+            );
+            compiler.send_slowly(AT, next, |compiler| {
+                dynasm!(compiler.ops ; .arch x64 ; push rax ; push rcx);
+            });
+            dynasm!(compiler.ops ; .arch x64 ; jmp =>done);
         });
         dynasm!(self.ops ; .arch x64 ;=>done);
         self.stack.push(Entry::Result);
@@ -114,9 +114,12 @@ impl Compiler<'_> {
         if needs_barrier {
             self.barrier();
         }
-        dynasm!(self.ops ; .arch x64 ; jmp =>done ;=>slow);
-        self.send_slowly(AT_PUT, next, |compiler| {
-            dynasm!(compiler.ops ; .arch x64 ; push rax ; push rcx ; push r8);
+        self.rarely(move |compiler| {
+            dynasm!(compiler.ops ; .arch x64 ;=>slow);
+            compiler.send_slowly(AT_PUT, next, |compiler| {
+                dynasm!(compiler.ops ; .arch x64 ; push rax ; push rcx ; push r8);
+            });
+            dynasm!(compiler.ops ; .arch x64 ; jmp =>done);
         });
         dynasm!(self.ops ; .arch x64 ;=>done);
         self.stack.push(Entry::Result);
@@ -130,18 +133,15 @@ impl Compiler<'_> {
         self.load_class(slow);
         dynasm!(self.ops ; .arch x64 ; cmp esi, ARRAY ; jne =>string);
         self.load_slots();
-        dynasm!(self.ops
-            ; .arch x64
-            ; lea rax, [rdi * 8 + 1]
-            ; jmp =>done
-            ;=>string
-            ; cmp esi, STRING
-            ; jne =>slow
-        );
-        self.load_bytes();
-        dynasm!(self.ops ; .arch x64 ; lea rax, [rdi * 8 + 1] ; jmp =>done ;=>slow);
-        self.send_slowly(SIZE, next, |compiler| {
-            dynasm!(compiler.ops ; .arch x64 ; push rax);
+        dynasm!(self.ops ; .arch x64 ; lea rax, [rdi * 8 + 1]);
+        self.rarely(move |compiler| {
+            dynasm!(compiler.ops ; .arch x64 ;=>string ; cmp esi, STRING ; jne =>slow);
+            compiler.load_bytes();
+            dynasm!(compiler.ops ; .arch x64 ; lea rax, [rdi * 8 + 1] ; jmp =>done ;=>slow);
+            compiler.send_slowly(SIZE, next, |compiler| {
+                dynasm!(compiler.ops ; .arch x64 ; push rax);
+            });
+            dynasm!(compiler.ops ; .arch x64 ; jmp =>done);
         });
         dynasm!(self.ops ; .arch x64 ;=>done);
         self.stack.push(Entry::Result);

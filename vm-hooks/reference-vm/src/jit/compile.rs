@@ -1,4 +1,4 @@
-//! Compiles bytecodes to machine code, in bytecode order.
+//! Compiles bytecodes to machine code, in bytecode order; rare cases follow behind.
 //!
 //! The compiler defers pushes of constants, temps, the receiver and the last result, like Cog's
 //! StackToRegisterMappingCogit: the top entries of the operand stack may not be in memory yet.
@@ -81,13 +81,24 @@ pub(super) enum Entry {
     Result,
 }
 
+/// Emits code for rare cases, behind all other code.
+type Rare = Box<dyn FnOnce(&mut Compiler<'_>)>;
+
 pub(super) struct Compiler<'a> {
     pub ops: Assembler,
     pub source: &'a Source<'a>,
     /// The deferred entries; those below are in memory.
     pub stack: Vec<Entry>,
     labels: Vec<DynamicLabel>,
-    is_target: Vec<bool>,
+    pub is_target: Vec<bool>,
+    /// Offsets of the current bytecode and its successor.
+    at: usize,
+    next: usize,
+    /// Code offset of the newest send's return address. There, the result is also in rax.
+    returned: usize,
+    /// Code offset where the receiver is also in rdx.
+    pub receiver_loaded: usize,
+    rare: Vec<Rare>,
     pub out: Compiled,
 }
 
@@ -106,6 +117,11 @@ pub(super) fn compile(source: &Source<'_>) -> Option<Compiled> {
         stack: Vec::new(),
         labels,
         is_target: vec![false; count],
+        at: source.first,
+        next: source.first,
+        returned: 0,
+        receiver_loaded: 0,
+        rare: Vec::new(),
         out: Compiled::default(),
     };
     compiler.find_targets()?;
@@ -147,22 +163,53 @@ impl Compiler<'_> {
         while at < bytecodes.len() {
             let (instruction, length) = decode(bytecodes, at).ok()?;
             if self.is_target[at] {
+                if !self.stack.is_empty() {
+                    self.return_early(at);
+                }
                 self.flush();
+                (self.returned, self.receiver_loaded) = (0, 0);
                 let label = self.labels[at];
                 dynasm!(self.ops ; .arch x64 ;=>label);
                 self.out
                     .loops
                     .push((offset(at), offset(self.ops.offset().0)));
             }
-            self.out
-                .boundaries
-                .push((offset(self.ops.offset().0), offset(at)));
+            self.begin(at, at + length);
             at = self.instruction(instruction, at, at + length)?;
         }
         // Nobody comes here: verified code ends with a return or a jump.
         let label = self.labels[bytecodes.len()];
         dynasm!(self.ops ; .arch x64 ;=>label ; int3);
+        self.boundary(bytecodes.len());
+        while !self.rare.is_empty() {
+            for rare in std::mem::take(&mut self.rare) {
+                rare(self);
+            }
+        }
         Some(())
+    }
+
+    /// The following code is that of the bytecode at `at`.
+    pub(super) fn begin(&mut self, at: usize, next: usize) {
+        (self.at, self.next) = (at, next);
+        self.boundary(at);
+    }
+
+    /// Emits code for a rare case of the current bytecode, with the present deferred entries.
+    pub(super) fn rarely(&mut self, code: impl FnOnce(&mut Compiler<'_>) + 'static) {
+        let (stack, at, next) = (self.stack.clone(), self.at, self.next);
+        self.rare.push(Box::new(move |compiler| {
+            compiler.stack = stack;
+            compiler.begin(at, next);
+            code(compiler);
+            // As in order, the range of a bytecode's code ends with its successor.
+            compiler.boundary(compiler.next);
+        }));
+    }
+
+    /// Whether the top of the operand stack, in memory, is in rax, too.
+    pub(super) fn is_top_in_rax(&self) -> bool {
+        self.ops.offset().0 == self.returned
     }
 
     /// Compiles an instruction, possibly together with its successor; returns the next bytecode
@@ -172,9 +219,10 @@ impl Compiler<'_> {
         let source = self.source;
         match instruction {
             I::PushReceiverVariable(index) => {
-                self.flush_result();
+                self.stack.push(Entry::Receiver);
+                self.pop_rax();
                 let field = 8 + 8 * index as i32;
-                dynasm!(self.ops ; .arch x64 ; mov rax, [rbp - 40] ; mov rax, [rax + field]);
+                dynasm!(self.ops ; .arch x64 ; mov rax, [rax + field]);
                 self.stack.push(Entry::Result);
             }
             I::PushLiteralVariable(index) => {
@@ -298,93 +346,8 @@ impl Compiler<'_> {
         Some(next)
     }
 
-    fn method_return(&mut self) {
-        if self.source.num_copied.is_none() {
-            return self.local_return();
-        }
-        self.pop_rax();
-        self.flush();
-        dynasm!(self.ops ; .arch x64 ; push rax ; call QWORD [rbx + stub(Stub::MethodReturn)]);
-    }
-
-    fn local_return(&mut self) {
-        self.pop_rax();
-        self.stack.clear();
-        let n = self.source.num_args as i32;
-        dynasm!(self.ops
-            ; .arch x64
-            ; cmp [rbp - 16], r12
-            ; jne >token
-            ; mov [rbp + 8 * (n + 2)], rax
-            ; mov rsp, rbp
-            ; pop rbp
-            ; ret (8 * n) as i16
-            ;token:
-            ; push rax
-            ; call QWORD [rbx + stub(Stub::Return)]
-        );
-    }
-
-    fn jump(&mut self, to: usize, backward: bool) {
-        self.flush();
-        let label = self.labels[to];
-        if backward {
-            dynasm!(self.ops
-                ; .arch x64
-                ; cmp rsp, [r13]
-                ; jae =>label
-                ; call QWORD [rbx + stub(Stub::Interrupt)]
-            );
-            self.resume(to);
-        }
-        dynasm!(self.ops ; .arch x64 ; jmp =>label);
-    }
-
-    /// Jumps to a bytecode if rax equals the wanted Boolean. No entry is deferred.
-    pub(super) fn jump_if(&mut self, wanted: bool, at: usize, to: usize) {
-        let to = self.labels[to];
-        dynasm!(self.ops ; .arch x64 ;again:);
-        if wanted {
-            dynasm!(self.ops ; .arch x64 ; cmp rax, r14 ; je =>to ; cmp rax, r15);
-        } else {
-            dynasm!(self.ops ; .arch x64 ; cmp rax, r15 ; je =>to ; cmp rax, r14);
-        }
-        dynasm!(self.ops
-            ; .arch x64
-            ; je >next
-            ; push rax
-            ; mov rdx, rax
-            ; call QWORD [rbx + stub(Stub::MustBeBoolean)]
-        );
-        self.resume(at);
-        dynasm!(self.ops
-            ; .arch x64
-            ; pop rax
-            ; jmp <again
-            ;next:
-        );
-    }
-
     pub(super) fn label(&self, bytecode: usize) -> DynamicLabel {
         self.labels[bytecode]
-    }
-
-    /// The conditional jump at `at`, unless another jump targets `at`: wanted Boolean, jump target,
-    /// next bytecode.
-    pub(super) fn jump_at(&self, at: usize) -> Option<(bool, usize, usize)> {
-        if self.is_target.get(at).copied().unwrap_or(true) {
-            return None;
-        }
-        let (instruction, length) = decode(self.source.bytecodes, at).ok()?;
-        match instruction {
-            Instruction::JumpTrue(distance) => {
-                Some((true, target(at + length, distance)?, at + length))
-            }
-            Instruction::JumpFalse(distance) => {
-                Some((false, target(at + length, distance)?, at + length))
-            }
-            _ => None,
-        }
     }
 
     /// Marks the start of a bytecode's code inside another bytecode's instruction.
@@ -395,8 +358,16 @@ impl Compiler<'_> {
 
     /// Sends; the result is on the stack.
     pub(super) fn send(&mut self, selector: Oop, num_args: usize, above: Option<u32>, next: usize) {
+        let depth = self.stack.len().checked_sub(num_args + 1);
+        let receiver = depth.map(|at| self.stack[at]);
+        let is_in_rax = receiver == Some(Entry::Result)
+            || self.stack.is_empty() && num_args == 0 && self.is_top_in_rax();
         self.flush();
-        dynasm!(self.ops ; .arch x64 ; mov rdx, [rsp + 8 * num_args as i32]);
+        if is_in_rax {
+            dynasm!(self.ops ; .arch x64 ; mov rdx, rax);
+        } else {
+            dynasm!(self.ops ; .arch x64 ; mov rdx, [rsp + 8 * num_args as i32]);
+        }
         self.call_site(selector, num_args, above, next);
     }
 
@@ -413,7 +384,8 @@ impl Compiler<'_> {
             ; .arch x64
             ; .bytes [0xb8, 0, 0, 0, 0, 0xe8, 0, 0, 0, 0]
         );
-        let ret = offset(self.ops.offset().0);
+        self.returned = self.ops.offset().0;
+        let ret = offset(self.returned);
         self.out.sites.push(Site {
             ret,
             selector,
@@ -434,6 +406,6 @@ impl Compiler<'_> {
     }
 }
 
-fn target(from: usize, distance: i32) -> Option<usize> {
+pub(super) fn target(from: usize, distance: i32) -> Option<usize> {
     from.checked_add_signed(distance as isize)
 }

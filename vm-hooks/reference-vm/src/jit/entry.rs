@@ -3,7 +3,7 @@
 use dynasmrt::{DynamicLabel, DynasmApi, DynasmLabelApi, dynasm};
 
 use super::compile::{Compiler, Enter, offset};
-use super::trampolines::{Stub, field, jump_to_block, stub};
+use super::trampolines::{Stub, field, jump_to_block, load_receiver_class, stub};
 use crate::compiler::bytecodes::{Instruction, decode};
 use crate::memory::Oop;
 
@@ -50,7 +50,7 @@ impl Compiler<'_> {
         self.out.boundaries.push((start, 0));
         let n = source.num_args as i32;
         match answer {
-            None => {}
+            None => dynasm!(self.ops ; .arch x64 ; mov rax, [rsp + 8 * (n + 1)]),
             Some(Answer::Constant(value)) => self.load_constant(value.0),
             Some(Answer::Variable(index)) => dynasm!(self.ops
                 ; .arch x64
@@ -62,9 +62,9 @@ impl Compiler<'_> {
             self.boundary(length);
             dynasm!(self.ops ; .arch x64 ; mov [rsp + 8 * (n + 1)], rax);
         }
+        self.ret();
         dynasm!(self.ops
             ; .arch x64
-            ; ret (8 * n) as i16
             ;=>miss
             ; jmp QWORD [rbx + stub(Stub::Send)]
         );
@@ -73,17 +73,8 @@ impl Compiler<'_> {
 
     /// Jumps to `miss` unless the class of the receiver in rdx equals eax.
     pub(super) fn check_class(&mut self, miss: DynamicLabel) {
-        dynasm!(self.ops
-            ; .arch x64
-            ; mov ecx, edx
-            ; and ecx, 7
-            ; jnz >tagged
-            ; mov ecx, [rdx]
-            ; and ecx, 0x3f_ffff
-            ;tagged:
-            ; cmp ecx, eax
-            ; jne =>miss
-        );
+        load_receiver_class(&mut self.ops);
+        dynasm!(self.ops ; .arch x64 ; cmp ecx, eax ; jne =>miss);
     }
 
     /// The entries: class check, primitive, frame.
@@ -100,7 +91,8 @@ impl Compiler<'_> {
         let frame = self.ops.new_dynamic_label();
         match source.primitive {
             Enter::Nothing => {}
-            Enter::Value(function) => dynasm!(self.ops
+            Enter::Value(function) => {
+                dynasm!(self.ops
                 ; .arch x64
                 ; mov ecx, n
                 ; mov r8, QWORD function as i64
@@ -108,8 +100,9 @@ impl Compiler<'_> {
                 ; test rax, rax
                 ; jz =>frame
                 ; mov [rsp + 8 * (n + 1)], rax
-                ; ret (8 * n) as i16
-            ),
+                );
+                self.ret();
+            }
             Enter::Control(function) => {
                 let number = crate::interpreter::primitive_number(source.method);
                 if (201..=205).contains(&number) && number - 201 == source.num_args {
@@ -125,10 +118,15 @@ impl Compiler<'_> {
                 );
             }
         }
-        dynasm!(self.ops ; .arch x64 ;=>frame);
-        self.out.frame = offset(self.ops.offset().0);
+        let build = self.ops.new_dynamic_label();
+        let is_entered_here = !matches!(source.primitive, Enter::Nothing);
+        if is_entered_here {
+            self.frame_entry(frame);
+        }
+        // The receiver or closure is in rdx.
         dynasm!(self.ops
             ; .arch x64
+            ;=>build
             ; push rbp
             ; mov rbp, rsp
             ; mov rax, QWORD source.method.0 as i64
@@ -139,13 +137,9 @@ impl Compiler<'_> {
         );
         let mut temps = source.num_temps - source.num_args;
         match source.num_copied {
-            None => dynasm!(self.ops ; .arch x64 ; push QWORD [rbp + 8 * (n + 2)]),
+            None => dynasm!(self.ops ; .arch x64 ; push rdx),
             Some(copied) => {
-                dynasm!(self.ops
-                    ; .arch x64
-                    ; mov rdx, [rbp + 8 * (n + 2)]
-                    ; push QWORD [rdx + 32]
-                );
+                dynasm!(self.ops ; .arch x64 ; push QWORD [rdx + 32]);
                 for at in 0..copied as i32 {
                     dynasm!(self.ops ; .arch x64 ; push QWORD [rdx + 40 + 8 * at]);
                 }
@@ -158,19 +152,35 @@ impl Compiler<'_> {
         dynasm!(self.ops
             ; .arch x64
             ; cmp rsp, [r13]
-            ; jae =>begin
-            ;=>check
-            ; call QWORD [rbx + stub(Stub::Interrupt)]
+            ; jb =>check
+            ;=>begin
         );
-        self.resume(source.first);
-        if source.num_copied.is_none() {
-            dynasm!(self.ops
-                ; .arch x64
-                ; jmp =>begin
-                ;=>miss
-                ; jmp QWORD [rbx + stub(Stub::Send)]
-            );
+        let (first, is_method) = (source.first, source.num_copied.is_none());
+        if is_method {
+            self.receiver_loaded = self.ops.offset().0;
         }
-        dynasm!(self.ops ; .arch x64 ;=>begin);
+        self.rarely(move |compiler| {
+            dynasm!(compiler.ops
+                ; .arch x64
+                ;=>check
+                ; call QWORD [rbx + stub(Stub::Interrupt)]
+            );
+            compiler.resume(first);
+            dynasm!(compiler.ops ; .arch x64 ; mov rdx, [rbp - 40] ; jmp =>begin);
+            if is_method {
+                dynasm!(compiler.ops ; .arch x64 ;=>miss ; jmp QWORD [rbx + stub(Stub::Send)]);
+            }
+            if !is_entered_here {
+                compiler.frame_entry(frame);
+                dynasm!(compiler.ops ; .arch x64 ; jmp =>build);
+            }
+        });
+    }
+
+    /// The entry that only builds the frame.
+    fn frame_entry(&mut self, label: DynamicLabel) {
+        let n = self.source.num_args as i32;
+        self.out.frame = offset(self.ops.offset().0);
+        dynasm!(self.ops ; .arch x64 ;=>label ; mov rdx, [rsp + 8 * (n + 1)]);
     }
 }

@@ -24,6 +24,8 @@ fn go_on(vm: &mut Vm, next: Next) {
         context.next_pc = next.ip.word().0;
     } else if next.ip != stub_ip() || next.sp == Sp::NONE {
         context.next_pc = exit;
+        // The trampoline reads the top of a stack.
+        context.next_sp = Sp(std::ptr::with_exposed_provenance_mut(context.c_sp));
         context.interpreter = next;
     }
 }
@@ -180,6 +182,7 @@ impl Vm {
             return Next::END;
         };
         let entry = machine.use_code(start);
+        machine.context().receiver = sp.at(site.num_args);
         if is_open {
             machine.remember(site.selector, receiver, entry);
         } else if machine

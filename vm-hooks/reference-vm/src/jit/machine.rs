@@ -28,6 +28,8 @@ pub(crate) struct Context {
     pub next_fp: Fp,
     /// Value preserved across a store check.
     pub value: u64,
+    /// Receiver of a send that a trampoline completes.
+    pub receiver: Oop,
     /// Number of a control primitive's arguments.
     pub count: u64,
     pub new_start: usize,
@@ -167,6 +169,7 @@ impl Machine {
             next_sp: Sp::NONE,
             next_fp: Fp::NONE,
             value: 0,
+            receiver: Oop::NONE,
             count: 0,
             new_start: 0,
             new_bytes: 0,

@@ -7,7 +7,7 @@
 //! | `glue` | what trampolines call |
 //! | `machine` | the tables of code |
 //! | `activation` | when something is compiled, and how it is entered |
-//! | `compile`, `entry`, `operands`, `operations`, `access` | from bytecodes to machine code |
+//! | `compile`, `control`, `entry`, `operands`, `operations`, `access` | from bytecodes to machine code |
 //! | `sends` | inline caches, PICs |
 //! | `compaction` | makes room in the zone |
 //! | `publication` | what profilers are told |
@@ -25,6 +25,8 @@ mod activation;
 mod compaction;
 #[cfg(target_arch = "x86_64")]
 mod compile;
+#[cfg(target_arch = "x86_64")]
+mod control;
 #[cfg(target_arch = "x86_64")]
 mod entry;
 #[cfg(target_arch = "x86_64")]

@@ -73,7 +73,11 @@ impl Compiler<'_> {
     /// Pops into rax.
     pub(super) fn pop_rax(&mut self) {
         let Some(entry) = self.stack.pop() else {
-            dynasm!(self.ops ; .arch x64 ; pop rax);
+            if self.is_top_in_rax() {
+                dynasm!(self.ops ; .arch x64 ; add rsp, 8);
+            } else {
+                dynasm!(self.ops ; .arch x64 ; pop rax);
+            }
             return;
         };
         if entry != Entry::Result {
@@ -84,6 +88,9 @@ impl Compiler<'_> {
             Entry::Temp(index) => {
                 let temp = self.temp(index);
                 dynasm!(self.ops ; .arch x64 ; mov rax, [rbp + temp]);
+            }
+            Entry::Receiver if self.ops.offset().0 == self.receiver_loaded => {
+                dynasm!(self.ops ; .arch x64 ; mov rax, rdx);
             }
             Entry::Receiver => dynasm!(self.ops ; .arch x64 ; mov rax, [rbp - 40]),
             Entry::Result => {}
@@ -101,6 +108,9 @@ impl Compiler<'_> {
     /// Pops into rcx. Keeps rax.
     pub(super) fn pop_rcx(&mut self) {
         match self.stack.pop() {
+            None if self.is_top_in_rax() => {
+                dynasm!(self.ops ; .arch x64 ; mov rcx, rax ; add rsp, 8);
+            }
             None => dynasm!(self.ops ; .arch x64 ; pop rcx),
             Some(Entry::Constant(value)) => {
                 if let Ok(value) = i32::try_from(value.cast_signed()) {

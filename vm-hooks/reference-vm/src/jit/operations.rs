@@ -69,10 +69,26 @@ impl Compiler<'_> {
         push(self);
         dynasm!(self.ops ; .arch x64 ; mov rdx, [rsp + 8 * num_args as i32]);
         self.call_site(selector, num_args, None, next);
-        dynasm!(self.ops ; .arch x64 ; pop rax);
-        if !deferred.is_empty() {
-            dynasm!(self.ops ; .arch x64 ; add rsp, 8 * deferred.len() as i32);
+        dynasm!(self.ops ; .arch x64 ; add rsp, 8 * (1 + deferred.len() as i32));
+    }
+
+    /// Slow path of two operands in rax and rcx; `constant`: the second is not in rcx yet.
+    fn send_with_two(&mut self, index: usize, next: usize, constant: Option<i32>) {
+        if let Some(value) = constant {
+            dynasm!(self.ops ; .arch x64 ; mov rcx, value << 3 | 1);
         }
+        self.send_slowly(index, next, |compiler| {
+            dynasm!(compiler.ops ; .arch x64 ; push rax ; push rcx);
+        });
+    }
+
+    /// Pops two operands like `operands`; does not load a constant second operand.
+    fn operands_or(&mut self, constant: Option<i32>) {
+        if constant.is_none() {
+            return self.operands();
+        }
+        self.stack.pop();
+        self.pop_rax();
     }
 
     /// The last operand, if a known SmallInteger constant.
@@ -106,7 +122,7 @@ impl Compiler<'_> {
     fn compare(&mut self, index: usize, next: usize) -> usize {
         let is_identity = matches!(index, SAME | NOT_SAME);
         let known = self.known_integer();
-        self.operands();
+        self.operands_or(known);
         let jump = self.jump_at(next);
         if jump.is_some() {
             self.flush();
@@ -116,9 +132,13 @@ impl Compiler<'_> {
         if !is_identity {
             self.check_integers(slow, known);
         }
-        dynasm!(self.ops ; .arch x64 ; cmp rax, rcx);
+        match known {
+            Some(value) => dynasm!(self.ops ; .arch x64 ; cmp rax, value << 3 | 1),
+            None => dynasm!(self.ops ; .arch x64 ; cmp rax, rcx),
+        }
         if let Some((wanted, to, after)) = jump {
             let to_label = self.label(to);
+            self.boundary(next);
             // The comparison's condition, or its opposite.
             match (index, wanted) {
                 (2, true) | (5, false) => dynasm!(self.ops ; .arch x64 ; jl =>to_label),
@@ -131,17 +151,16 @@ impl Compiler<'_> {
                 _ => dynasm!(self.ops ; .arch x64 ; jne =>to_label),
             }
             if !is_identity {
-                dynasm!(self.ops ; .arch x64 ; jmp =>done ;=>slow);
-                if known.is_none() {
-                    self.jump_if_floats(index, wanted, to_label, done);
-                }
-                self.send_slowly(index, next, |compiler| {
-                    dynasm!(compiler.ops ; .arch x64 ; push rax ; push rcx);
+                self.rarely(move |compiler| {
+                    dynasm!(compiler.ops ; .arch x64 ;=>slow);
+                    if known.is_none() {
+                        compiler.jump_if_floats(index, wanted, to_label, done);
+                    }
+                    compiler.send_with_two(index, next, known);
+                    compiler.begin(next, after);
+                    compiler.jump_if(wanted, next, to);
+                    dynasm!(compiler.ops ; .arch x64 ; jmp =>done);
                 });
-                self.boundary(next);
-                self.jump_if(wanted, next, to);
-            } else {
-                self.boundary(next);
             }
             dynasm!(self.ops ; .arch x64 ;=>done);
             return after;
@@ -156,12 +175,13 @@ impl Compiler<'_> {
             _ => dynasm!(self.ops ; .arch x64 ; cmovne rax, r14),
         }
         if !is_identity {
-            dynasm!(self.ops ; .arch x64 ; jmp =>done ;=>slow);
-            if known.is_none() {
-                self.compare_floats(index, done);
-            }
-            self.send_slowly(index, next, |compiler| {
-                dynasm!(compiler.ops ; .arch x64 ; push rax ; push rcx);
+            self.rarely(move |compiler| {
+                dynasm!(compiler.ops ; .arch x64 ;=>slow);
+                if known.is_none() {
+                    compiler.compare_floats(index, done);
+                }
+                compiler.send_with_two(index, next, known);
+                dynasm!(compiler.ops ; .arch x64 ; jmp =>done);
             });
         }
         dynasm!(self.ops ; .arch x64 ;=>done);
@@ -171,38 +191,22 @@ impl Compiler<'_> {
 
     fn arithmetic(&mut self, index: usize, next: usize) {
         let known = self.known_integer();
-        self.operands();
+        let constant = known.filter(|_| matches!(index, ADD | SUBTRACT));
+        self.operands_or(constant);
         let slow = self.ops.new_dynamic_label();
         let done = self.ops.new_dynamic_label();
         self.check_integers(slow, known);
+        let overflow = self.ops.new_dynamic_label();
         match index {
-            ADD => {
-                match known {
-                    Some(value) => {
-                        dynasm!(self.ops ; .arch x64 ; mov rsi, rax ; add rsi, value << 3)
-                    }
-                    None => dynasm!(self.ops ; .arch x64 ; lea rsi, [rax - 1] ; add rsi, rcx),
+            ADD | SUBTRACT => {
+                self.add(index == ADD, constant);
+                dynasm!(self.ops ; .arch x64 ; jo =>overflow);
+                match (index, constant) {
+                    (ADD, None) => dynasm!(self.ops ; .arch x64 ; dec rax),
+                    (_, None) => dynasm!(self.ops ; .arch x64 ; inc rax),
+                    _ => {}
                 }
-                dynasm!(self.ops ; .arch x64 ; jo =>slow ; mov rax, rsi);
             }
-            SUBTRACT => match known {
-                Some(value) => {
-                    dynasm!(self.ops
-                        ; .arch x64
-                        ; mov rsi, rax
-                        ; sub rsi, value << 3
-                        ; jo =>slow
-                        ; mov rax, rsi
-                    );
-                }
-                None => dynasm!(self.ops
-                    ; .arch x64
-                    ; mov rsi, rax
-                    ; sub rsi, rcx
-                    ; jo =>slow
-                    ; lea rax, [rsi + 1]
-                ),
-            },
             MULTIPLY => dynasm!(self.ops
                 ; .arch x64
                 ; lea rsi, [rax - 1]
@@ -217,15 +221,31 @@ impl Compiler<'_> {
             BIT_SHIFT => self.shift(slow),
             _ => self.divide(index, slow),
         }
-        dynasm!(self.ops ; .arch x64 ; jmp =>done ;=>slow);
-        if known.is_none() && matches!(index, ADD | SUBTRACT | MULTIPLY) {
-            self.float_arithmetic(index, done);
-        }
-        self.send_slowly(index, next, |compiler| {
-            dynasm!(compiler.ops ; .arch x64 ; push rax ; push rcx);
+        self.rarely(move |compiler| {
+            dynasm!(compiler.ops ; .arch x64 ;=>overflow);
+            if matches!(index, ADD | SUBTRACT) {
+                // Undoes the operation.
+                compiler.add(index != ADD, constant);
+            }
+            dynasm!(compiler.ops ; .arch x64 ;=>slow);
+            if known.is_none() && matches!(index, ADD | SUBTRACT | MULTIPLY) {
+                compiler.float_arithmetic(index, done);
+            }
+            compiler.send_with_two(index, next, constant);
+            dynasm!(compiler.ops ; .arch x64 ; jmp =>done);
         });
         dynasm!(self.ops ; .arch x64 ;=>done);
         self.stack.push(Entry::Result);
+    }
+
+    /// Adds the constant or rcx to rax, or subtracts. The tags of rax and rcx add up.
+    fn add(&mut self, adds: bool, constant: Option<i32>) {
+        match (adds, constant) {
+            (true, Some(value)) => dynasm!(self.ops ; .arch x64 ; add rax, value << 3),
+            (false, Some(value)) => dynasm!(self.ops ; .arch x64 ; sub rax, value << 3),
+            (true, None) => dynasm!(self.ops ; .arch x64 ; add rax, rcx),
+            (false, None) => dynasm!(self.ops ; .arch x64 ; sub rax, rcx),
+        }
     }
 
     /// Compiles arithmetic on two SmallFloat64s; jumps to `done` if the result is a SmallFloat64.

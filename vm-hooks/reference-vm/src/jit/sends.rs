@@ -9,7 +9,7 @@ use dynasmrt::{DynasmApi, DynasmLabelApi, dynasm};
 
 use super::machine::{Code, LOOKUPS, Lookup, Machine, Pic};
 use super::publication::Change;
-use super::trampolines::{Assembler, Stub, field, stub};
+use super::trampolines::{Assembler, Stub, field, load_receiver_class, stub};
 use crate::interpreter::{MethodHeader, now_ns};
 use crate::memory::Oop;
 
@@ -136,12 +136,9 @@ impl Machine {
             let start = pic.start;
             return self.zone.put(start, &code);
         }
-        let mut code = Vec::with_capacity(PIC_BYTES);
-        // mov ecx, edx; and ecx, 7; jnz +8; mov ecx, [rdx]; and ecx, 0x3fffff
-        code.extend([
-            0x89, 0xd1, 0x83, 0xe1, 0x07, 0x75, 0x08, 0x8b, 0x0a, 0x81, 0xe1,
-        ]);
-        code.extend(0x3f_ffff_u32.to_le_bytes());
+        let mut ops = Assembler::new(0);
+        load_receiver_class(&mut ops);
+        let mut code = ops.finalize().unwrap_or_default();
         for (class, method) in &pic.cases {
             let start = MethodHeader::of(*method).machine();
             let unchecked = self.code_at(start).map_or(0, |code| code.made.unchecked);
@@ -153,15 +150,10 @@ impl Machine {
             let after = pic.start + code.len() + 4;
             code.extend((target.wrapping_sub(after) as u32).to_le_bytes());
         }
-        let stub = if pic.is_open {
-            Stub::OpenSend
-        } else {
-            Stub::Send
-        };
-        let offset = super::trampolines::stub(stub);
         // jmp [rbx + offset]
         code.extend([0xff, 0xa3]);
-        code.extend(offset.to_le_bytes());
+        code.extend(stub(Stub::Send).to_le_bytes());
+        debug_assert!(code.len() <= PIC_BYTES);
         let start = pic.start;
         self.zone.put(start, &code);
     }
@@ -170,14 +162,9 @@ impl Machine {
 /// Code of an open PIC: searches the table of found methods.
 fn open_pic(selector: Oop) -> Vec<u8> {
     let mut ops = Assembler::new(0);
+    load_receiver_class(&mut ops);
     dynasm!(ops
         ; .arch x64
-        ; mov ecx, edx
-        ; and ecx, 7
-        ; jnz >tagged
-        ; mov ecx, [rdx]
-        ; and ecx, 0x3f_ffff
-        ;tagged:
         ; mov r8, QWORD selector.0 as i64
         ; mov rsi, r8
         ; shr rsi, 4

@@ -1,12 +1,14 @@
 //! Tests of what profilers see of machine code.
 
 use super::JitOptions;
+use crate::compiler::bytecodes::{Instruction, decode};
 use crate::interpreter::raw::Fp;
 use crate::{Options, Outcome, Vm};
 
 /// Runs a text until it quits inside machine code, which compiles at the first activation.
 fn stopped(text: &str) -> Vm {
     let options = Options {
+        arguments: vec!["20".to_owned()],
         output: Box::new(std::io::sink()),
         jit: JitOptions {
             compile_at: 1,
@@ -48,4 +50,24 @@ fn the_outermost_frame_returns_to_the_interpreter() {
     assert_eq!(names.iter().filter(is_down).count(), 3, "{names:?}");
     let outermost = names.last().map(String::as_str);
     assert_eq!(outermost, Some("ceReturnToInterpreter"), "{names:?}");
+}
+
+#[test]
+fn boundaries_lead_from_each_bytecode_to_its_successor() {
+    let program = crate::PROGRAMS.iter().find(|one| one.name == "json");
+    let program = program.expect("the program").text;
+    let vm = stopped(&format!("{program}\n!Smalltalk quit: 3!"));
+    let machine = vm.jit.machine.as_ref().expect("machine code");
+    assert!(machine.codes.len() > 100);
+    for code in &machine.codes {
+        let method = vm.image.method(code.method).expect("the method");
+        for range in code.made.boundaries.windows(2) {
+            let [(start, from), (end, to)] = [range[0], range[1]];
+            assert!(start <= end, "{}", method.title());
+            let bytecodes = &method.code.bytecodes;
+            let (_, length) = decode(bytecodes, from as usize).unwrap_or((Instruction::Nop, 0));
+            let is_right = to == from || to as usize == from as usize + length;
+            assert!(is_right || start == end, "{}: {range:?}", method.title());
+        }
+    }
 }

@@ -90,8 +90,19 @@ fn call_away(ops: &mut Assembler, function: usize) {
         ; lea rbp, [rsp + 48]
         ; mov rax, QWORD function as i64
         ; call rax
+    );
+    go_to_next(ops);
+}
+
+/// Continues machine code at the chosen address: with the result in rax, for code behind a send,
+/// and the receiver in rdx, for a method.
+fn go_to_next(ops: &mut Assembler) {
+    dynasm!(ops
+        ; .arch x64
         ; mov rsp, [rbx + field!(next_sp)]
         ; mov rbp, [rbx + field!(next_fp)]
+        ; mov rax, [rsp]
+        ; mov rdx, [rbx + field!(receiver)]
         ; jmp QWORD [rbx + field!(next_pc)]
     );
 }
@@ -113,6 +124,19 @@ fn call_leaf(ops: &mut Assembler, words: i32, function: usize) {
         ; call rax
         ; mov rsp, [rsp]
         ; ret
+    );
+}
+
+/// Loads the class index of the object in rdx into ecx; an immediate value's is its tag.
+pub(super) fn load_receiver_class(ops: &mut Assembler) {
+    dynasm!(ops
+        ; .arch x64
+        ; mov ecx, edx
+        ; and ecx, 7
+        ; jnz BYTE >tagged
+        ; mov ecx, [rdx]
+        ; and ecx, 0x3f_ffff
+        ;tagged:
     );
 }
 
@@ -166,10 +190,8 @@ pub(super) fn assemble() -> (Vec<u8>, [usize; COUNT]) {
         ; mov r13, [rbx + field!(limit)]
         ; mov r14, [rbx + field!(yes)]
         ; mov r15, [rbx + field!(no)]
-        ; mov rsp, [rbx + field!(next_sp)]
-        ; mov rbp, [rbx + field!(next_fp)]
-        ; jmp QWORD [rbx + field!(next_pc)]
     );
+    go_to_next(ops);
     begin(ops, Stub::Exit);
     dynasm!(ops
         ; .arch x64
@@ -189,12 +211,12 @@ pub(super) fn assemble() -> (Vec<u8>, [usize; COUNT]) {
         ; nop                         // RETURN bytes
         ; test rbp, rbp
         ; jz >out
-        ; mov rax, [rbp - 32]
-        ; mov rcx, rax
-        ; sub rcx, [rbx + field!(zone_base)]
-        ; cmp rcx, [rbx + field!(zone_bytes)]
+        ; mov rcx, [rbp - 32]
+        ; mov rdx, rcx
+        ; sub rdx, [rbx + field!(zone_base)]
+        ; cmp rdx, [rbx + field!(zone_bytes)]
         ; jae >out
-        ; jmp rax
+        ; jmp rcx
         ;out:
     );
     call_away(ops, glue::return_to_interpreter as *const () as usize);
