@@ -131,6 +131,9 @@ pub fn run(args: &ReferenceVmArgs) -> Result<u8> {
             "the VM does not describe itself to profilers: {trouble}"
         ));
     }
+    if let Some(trouble) = vm.jit_trouble() {
+        print::say(&format!("the VM interprets all methods: {trouble}"));
+    }
     if let Some(seconds) = args.seconds {
         vm.end_after(Duration::from_secs(seconds));
     }

@@ -2,8 +2,8 @@
 
 mod common;
 
-use vmscope_reference_vm::Outcome;
 use vmscope_reference_vm::memory::Parameters;
+use vmscope_reference_vm::{JitOptions, Options, Outcome, Vm};
 
 /// Runs a text. Returns its ending and its output.
 fn end_of(memory: Parameters, text: &str) -> (String, String) {
@@ -135,6 +135,27 @@ fn bad_arguments_of_primitives_fail() {
             "primitive {number}: {outcome}"
         );
     }
+}
+
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn without_memory_for_machine_code_the_vm_interprets_and_says_so() {
+    let jit = JitOptions {
+        zone_bytes: 1 << 60,
+        ..JitOptions::default()
+    };
+    let options = Options {
+        jit,
+        ..Options::default()
+    };
+    let mut vm = Vm::new(options).expect("a VM");
+    let trouble = vm.jit_trouble().expect("the reason").to_owned();
+    assert!(
+        trouble.starts_with("cannot make a zone of machine code: "),
+        "{trouble}"
+    );
+    let outcome = vm.load("test.st", "(1 to: 100) inject: 0 into: [:a :b | a + b]!");
+    assert!(matches!(outcome, Ok(Outcome::Value(_))), "{outcome:?}");
 }
 
 fn small() -> Parameters {

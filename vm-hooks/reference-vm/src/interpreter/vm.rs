@@ -250,6 +250,12 @@ impl Vm {
         self.publication.trouble.as_deref()
     }
 
+    /// Why methods are interpreted only, if machine code was requested.
+    #[must_use]
+    pub fn jit_trouble(&self) -> Option<&str> {
+        self.jit.trouble.as_deref()
+    }
+
     /// Class names requested for pretenuring, but never defined.
     #[must_use]
     pub fn unknown_pretenured_classes(&self) -> Vec<String> {

@@ -125,9 +125,18 @@ impl Drop for Machine {
 impl Jit {
     /// Makes a JIT, if enabled and if the system provides memory.
     pub fn new(options: &JitOptions) -> Self {
-        let machine = options.on.then(|| Machine::new(options)).flatten();
-        let Some(machine) = machine else {
+        if !options.on {
             return Self::default();
+        }
+        let machine = match Machine::new(options) {
+            Ok(machine) => machine,
+            Err(error) => {
+                let trouble = Some(format!("cannot make a zone of machine code: {error}"));
+                return Self {
+                    trouble,
+                    ..Self::default()
+                };
+            }
         };
         let base = machine.zone.base() as u64;
         Self {
@@ -149,7 +158,7 @@ pub(super) const NEVER: u8 = 15;
 
 #[allow(unsafe_code, reason = "the context is reached by machine code, too")]
 impl Machine {
-    pub(super) fn new(options: &JitOptions) -> Option<Self> {
+    pub(super) fn new(options: &JitOptions) -> std::io::Result<Self> {
         let (code, stubs) = trampolines::assemble();
         let mut zone = Zone::new(options.zone_bytes.max(code.len() + (8 << 10)))?;
         zone.put(0, &code);
@@ -177,7 +186,7 @@ impl Machine {
             stubs: stubs.map(|offset| base + offset),
             interpreter: Next::END,
         };
-        Some(Self {
+        Ok(Self {
             context: Box::into_raw(Box::new(context)),
             first: zone.free,
             zone,

@@ -106,6 +106,8 @@ pub(crate) struct Jit {
     loops: u32,
     loops_left: u32,
     pub events: JitEvents,
+    /// Why there is no machine code, if it was wanted.
+    pub trouble: Option<String>,
     pub machine: Option<Box<Machine>>,
 }
 

@@ -4,6 +4,8 @@
 //! Code addresses always refer to the first mapping.
 #![allow(unsafe_code, reason = "maps memory, and writes code by address")]
 
+use std::io;
+
 /// The code zone.
 #[derive(Debug)]
 pub(super) struct Zone {
@@ -20,30 +22,36 @@ pub(super) struct Zone {
 pub(super) const ALIGNMENT: usize = 16;
 
 impl Zone {
-    /// A zone; `None` if the system lacks memory or forbids executable memory.
-    pub fn new(bytes: usize) -> Option<Self> {
+    /// A zone.
+    ///
+    /// # Errors
+    /// The system's, if it lacks memory or forbids executable memory.
+    pub fn new(bytes: usize) -> io::Result<Self> {
         let bytes = bytes.next_multiple_of(4096);
         let name = c"vmscope code zone";
         // SAFETY: the name is a C string; a new file is nobody else's.
         let file = unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC) };
         if file < 0 {
-            return None;
+            return Err(io::Error::last_os_error());
         }
-        let length = libc::off_t::try_from(bytes).ok()?;
+        let length = libc::off_t::try_from(bytes).unwrap_or(libc::off_t::MAX);
         // SAFETY: `file` is a valid, newly created file.
-        let sized = unsafe { libc::ftruncate(file, length) } == 0;
+        let sized = match unsafe { libc::ftruncate(file, length) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        };
         let run = map(file, bytes, libc::PROT_READ | libc::PROT_EXEC);
         let write = map(file, bytes, libc::PROT_READ | libc::PROT_WRITE);
         // SAFETY: the mappings keep the memory; nobody else knows the file.
         unsafe { libc::close(file) };
         let zone = Self {
-            run: run.unwrap_or(std::ptr::null_mut()),
-            write: write.unwrap_or(std::ptr::null_mut()),
+            run: *run.as_ref().unwrap_or(&std::ptr::null_mut()),
+            write: *write.as_ref().unwrap_or(&std::ptr::null_mut()),
             bytes,
             free: 0,
         };
-        // A failed second mapping drops the zone.
-        (sized && run.is_some() && write.is_some()).then_some(zone)
+        // A failure drops the zone.
+        sized.and(run).and(write).map(|_| zone)
     }
 
     /// Address of the first byte.
@@ -87,7 +95,7 @@ impl Zone {
     }
 }
 
-fn map(file: i32, bytes: usize, rights: i32) -> Option<*mut u8> {
+fn map(file: i32, bytes: usize, rights: i32) -> io::Result<*mut u8> {
     // SAFETY: a new mapping; the kernel chooses the address.
     let memory = unsafe {
         libc::mmap(
@@ -99,7 +107,10 @@ fn map(file: i32, bytes: usize, rights: i32) -> Option<*mut u8> {
             0,
         )
     };
-    (memory != libc::MAP_FAILED).then_some(memory.cast())
+    match memory {
+        libc::MAP_FAILED => Err(io::Error::last_os_error()),
+        memory => Ok(memory.cast()),
+    }
 }
 
 impl Drop for Zone {
