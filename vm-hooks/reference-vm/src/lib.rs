@@ -14,6 +14,7 @@ pub mod syntax;
 
 pub use interpreter::{Options, Outcome, StartError, Vm};
 pub use jit::{JitEvents, JitOptions};
+pub use publish::LifetimeOptions;
 
 /// Declares a list of source files: names and texts.
 macro_rules! sources {

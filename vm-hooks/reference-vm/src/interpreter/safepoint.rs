@@ -91,6 +91,7 @@ impl Vm {
     fn collect(&mut self) {
         let (mut roots, heap, publication) = self.roots();
         heap.collect_if_wanted(&mut roots, publication);
+        self.publish_fates();
     }
 
     /// Collects garbage on request of the program or a profiler. The caller has saved the running
@@ -102,6 +103,7 @@ impl Vm {
         } else {
             heap.scavenge(cause, &mut roots, publication);
         }
+        self.publish_fates();
     }
 
     fn roots(

@@ -101,10 +101,11 @@ fn new_object(vm: &mut Vm, ip: Ip, sp: Sp, count: usize, size: usize) -> Option<
     if is_immediate(index) || described.meta {
         return None;
     }
+    vm.save(ip);
     let object = if !vm.pretenured_sites.is_empty() && vm.is_pretenured_site(ip) {
-        vm.heap.allocate_old(index, format, slots)
+        vm.allocate_old(index, format, slots)
     } else {
-        vm.heap.allocate(index, format, slots)
+        vm.allocate(index, format, slots)
     };
     Some(Next {
         ip,
@@ -188,7 +189,7 @@ pub fn shallow_copy(vm: &mut Vm, args: Args) -> Option<Oop> {
         return Some(receiver);
     }
     let (format, slots) = (format(receiver), num_slots(receiver));
-    let copy = vm.heap.allocate(index, format, slots)?;
+    let copy = vm.allocate(index, format, slots)?;
     if format.is_bytes() {
         objects::bytes_mut(copy).copy_from_slice(objects::bytes(receiver));
     } else {
