@@ -2,12 +2,15 @@
 
 use crate::memory::parse_bytes;
 use crate::print;
-use anyhow::{Context, Result};
-use clap::Args;
+use anyhow::{Context, Result, bail};
+use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use vmscope_reference_vm::memory::{Parameters, Stress};
-use vmscope_reference_vm::{JitOptions, Options, Outcome, PROGRAMS, Vm, listing, syntax};
+use vmscope_reference_vm::{
+    JitOptions, LifetimeObserver, LifetimeOptions, LifetimeRate, LifetimeUnit, Options, Outcome,
+    PROGRAMS, Vm, listing, syntax,
+};
 
 #[derive(Args, Clone, Debug)]
 pub struct ReferenceVmArgs {
@@ -52,6 +55,19 @@ pub struct ReferenceVmArgs {
     /// Allocate in old space: all instances of a class, or what an allocation site makes ('Foo>>bar@PC', with the bytecode pc of the send)
     #[arg(long, value_name = "CLASS|SITE", help_heading = "Memory")]
     pretenure: Vec<String>,
+    /// Observe lifetimes of sampled objects, even if no profiler listens: a part of the objects (1/1 is every object, 1/100 one of a hundred), or
+    /// one object per SIZE allocated bytes, at random distances
+    #[arg(long, value_name = "1/N|SIZE", value_parser = parse_lifetimes, help_heading = "Lifetimes")]
+    lifetimes: Option<LifetimeRate>,
+    /// Who observes them
+    #[arg(
+        long,
+        value_enum,
+        default_value_t,
+        requires = "lifetimes",
+        help_heading = "Lifetimes"
+    )]
+    lifetimes_by: LifetimesBy,
     /// Interpret all code: compile nothing to machine code
     #[arg(long)]
     interpret: bool,
@@ -83,6 +99,72 @@ pub struct ReferenceVmArgs {
     /// Check the whole heap after each collection
     #[arg(long, help_heading = "Tests of the VM")]
     verify_heap: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum LifetimesBy {
+    /// The collectors
+    #[default]
+    Vm,
+    /// Smalltalk code: an ephemeron for every n-th object
+    Finalization,
+    /// The same, with the ephemerons in old space
+    FinalizationPretenured,
+}
+
+/// A rate: `k/n` that reduces to `1/N`, or a number of bytes.
+fn parse_lifetimes(text: &str) -> Result<LifetimeRate, String> {
+    let rate = |unit, distance| LifetimeRate {
+        unit,
+        distance,
+        callers: 0,
+    };
+    let Some((part, whole)) = text.split_once('/') else {
+        return match parse_bytes(text)? {
+            0 => Err("the mean distance between samples is at least 1 byte".to_owned()),
+            bytes => Ok(rate(LifetimeUnit::Bytes, bytes)),
+        };
+    };
+    let (Ok(part), Ok(whole)) = (part.parse::<u64>(), whole.parse::<u64>()) else {
+        return Err(
+            "expected a part of the objects, such as 1/100, or a size, such as 64K".to_owned(),
+        );
+    };
+    if part == 0 || whole == 0 {
+        return Err("a part of the objects is more than 0".to_owned());
+    }
+    if part > whole {
+        return Err("a part of the objects is at most 1/1".to_owned());
+    }
+    if whole % part != 0 {
+        return Err(format!(
+            "{text} does not reduce to 1/N: the mean distance between samples is a whole number of objects"
+        ));
+    }
+    Ok(rate(LifetimeUnit::Objects, whole / part))
+}
+
+/// The VM's options for lifetimes.
+fn lifetimes(args: &ReferenceVmArgs) -> Result<LifetimeOptions> {
+    let Some(mut rate) = args.lifetimes else {
+        return Ok(LifetimeOptions::default());
+    };
+    let pretenured = args.lifetimes_by == LifetimesBy::FinalizationPretenured;
+    let observer = match args.lifetimes_by {
+        LifetimesBy::Vm => LifetimeObserver::Vm,
+        _ if rate.unit == LifetimeUnit::Bytes => {
+            bail!("--lifetimes-by finalization counts objects, not bytes: give --lifetimes as 1/N")
+        }
+        _ => {
+            rate.unit = LifetimeUnit::EveryNth;
+            LifetimeObserver::Finalization { pretenured }
+        }
+    };
+    Ok(LifetimeOptions {
+        rate,
+        observer,
+        ..LifetimeOptions::default()
+    })
 }
 
 /// Runs the VM, and returns the program's exit code.
@@ -125,6 +207,7 @@ pub fn run(args: &ReferenceVmArgs) -> Result<u8> {
             zone_bytes: size(args.code_size),
             ..JitOptions::default()
         },
+        lifetimes: lifetimes(args)?,
     })?;
     if let Some(trouble) = vm.publication_trouble() {
         print::say(&format!(
@@ -183,4 +266,32 @@ fn text_of(file: &Path) -> Result<String> {
 /// A program's exit code, in the system's range.
 fn exit_code(code: i32) -> u8 {
     code.to_le_bytes()[0]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_is_a_part_of_the_objects_or_a_size() {
+        let of = |text: &str| parse_lifetimes(text).map(|rate| (rate.unit, rate.distance));
+        assert_eq!(of("1/1"), Ok((LifetimeUnit::Objects, 1)));
+        assert_eq!(of("2/200"), Ok((LifetimeUnit::Objects, 100)));
+        assert_eq!(of("64K"), Ok((LifetimeUnit::Bytes, 65536)));
+        for (text, message) in [
+            ("0/1", "more than 0"),
+            ("1/0", "more than 0"),
+            ("5/1", "at most 1/1"),
+            ("2/3", "does not reduce to 1/N"),
+            ("1/x", "such as 1/100"),
+            ("-1/2", "such as 1/100"),
+            ("1/2/3", "such as 1/100"),
+            ("0", "at least 1 byte"),
+            ("often", "expected a size"),
+            ("", "expected a size"),
+        ] {
+            let error = of(text).expect_err(text);
+            assert!(error.contains(message), "{text}: {error}");
+        }
+    }
 }

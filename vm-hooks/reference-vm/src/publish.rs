@@ -18,7 +18,8 @@ use crate::memory::{Begin, End, Kind, Observer, Sizes};
 
 mod lifetimes;
 
-pub use lifetimes::LifetimeOptions;
+pub(crate) use lifetimes::FINALIZATION_PROFILER;
+pub use lifetimes::{LifetimeObserver, LifetimeOptions};
 
 /// First id of the interpreter's handlers. Method ids begin at 1.
 const FIRST_HANDLER: u64 = 1 << 40;

@@ -10,6 +10,7 @@ use super::vm::{Vm, now_ns};
 use crate::compiler::bytecodes;
 use crate::image::Method;
 use crate::memory::{Format, Oop};
+use crate::publish::FINALIZATION_PROFILER;
 
 /// Most known sites. Further sites are unknown: 0.
 const MOST_SITES: usize = 1 << 16;
@@ -17,7 +18,8 @@ const MOST_SITES: usize = 1 << 16;
 const PLACES: usize = 4096;
 /// Number of births that are published together.
 const BIRTHS: usize = 256;
-/// Allocations by methods of this class count for their callers.
+/// Allocations by methods of this class, or of the profiler by finalization, count for their
+/// callers.
 const TRANSPARENT: &str = "Behavior";
 
 /// A frame of a site in a word: method id, then bytecode pc. 0: a frame to skip.
@@ -33,6 +35,36 @@ struct Place {
     site: u32,
 }
 
+/// Number of births that share a reading of the clock.
+const READINGS: u32 = 16;
+
+/// The time of births. Reading the clock would be the larger part of a birth's cost, so up to
+/// [`READINGS`] births share a reading. Each check for interrupts forgets the reading: a time is
+/// late by no more than the heartbeat's period.
+#[derive(Debug, Default)]
+pub(crate) struct BirthClock {
+    time: u64,
+    left: u32,
+}
+
+impl BirthClock {
+    fn time(&mut self) -> u64 {
+        if self.left == 0 {
+            *self = Self {
+                time: now_ns(),
+                left: READINGS,
+            };
+        }
+        self.left -= 1;
+        self.time
+    }
+
+    /// Forgets the reading.
+    pub fn forget(&mut self) {
+        self.left = 0;
+    }
+}
+
 /// The allocation sites.
 #[derive(Debug, Default)]
 pub(crate) struct AllocationSites {
@@ -44,6 +76,7 @@ pub(crate) struct AllocationSites {
     ids: FxHashMap<Box<[Packed]>, u32>,
     /// Frames of all sites; index = id − 1.
     sites: Vec<Box<[Packed]>>,
+    pub clock: BirthClock,
     /// Number of births without a site because the table is full.
     pub unknown: u64,
 }
@@ -113,6 +146,16 @@ impl Vm {
     #[cold]
     #[inline(never)]
     fn allocate_slowly(&mut self, class: u32, format: Format, slots: usize) -> Option<Oop> {
+        if let Some(oop) = self.heap.allocate_counted(class, format, slots) {
+            let site = self.allocation_site();
+            self.heap.count_birth(oop, class, slots, site);
+            return Some(oop);
+        }
+        self.allocate_with_record(class, format, slots)
+    }
+
+    #[inline(never)]
+    fn allocate_with_record(&mut self, class: u32, format: Format, slots: usize) -> Option<Oop> {
         let oop = self.heap.allocate_slowly(class, format, slots);
         self.note_birth();
         oop
@@ -130,11 +173,23 @@ impl Vm {
     fn note_birth(&mut self) {
         if self.heap.has_newborn() {
             let site = self.allocation_site();
-            self.heap.note_birth(site, now_ns);
+            let clock = &mut self.allocation_sites.clock;
+            self.heap.note_birth(site, || clock.time());
             if self.heap.waiting_births() >= BIRTHS {
                 self.publish_births();
             }
         }
+    }
+
+    /// Notes the birth of an object that the program itself observes. Returns the object's id.
+    pub(super) fn note_observed_birth(&mut self, oop: Oop, weight: f64) -> u64 {
+        let site = self.allocation_site();
+        let time = self.allocation_sites.clock.time();
+        let object = self.heap.note_observed_birth(oop, site, weight, time);
+        if self.heap.waiting_births() >= BIRTHS {
+            self.publish_births();
+        }
+        object
     }
 
     /// Site of the running allocation; 0 if unknown.
@@ -146,12 +201,12 @@ impl Vm {
         }
         let mut pc = fp.ip();
         loop {
-            let place = self.place(fp, pc);
-            if place.frame != 0 {
+            let (frame, site) = self.place(fp, pc);
+            if frame != 0 {
                 if self.allocation_sites.callers == 0 {
-                    return place.site;
+                    return site;
                 }
-                return self.site_with_callers(fp, place.frame);
+                return self.site_with_callers(fp, frame);
             }
             let Some((caller, caller_pc)) = self.caller_place(fp) else {
                 return 0;
@@ -179,21 +234,21 @@ impl Vm {
 
     /// Meaning of an address in the code of a frame.
     #[inline(always)]
-    fn place(&mut self, fp: Fp, pc: Ip) -> Place {
+    fn place(&mut self, fp: Fp, pc: Ip) -> (Packed, u32) {
         let word = pc.word().0;
-        let place = self.allocation_sites.places[place_of(word)];
+        let place = &self.allocation_sites.places[place_of(word)];
         if place.pc == word {
-            return place;
+            return (place.frame, place.site);
         }
         self.find_place(fp, pc)
     }
 
     #[cold]
     #[inline(never)]
-    fn find_place(&mut self, fp: Fp, pc: Ip) -> Place {
+    fn find_place(&mut self, fp: Fp, pc: Ip) -> (Packed, u32) {
         let ip = self.bytecode_ip(pc);
         let frame = match self.image.method(fp.method()) {
-            Some(method) if method.class == TRANSPARENT => 0,
+            Some(method) if is_transparent(method) => 0,
             Some(method) => method.id << 32 | u64::from(bytecode_before(method, ip)),
             None => 0,
         };
@@ -210,7 +265,7 @@ impl Vm {
         if frame == 0 || place.site != 0 || self.allocation_sites.callers > 0 {
             self.allocation_sites.places[place_of(place.pc)] = place;
         }
-        place
+        (place.frame, place.site)
     }
 
     #[cold]
@@ -222,7 +277,7 @@ impl Vm {
         {
             let method = self.image.method(caller.method());
             let id = method.map_or(0, |method| method.id);
-            let frame = match self.place(caller, pc).frame {
+            let frame = match self.place(caller, pc).0 {
                 0 => id << 32 | u64::from(method_pc(self, caller, pc)),
                 frame => frame,
             };
@@ -231,6 +286,11 @@ impl Vm {
         }
         self.allocation_sites.intern(&frames)
     }
+}
+
+/// Whether a method's allocations count for its callers.
+fn is_transparent(method: &Method) -> bool {
+    method.class == TRANSPARENT || method.file == FINALIZATION_PROFILER
 }
 
 /// Bytecode pc of a frame whose method is transparent.

@@ -24,6 +24,7 @@ impl Vm {
             return next;
         }
         self.events.interrupt_checks += 1;
+        self.allocation_sites.clock.forget();
         self.fp.set_ip(next.ip);
         let stack = self.stacks.active_mut();
         (stack.fp, stack.sp) = (self.fp, next.sp);

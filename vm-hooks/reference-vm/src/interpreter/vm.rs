@@ -248,6 +248,7 @@ impl Vm {
                 Outcome::Quit(_) => return Err(StartError::LibraryFailed),
             }
         }
+        vm.start_finalization_profiler()?;
         Ok(vm)
     }
 

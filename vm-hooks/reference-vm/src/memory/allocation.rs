@@ -36,7 +36,7 @@ impl Heap {
 
     /// Makes an object in eden that ends at `limit` or before.
     #[inline]
-    fn allocate_below(
+    pub(super) fn allocate_below(
         &mut self,
         limit: usize,
         class_index: u32,
@@ -245,7 +245,7 @@ impl Heap {
     }
 
     /// Bytes of all objects so far, without permanent objects.
-    fn allocated_bytes(&self) -> u64 {
+    pub(super) fn allocated_bytes(&self) -> u64 {
         self.counters.allocated_bytes + self.eden_used() as u64
     }
 

@@ -1,23 +1,44 @@
 //! Publication of lifetimes.
 
 use rustc_hash::FxHashSet;
-use vmscope_publish::LifetimeRate;
-use vmscope_publish::event::{Class, Site};
+use vmscope_publish::event::{Class, Death, Site};
+use vmscope_publish::{LifetimeRate, LifetimeUnit};
 
 use super::To;
+use crate::image::LoadError;
 use crate::interpreter::{Vm, now_ns};
-use crate::memory::Fates;
+use crate::syntax::parse_expression;
 
 /// Interval between publications of the exact counts, in nanoseconds.
 const COUNTS_NS: u64 = 500_000_000;
 
+/// Source file of the profiler by finalization.
+pub(crate) const FINALIZATION_PROFILER: &str = "kernel/12-lifetimes.st";
+/// Its text.
+const FINALIZATION_TEXT: &str = include_str!("../../smalltalk/kernel/12-lifetimes.st");
+
+/// Who observes lifetimes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LifetimeObserver {
+    /// The collectors.
+    #[default]
+    Vm,
+    /// A profiler in Smalltalk: an ephemeron for each sampled object.
+    Finalization {
+        /// Whether the ephemerons are allocated in old space.
+        pretenured: bool,
+    },
+}
+
 /// Objects that the VM tracks from its start, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LifetimeOptions {
-    /// Which objects.
+    /// Which objects. Finalization counts objects, not bytes.
     pub rate: LifetimeRate,
     /// Decides all random choices.
     pub seed: u64,
+    /// Who observes.
+    pub observer: LifetimeObserver,
 }
 
 impl Default for LifetimeOptions {
@@ -26,6 +47,7 @@ impl Default for LifetimeOptions {
         Self {
             rate: LifetimeRate::default(),
             seed: 0x5EED,
+            observer: LifetimeObserver::Vm,
         }
     }
 }
@@ -48,7 +70,14 @@ impl Vm {
     /// Tracks objects at the rate that a profiler asks for; at the rate of the options if it asks
     /// for none.
     pub(super) fn set_lifetime_rate(&mut self, wanted: LifetimeRate) {
-        let LifetimeOptions { rate, seed } = self.publication.lifetimes.options;
+        let LifetimeOptions {
+            rate,
+            seed,
+            observer,
+        } = self.publication.lifetimes.options;
+        if observer != LifetimeObserver::Vm {
+            return;
+        }
         let rate = if wanted.distance == 0 { rate } else { wanted };
         if rate == self.heap.lifetime_rate() {
             return;
@@ -63,6 +92,39 @@ impl Vm {
         self.set_lifetime_rate(LifetimeRate::default());
     }
 
+    /// Loads and starts the profiler by finalization, if the options ask for it.
+    pub(crate) fn start_finalization_profiler(&mut self) -> Result<(), LoadError> {
+        let LifetimeOptions {
+            rate,
+            observer: LifetimeObserver::Finalization { pretenured },
+            ..
+        } = self.publication.lifetimes.options
+        else {
+            return Ok(());
+        };
+        if rate.distance == 0 {
+            return Ok(());
+        }
+        self.allocation_sites.set_callers(rate.callers);
+        self.load(FINALIZATION_PROFILER, FINALIZATION_TEXT)?;
+        let random = rate.unit == LifetimeUnit::Objects && rate.distance > 1;
+        let distance = rate.distance;
+        let start = format!(
+            "LifetimeProfiler startEvery: {distance} random: {random} pretenured: {pretenured}"
+        );
+        self.evaluate(&parse_expression(FINALIZATION_PROFILER, &start)?)?;
+        Ok(())
+    }
+
+    /// Publishes a death that the program observed.
+    pub(crate) fn publish_observed_death(&mut self, object: u64) {
+        self.publish_births();
+        if let Some(publisher) = self.publication.listener() {
+            let time = now_ns();
+            publisher.deaths(0, &[Death { time, object }]);
+        }
+    }
+
     /// Publishes waiting births, with their classes and sites.
     #[cold]
     pub(crate) fn publish_births(&mut self) {
@@ -72,11 +134,17 @@ impl Vm {
         if let Some(publisher) = self.publication.listener() {
             publisher.births(self.publication.thread(), &births);
         }
+        self.heap.recycle(births, Vec::new());
     }
 
     /// Publishes classes not yet published.
     fn publish_newest_classes(&mut self, classes: impl Iterator<Item = u64>) {
+        let mut newest = 0;
         for class in classes {
+            if class == newest {
+                continue;
+            }
+            newest = class;
             if self.publication.lifetimes.classes.insert(class)
                 && let Some(publisher) = self.publication.listener()
             {
@@ -97,26 +165,21 @@ impl Vm {
     /// Publishes what the last collections observed.
     pub(crate) fn publish_fates(&mut self) {
         self.publish_births();
-        let fates = self.heap.take_fates();
-        let Some(publisher) = self.publication.listener() else {
-            return;
-        };
+        let mut fates = self.heap.take_fates();
         let time = now_ns();
-        for Fates {
-            collection,
-            mut survivals,
-            mut deaths,
-        } in fates
-        {
-            for survival in &mut survivals {
-                survival.time = time;
+        if let Some(publisher) = self.publication.listener() {
+            for fates in &mut fates {
+                for survival in &mut fates.survivals {
+                    survival.time = time;
+                }
+                for death in &mut fates.deaths {
+                    death.time = time;
+                }
+                publisher.survivals(fates.collection, &fates.survivals);
+                publisher.deaths(fates.collection, &fates.deaths);
             }
-            for death in &mut deaths {
-                death.time = time;
-            }
-            publisher.survivals(collection, &survivals);
-            publisher.deaths(collection, &deaths);
         }
+        self.heap.recycle(Vec::new(), fates);
     }
 
     /// Publishes the exact counts twice a second.

@@ -6,7 +6,6 @@
 use rustc_hash::FxHashMap;
 use vmscope_publish::event::{Lifetimes as Counts, SurvivalBucket};
 
-use super::Newborn;
 use crate::memory::Oop;
 use crate::memory::new_space::NewSpace;
 use crate::memory::view::Object;
@@ -107,21 +106,21 @@ impl Census {
 
     /// Counts a new object.
     #[inline]
-    pub fn birth(&mut self, newborn: &Newborn, site: u32) {
+    pub fn birth(&mut self, oop: Oop, class: u32, bytes: u64, site: u32) {
         let place = match self.newest.get(site as usize) {
-            Some((class, place)) if *class == newborn.class => *place,
-            _ => self.place(newborn.class, site),
+            Some((newest, place)) if *newest == class => *place,
+            _ => self.place(class, site),
         };
-        let address = newborn.oop.address();
+        let address = oop.address();
         let at = address.wrapping_sub(self.eden_start) / GRAIN;
         let count = &mut self.counts[place as usize];
         if let Some(entry) = self.eden.get_mut(at) {
             *entry = place;
             count.eden_objects += 1;
-            count.eden_bytes += newborn.bytes;
+            count.eden_bytes += bytes;
         } else {
             count.objects += 1;
-            count.bytes += newborn.bytes;
+            count.bytes += bytes;
             count.changed = true;
             self.old.push(Aged {
                 address,

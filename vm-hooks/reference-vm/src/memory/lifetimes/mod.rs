@@ -13,9 +13,9 @@ use vmscope_publish::LifetimeRate;
 use vmscope_publish::event::{Birth, Death, Lifetimes as Counts, Survival};
 
 use super::compactor::Plan;
-use super::object::WORD;
+use super::object::{self, WORD};
 use super::view::Object;
-use super::{Heap, Oop};
+use super::{Format, Heap, Oop};
 use census::Census;
 use sampler::{Place, Sampler};
 
@@ -78,6 +78,8 @@ pub(super) struct Lifetimes {
     budget: u64,
     births: Vec<Birth>,
     fates: Vec<Fates>,
+    /// Memory for the next observations.
+    spare: Fates,
 }
 
 impl Lifetimes {
@@ -96,6 +98,14 @@ impl Lifetimes {
         self.sampler
             .as_ref()
             .map_or(usize::MAX, |sampler| sampler.point)
+    }
+
+    fn new_fates(&mut self, collection: u64) -> Fates {
+        let mut fates = std::mem::take(&mut self.spare);
+        fates.collection = collection;
+        fates.survivals.clear();
+        fates.deaths.clear();
+        fates
     }
 
     /// Draws eden's next sample point, from `start` on.
@@ -154,6 +164,30 @@ impl Heap {
         self.lifetimes.newborn.is_some()
     }
 
+    /// Makes an object in eden that is only counted: the caller calls
+    /// [`count_birth`](Self::count_birth). `None`: the object needs more, or nothing is counted.
+    #[must_use]
+    #[inline]
+    pub fn allocate_counted(&mut self, class: u32, format: Format, slots: usize) -> Option<Oop> {
+        if self.lifetimes.census.is_none() || self.lifetimes.sampler.as_ref()?.left == 0 {
+            return None;
+        }
+        let limit = self.lifetimes.plain_limit;
+        let oop = self.allocate_below(limit, class, format, slots)?;
+        if let Some(sampler) = &mut self.lifetimes.sampler {
+            sampler.left -= 1;
+        }
+        Some(oop)
+    }
+
+    /// Counts an object of [`allocate_counted`](Self::allocate_counted) at a site, 0 if unknown.
+    #[inline]
+    pub fn count_birth(&mut self, oop: Oop, class: u32, slots: usize, site: u32) {
+        if let Some(census) = &mut self.lifetimes.census {
+            census.birth(oop, class, object::size_for(slots) as u64, site);
+        }
+    }
+
     /// Decides on a new object. `allocated_bytes`: bytes allocated before it.
     pub(super) fn choose(&mut self, oop: Oop, class: u32, bytes: usize, allocated_bytes: u64) {
         let Some(sampler) = &mut self.lifetimes.sampler else {
@@ -186,7 +220,7 @@ impl Heap {
             return;
         };
         if let Some(census) = &mut self.lifetimes.census {
-            census.birth(&newborn, site);
+            census.birth(newborn.oop, newborn.class, newborn.bytes, site);
         }
         if let Some(weight) = newborn.weight {
             self.add_birth(&newborn, site, weight, now());
@@ -230,6 +264,27 @@ impl Heap {
         }
     }
 
+    /// Notes the birth of the newest object, whose death the program itself observes. Returns the
+    /// object's id.
+    pub fn note_observed_birth(&mut self, oop: Oop, site: u32, weight: f64, time: u64) -> u64 {
+        // SAFETY: the caller's objects are objects; `view` is forgotten at once.
+        let view = unsafe { Object::new(oop) };
+        let bytes = view.size() as u64;
+        let allocated_bytes = self.allocated_bytes().saturating_sub(bytes);
+        let lifetimes = &mut self.lifetimes;
+        lifetimes.newest_object += 1;
+        lifetimes.births.push(Birth {
+            time,
+            object: lifetimes.newest_object,
+            class: view.header().class_index().into(),
+            site: site.into(),
+            bytes,
+            allocated_bytes,
+            weight,
+        });
+        lifetimes.newest_object
+    }
+
     /// Number of births that wait for [`take_births`](Self::take_births).
     #[must_use]
     #[inline]
@@ -245,6 +300,19 @@ impl Heap {
     /// Takes the observations of the collections since the last call.
     pub fn take_fates(&mut self) -> Vec<Fates> {
         std::mem::take(&mut self.lifetimes.fates)
+    }
+
+    /// Gives back the memory of births and observations, for the next ones: fresh memory costs more
+    /// than its use.
+    pub fn recycle(&mut self, mut births: Vec<Birth>, mut fates: Vec<Fates>) {
+        births.clear();
+        if births.capacity() > self.lifetimes.births.capacity() && self.lifetimes.births.is_empty()
+        {
+            self.lifetimes.births = births;
+        }
+        if let Some(fates) = fates.first_mut() {
+            self.lifetimes.spare = std::mem::take(fates);
+        }
     }
 
     /// Exact counts that changed since the last call; or simply `all`. Counts exist only if the rate
@@ -270,10 +338,7 @@ impl Heap {
         if let Some(census) = &mut lifetimes.census {
             census.after_scavenge(&self.new_space);
         }
-        let mut fates = Fates {
-            collection,
-            ..Fates::default()
-        };
+        let mut fates = lifetimes.new_fates(collection);
         let Lifetimes { young, old, .. } = lifetimes;
         young.retain_mut(|tracked| {
             let object = tracked.object;
@@ -304,10 +369,7 @@ impl Heap {
             if let Some(census) = &mut lifetimes.census {
                 census.in_full_collection(planned);
             }
-            let mut fates = Fates {
-                collection,
-                ..Fates::default()
-            };
+            let mut fates = lifetimes.new_fates(collection);
             for list in [&mut lifetimes.young, &mut lifetimes.old] {
                 list.retain_mut(|tracked| {
                     let object = tracked.object;

@@ -32,8 +32,8 @@ pub(super) enum Place {
 enum Method {
     /// Counts objects. Needs to see every object.
     Objects {
-        /// Objects to skip before the next sampled object.
-        left: u64,
+        /// Logarithm of the probability that an object is not sampled.
+        ln_miss: f64,
     },
     /// Random points in eden's addresses: each word is a point with the same probability. An object
     /// with a point inside is hit. Needs to see only objects that are hit. An object in old space is
@@ -53,6 +53,8 @@ pub(super) struct Sampler {
     method: Method,
     /// Address of eden's next sample point; `usize::MAX` without points.
     pub point: usize,
+    /// Objects to skip before the next sampled object, where the sampler sees every object.
+    pub left: u64,
     random: Random,
 }
 
@@ -69,8 +71,9 @@ impl Sampler {
     pub fn new(rate: LifetimeRate, counts: bool, seed: u64) -> Self {
         let mut sampler = Self {
             rate,
-            method: Method::Objects { left: 0 },
+            method: Method::Objects { ln_miss: 0.0 },
             point: usize::MAX,
+            left: 0,
             random: Random(seed),
         };
         sampler.set_distance(rate.distance, counts);
@@ -90,10 +93,9 @@ impl Sampler {
             LifetimeUnit::Objects if !counts => (-1.0 / every).ln_1p() / LEAST_WORDS as f64,
             LifetimeUnit::Bytes if distance > WORD as u64 => (-(WORD as f64) / every).ln_1p(),
             _ => {
-                self.point = usize::MAX;
-                self.method = Method::Objects { left: 0 };
-                let left = self.skip();
-                self.method = Method::Objects { left };
+                let ln_miss = (-1.0 / every).ln_1p();
+                self.method = Method::Objects { ln_miss };
+                self.left = self.skip(ln_miss);
                 return;
             }
         };
@@ -121,17 +123,13 @@ impl Sampler {
     /// the next point.
     #[inline]
     pub fn choose(&mut self, place: Place, words: usize) -> Option<f64> {
-        match &mut self.method {
-            Method::Objects { left: 0 } => {
-                let left = self.skip();
-                self.method = Method::Objects { left };
-                return Some(self.rate.distance as f64);
-            }
-            Method::Objects { left } => {
-                *left -= 1;
+        if let Method::Objects { ln_miss } = self.method {
+            if self.left > 0 {
+                self.left -= 1;
                 return None;
             }
-            Method::Points { .. } => {}
+            self.left = self.skip(ln_miss);
+            return Some(self.rate.distance as f64);
         }
         match place {
             Place::Eden { end } if end <= self.point => return None,
@@ -164,11 +162,11 @@ impl Sampler {
     }
 
     /// Number of objects before the next sampled object.
-    fn skip(&mut self) -> u64 {
+    fn skip(&mut self, ln_miss: f64) -> u64 {
         match (self.rate.unit, self.rate.distance) {
             (_, 0 | 1) => 0,
             (LifetimeUnit::EveryNth, distance) => distance - 1,
-            (_, distance) => self.random.geometric((-1.0 / distance as f64).ln_1p()),
+            _ => self.random.geometric(ln_miss),
         }
     }
 }
