@@ -2,12 +2,16 @@
 
 use crate::memory::parse_bytes;
 use crate::print;
-use anyhow::{Context, Result};
-use clap::Args;
+use crate::record::lifetime_rate::parse_rate;
+use anyhow::{Context, Result, bail};
+use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use vmscope_reference_vm::memory::{Parameters, Stress};
-use vmscope_reference_vm::{JitOptions, Options, Outcome, PROGRAMS, Vm, listing, syntax};
+use vmscope_reference_vm::{
+    JitOptions, LifetimeObserver, LifetimeOptions, LifetimeRate, LifetimeUnit, Options, Outcome,
+    PROGRAMS, Vm, listing, syntax,
+};
 
 #[derive(Args, Clone, Debug)]
 pub struct ReferenceVmArgs {
@@ -52,6 +56,19 @@ pub struct ReferenceVmArgs {
     /// Allocate in old space: all instances of a class, or what an allocation site makes ('Foo>>bar@PC', with the bytecode pc of the send)
     #[arg(long, value_name = "CLASS|SITE", help_heading = "Memory")]
     pretenure: Vec<String>,
+    /// Observe lifetimes of sampled objects, even if no profiler listens: a part of the objects (1/1 is every object, 1/100 one of a hundred), or
+    /// one object per SIZE allocated bytes, at random distances
+    #[arg(long, value_name = "1/N|SIZE", value_parser = parse_rate, help_heading = "Lifetimes")]
+    lifetimes: Option<LifetimeRate>,
+    /// Who observes them
+    #[arg(
+        long,
+        value_enum,
+        default_value_t,
+        requires = "lifetimes",
+        help_heading = "Lifetimes"
+    )]
+    lifetimes_by: LifetimesBy,
     /// Interpret all code: compile nothing to machine code
     #[arg(long)]
     interpret: bool,
@@ -83,6 +100,40 @@ pub struct ReferenceVmArgs {
     /// Check the whole heap after each collection
     #[arg(long, help_heading = "Tests of the VM")]
     verify_heap: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum LifetimesBy {
+    /// The collectors
+    #[default]
+    Vm,
+    /// Smalltalk code: an ephemeron for every n-th object
+    Finalization,
+    /// The same, with the ephemerons in old space
+    FinalizationPretenured,
+}
+
+/// The VM's options for lifetimes.
+fn lifetimes(args: &ReferenceVmArgs) -> Result<LifetimeOptions> {
+    let Some(mut rate) = args.lifetimes else {
+        return Ok(LifetimeOptions::default());
+    };
+    let pretenured = args.lifetimes_by == LifetimesBy::FinalizationPretenured;
+    let observer = match args.lifetimes_by {
+        LifetimesBy::Vm => LifetimeObserver::Vm,
+        _ if rate.unit == LifetimeUnit::Bytes => {
+            bail!("--lifetimes-by finalization counts objects, not bytes: give --lifetimes as 1/N")
+        }
+        _ => {
+            rate.unit = LifetimeUnit::EveryNth;
+            LifetimeObserver::Finalization { pretenured }
+        }
+    };
+    Ok(LifetimeOptions {
+        rate,
+        observer,
+        ..LifetimeOptions::default()
+    })
 }
 
 /// Runs the VM, and returns the program's exit code.
@@ -125,6 +176,7 @@ pub fn run(args: &ReferenceVmArgs) -> Result<u8> {
             zone_bytes: size(args.code_size),
             ..JitOptions::default()
         },
+        lifetimes: lifetimes(args)?,
     })?;
     if let Some(trouble) = vm.publication_trouble() {
         print::say(&format!(

@@ -31,28 +31,36 @@ impl LifetimeOptions {
     }
 }
 
-/// A rate of objects or of bytes.
+/// A rate: `k/n` that reduces to `1/N`, or a number of bytes.
 pub fn parse_rate(text: &str) -> Result<LifetimeRate, String> {
     let rate = |unit, distance| LifetimeRate {
         unit,
         distance,
         callers: 0,
     };
-    let Some((of, all)) = text.split_once('/') else {
-        return match parse_bytes(text) {
-            Ok(bytes) if bytes > 1 => Ok(rate(LifetimeUnit::Bytes, bytes)),
-            _ => Err("expected a rate such as 1/100, or a size such as 64K".to_owned()),
+    let Some((part, whole)) = text.split_once('/') else {
+        return match parse_bytes(text)? {
+            0 => Err("the mean distance between samples is at least 1 byte".to_owned()),
+            bytes => Ok(rate(LifetimeUnit::Bytes, bytes)),
         };
     };
-    match (of.trim().parse::<u64>(), all.trim().parse::<u64>()) {
-        (Ok(0), Ok(_)) | (Ok(_), Ok(0)) => {
-            Err("a rate of 0 records nothing; leave the option out".to_owned())
-        }
-        (Ok(of), Ok(all)) if of > all => Err("the greatest rate is 1/1, every object".to_owned()),
-        (Ok(of), Ok(all)) if all % of == 0 => Ok(rate(LifetimeUnit::Objects, all / of)),
-        (Ok(_), Ok(_)) => Err("expected a fraction that reduces to 1/N".to_owned()),
-        _ => Err("expected a rate such as 1/100, or a size such as 64K".to_owned()),
+    let (Ok(part), Ok(whole)) = (part.parse::<u64>(), whole.parse::<u64>()) else {
+        return Err(
+            "expected a part of the objects, such as 1/100, or a size, such as 64K".to_owned(),
+        );
+    };
+    if part == 0 || whole == 0 {
+        return Err("a part of the objects is more than 0".to_owned());
     }
+    if part > whole {
+        return Err("a part of the objects is at most 1/1".to_owned());
+    }
+    if whole % part != 0 {
+        return Err(format!(
+            "{text} does not reduce to 1/N: the mean distance between samples is a whole number of objects"
+        ));
+    }
+    Ok(rate(LifetimeUnit::Objects, whole / part))
 }
 
 #[cfg(test)]
@@ -60,14 +68,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rates_are_reduced_fractions_or_sizes() {
-        let rate = |text| parse_rate(text).map(|rate| (rate.unit, rate.distance));
-        assert_eq!(rate("1/100"), Ok((LifetimeUnit::Objects, 100)));
-        assert_eq!(rate("5/10"), Ok((LifetimeUnit::Objects, 2)));
-        assert_eq!(rate("1/1"), Ok((LifetimeUnit::Objects, 1)));
-        assert_eq!(rate("64K"), Ok((LifetimeUnit::Bytes, 65_536)));
-        for wrong in ["0/1", "1/0", "5/1", "2/3", "-1/2", "1/x", "", "0", "many"] {
-            assert!(rate(wrong).is_err(), "{wrong}");
+    fn a_rate_is_a_part_of_the_objects_or_a_size() {
+        let of = |text: &str| parse_rate(text).map(|rate| (rate.unit, rate.distance));
+        assert_eq!(of("1/1"), Ok((LifetimeUnit::Objects, 1)));
+        assert_eq!(of("2/200"), Ok((LifetimeUnit::Objects, 100)));
+        assert_eq!(of("64K"), Ok((LifetimeUnit::Bytes, 65536)));
+        for (text, message) in [
+            ("0/1", "more than 0"),
+            ("1/0", "more than 0"),
+            ("5/1", "at most 1/1"),
+            ("2/3", "does not reduce to 1/N"),
+            ("1/x", "such as 1/100"),
+            ("-1/2", "such as 1/100"),
+            ("1/2/3", "such as 1/100"),
+            ("0", "at least 1 byte"),
+            ("often", "expected a size"),
+            ("", "expected a size"),
+        ] {
+            let error = of(text).expect_err(text);
+            assert!(error.contains(message), "{text}: {error}");
         }
     }
 }

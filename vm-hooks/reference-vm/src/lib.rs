@@ -14,6 +14,8 @@ pub mod syntax;
 
 pub use interpreter::{Options, Outcome, StartError, Vm};
 pub use jit::{JitEvents, JitOptions};
+pub use publish::{LifetimeObserver, LifetimeOptions};
+pub use vmscope_publish::{LifetimeRate, LifetimeUnit};
 
 /// Declares a list of source files: names and texts.
 macro_rules! sources {

@@ -9,12 +9,17 @@ use vmscope_publish::event::{
     LineEntry, ListingEntry, Method as MethodEvent, PhaseBegin, PhaseEnd, Region, RegionRule,
     Regions, SamplePlace, SpaceUse, Text, Thread, ThreadRole,
 };
-use vmscope_publish::{Callbacks, Describer, Options, Publisher};
+use vmscope_publish::{Callbacks, Describer, LifetimeRate, Options, Publisher};
 
 use crate::compiler::disassembler;
 use crate::image::Method;
 use crate::interpreter::{Vm, bytecode_handlers, code_range, objects};
 use crate::memory::{Begin, End, Kind, Observer, Sizes};
+
+mod lifetimes;
+
+pub(crate) use lifetimes::FINALIZATION_PROFILER;
+pub use lifetimes::{LifetimeObserver, LifetimeOptions};
 
 /// First id of the interpreter's handlers. Method ids begin at 1.
 const FIRST_HANDLER: u64 = 1 << 40;
@@ -34,6 +39,7 @@ pub struct Publication {
     collection: u64,
     next_phase: u32,
     next_figures: u64,
+    lifetimes: lifetimes::LifetimesPublished,
 }
 
 /// This thread's id.
@@ -45,11 +51,12 @@ pub(crate) fn thread_id() -> u32 {
 
 impl Publication {
     /// Creates the publication state. `on` = false or an error leaves the publisher absent.
-    pub fn new(on: bool) -> Self {
+    pub fn new(on: bool, lifetimes: LifetimeOptions) -> Self {
         let mut publication = Self {
             thread: thread_id(),
             ..Self::default()
         };
+        publication.lifetimes.options = lifetimes;
         if on {
             let options = Options {
                 name: "vmscope reference VM",
@@ -78,6 +85,11 @@ impl Publication {
     #[inline]
     pub fn has_requests(&self) -> bool {
         self.publisher.as_ref().is_some_and(Publisher::has_requests)
+    }
+
+    /// The publisher's memory.
+    pub(crate) fn file(&self) -> Option<&std::fs::File> {
+        self.publisher.as_ref().map(Publisher::file)
     }
 
     /// The publisher, if a profiler listens.
@@ -112,7 +124,7 @@ fn spaces(sizes: &Sizes) -> Vec<SpaceUse<'static>> {
 
 impl Observer for Publication {
     fn collection_begin(&mut self, begin: &Begin<'_>) {
-        self.collection += 1;
+        self.collection = begin.number;
         self.next_phase = 0;
         let Some(publisher) = self.listener() else {
             return;
@@ -210,6 +222,7 @@ impl Vm {
         {
             self.publish_counters(&To::News(publisher));
         }
+        self.publish_due_counts(now);
     }
 
     /// Publishes the last figures.
@@ -377,6 +390,11 @@ impl Callbacks for Answers<'_> {
             publish_method(method, &to);
         }
         self.0.publish_zone(&to);
+        self.0.publish_tracked(&to);
+    }
+
+    fn lifetime_rate(&mut self, rate: LifetimeRate) {
+        self.0.set_lifetime_rate(rate);
     }
 
     fn collect(&mut self) {

@@ -226,7 +226,8 @@ handlers! {
     }
     fn push_array(vm, ip, sp) {
         let count = usize::from(ip.byte(1) & 0x7f);
-        let Some(array) = vm.heap.allocate(classes::ARRAY, Format::INDEXED, count) else {
+        vm.save(ip.advance(2));
+        let Some(array) = vm.allocate(classes::ARRAY, Format::INDEXED, count) else {
             return vm.out_of_memory();
         };
         if ip.byte(1) & 0x80 == 0 {
@@ -241,6 +242,7 @@ handlers! {
         let index = operand_a(vm, ip);
         let code = literal(vm, index);
         let copied = usize::from(ip.byte(2) & 0x3f);
+        vm.save(ip.advance(3));
         let Some(closure) = vm.new_closure(code, copied, ip.byte(2) & 0x40 != 0, sp) else {
             return vm.out_of_memory();
         };
@@ -439,6 +441,7 @@ pub(super) extern "C" fn float_arithmetic(vm: &mut Vm, ip: Ip, sp: Sp) -> Next {
             97 => left - right,
             _ => left * right,
         };
+        vm.save(ip.advance(1));
         if let Some(value) = vm.float(value) {
             return next(ip, 1, sp.replace(2, value));
         }
@@ -559,7 +562,7 @@ impl Vm {
         };
         let slots = CLOSURE_FIELDS + copied;
         let format = Format::FIXED_AND_INDEXED;
-        let closure = self.heap.allocate(classes::BLOCK_CLOSURE, format, slots)?;
+        let closure = self.allocate(classes::BLOCK_CLOSURE, format, slots)?;
         let num_args = super::sends::MethodHeader::of(code).args();
         let fields = [home, code, Oop::small(num_args as i64), self.fp.receiver()];
         for (at, field) in fields.into_iter().enumerate() {

@@ -12,6 +12,7 @@
 //! | `processes` | semaphores, priorities, switches |
 //! | `primitives` | primitives by number |
 
+mod allocation;
 mod bytecodes;
 mod dispatch;
 pub mod objects;

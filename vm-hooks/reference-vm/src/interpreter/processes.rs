@@ -365,7 +365,7 @@ impl Vm {
         {
             return None;
         }
-        let process = self.heap.allocate(classes::PROCESS, Format::FIXED, 5)?;
+        let process = self.allocate(classes::PROCESS, Format::FIXED, 5)?;
         let mut stack = Stack::new(STACK_BYTES)?;
         let running = std::mem::replace(&mut self.fp, Fp::NONE);
         let first = self.activate_block(0, Sp(stack.base()).push(block));

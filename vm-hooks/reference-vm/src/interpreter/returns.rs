@@ -75,7 +75,7 @@ impl Vm {
         if fp.token() != self.known.nil {
             return Some(fp.token());
         }
-        let token = self.heap.allocate(classes::CONTEXT, Format::FIXED, 2)?;
+        let token = self.allocate(classes::CONTEXT, Format::FIXED, 2)?;
         let base = self.stacks.active().base() as usize;
         let words = (base - fp.0 as usize) / size_of::<Oop>();
         objects::set_slot(token, 0, Oop::small(words as i64));

@@ -24,6 +24,7 @@ impl Vm {
             return next;
         }
         self.events.interrupt_checks += 1;
+        self.allocation_sites.clock.forget();
         self.fp.set_ip(next.ip);
         let stack = self.stacks.active_mut();
         (stack.fp, stack.sp) = (self.fp, next.sp);
@@ -91,6 +92,7 @@ impl Vm {
     fn collect(&mut self) {
         let (mut roots, heap, publication) = self.roots();
         heap.collect_if_wanted(&mut roots, publication);
+        self.publish_fates();
     }
 
     /// Collects garbage on request of the program or a profiler. The caller has saved the running
@@ -102,6 +104,7 @@ impl Vm {
         } else {
             heap.scavenge(cause, &mut roots, publication);
         }
+        self.publish_fates();
     }
 
     fn roots(

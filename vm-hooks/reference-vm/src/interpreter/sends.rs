@@ -143,6 +143,7 @@ impl Vm {
     /// Runs a method: first its primitive; if the primitive fails, its bytecodes in a new frame.
     #[inline(always)]
     pub(crate) fn execute(&mut self, found: Found, num_args: usize, ip: Ip, sp: Sp) -> Next {
+        self.save(ip);
         if let Some(primitive) = found.primitive {
             match primitive {
                 Primitive::Value(call) => {
@@ -166,7 +167,6 @@ impl Vm {
                 }
             }
         }
-        self.save(ip);
         if let Some(next) = self.machine_activation(found.method, None, sp) {
             return next;
         }
@@ -295,9 +295,10 @@ impl Vm {
             let _ = writeln!(self.errors, "{name} has no method doesNotUnderstand:");
             return self.stop(Outcome::Quit(1));
         }
+        self.save(ip);
         let arguments: Vec<Oop> = (0..num_args).rev().map(|depth| sp.at(depth)).collect();
         let message = self.array(&arguments).and_then(|arguments| {
-            let message = self.heap.allocate(classes::MESSAGE, Format::FIXED, 2)?;
+            let message = self.allocate(classes::MESSAGE, Format::FIXED, 2)?;
             self.heap.store(message, 0, selector);
             self.heap.store(message, 1, arguments);
             Some(message)

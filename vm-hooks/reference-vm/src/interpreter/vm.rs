@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use super::allocation::AllocationSites;
 use super::dispatch;
 use super::objects;
 use super::primitives::Primitive;
@@ -17,7 +18,7 @@ use crate::image::{Image, LoadError, NoMemory, permanent};
 use crate::jit::{Jit, JitEvents, JitOptions};
 use crate::memory::header::Format;
 use crate::memory::{Heap, MemoryError, Oop, Parameters, classes};
-use crate::publish::Publication;
+use crate::publish::{LifetimeOptions, Publication};
 use crate::syntax::{DoItSource, parse_expression};
 
 /// How a VM runs.
@@ -39,6 +40,8 @@ pub struct Options {
     pub pretenured_sites: Vec<(String, u32)>,
     /// How the JIT works.
     pub jit: JitOptions,
+    /// Which objects' lifetimes the VM observes, whether or not a profiler asks.
+    pub lifetimes: LifetimeOptions,
 }
 
 impl std::fmt::Debug for Options {
@@ -61,6 +64,7 @@ impl Default for Options {
             pretenured_classes: Vec::new(),
             pretenured_sites: Vec::new(),
             jit: JitOptions::default(),
+            lifetimes: LifetimeOptions::default(),
         }
     }
 }
@@ -169,6 +173,7 @@ pub struct Vm {
     pub(super) errors: Box<dyn Write>,
     pub(super) arguments: Vec<String>,
     pub(super) pretenured_sites: PretenuredSites,
+    pub(crate) allocation_sites: AllocationSites,
     pub(crate) publication: Publication,
     pub(super) started_ns: u64,
     /// When the program ends, in nanoseconds of CLOCK_MONOTONIC.
@@ -225,7 +230,8 @@ impl Vm {
             errors: options.errors,
             arguments: options.arguments,
             pretenured_sites: PretenuredSites::new(options.pretenured_sites),
-            publication: Publication::new(options.publish),
+            allocation_sites: AllocationSites::default(),
+            publication: Publication::new(options.publish, options.lifetimes),
             started_ns: now_ns(),
             deadline_ns: None,
             do_its: Vec::new(),
@@ -234,6 +240,7 @@ impl Vm {
         };
         vm.connect_jit();
         vm.publish_start();
+        vm.start_lifetimes();
         vm.make_scheduler()?;
         for (file, text) in crate::LIBRARY {
             match vm.load(file, text)? {
@@ -241,6 +248,7 @@ impl Vm {
                 Outcome::Quit(_) => return Err(StartError::LibraryFailed),
             }
         }
+        vm.start_finalization_profiler()?;
         Ok(vm)
     }
 
@@ -254,6 +262,12 @@ impl Vm {
     #[must_use]
     pub fn jit_trouble(&self) -> Option<&str> {
         self.jit.trouble.as_deref()
+    }
+
+    /// The memory of the self-description. Profilers in this process attach to it.
+    #[must_use]
+    pub fn publication_file(&self) -> Option<&std::fs::File> {
+        self.publication.file()
     }
 
     /// Class names requested for pretenuring, but never defined.
@@ -458,7 +472,7 @@ impl Vm {
     /// A new object of bytes.
     pub(super) fn bytes_object(&mut self, class: u32, bytes: &[u8]) -> Option<Oop> {
         let format = Format::with_bytes(Format::BYTES, bytes.len());
-        let oop = self.heap.allocate(class, format, bytes.len().div_ceil(8))?;
+        let oop = self.allocate(class, format, bytes.len().div_ceil(8))?;
         objects::bytes_mut(oop).copy_from_slice(bytes);
         Some(oop)
     }
@@ -474,9 +488,7 @@ impl Vm {
 
     /// A new Array.
     pub(super) fn array(&mut self, elements: &[Oop]) -> Option<Oop> {
-        let array = self
-            .heap
-            .allocate(classes::ARRAY, Format::INDEXED, elements.len())?;
+        let array = self.allocate(classes::ARRAY, Format::INDEXED, elements.len())?;
         for (at, element) in elements.iter().enumerate() {
             self.heap.store(array, at, *element);
         }
@@ -493,6 +505,13 @@ impl Vm {
     /// Makes the next safe point look for something to do.
     pub(crate) fn ask_for_attention(&self) {
         self.limit.store(u64::MAX, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Vm {
+    /// The VM's end: publishes what waits.
+    fn drop(&mut self) {
+        self.publish_lifetimes();
     }
 }
 

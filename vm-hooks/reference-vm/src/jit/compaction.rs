@@ -53,6 +53,7 @@ impl Vm {
             })
             .collect();
         self.move_frames(&moves);
+        self.allocation_sites.forget_places();
         let Some(machine) = &mut self.jit.machine else {
             return;
         };

@@ -7,6 +7,7 @@
 
 use dynasmrt::{DynamicLabel, DynasmApi, DynasmLabelApi, dynasm};
 
+use super::glue::NEXT_SHIFT;
 use super::operands::Object;
 use super::trampolines::{Assembler, Stub, stub};
 use crate::compiler::bytecodes::{InVector, Instruction, SPECIAL_SELECTORS, decode};
@@ -324,8 +325,8 @@ impl Compiler<'_> {
                 dynasm!(self.ops ; .arch x64 ; mov rax, [rbp + temp] ; mov rax, [rax + field]);
                 self.stack.push(Entry::Result);
             }
-            I::PushNewArray(count) => self.array(count, 0),
-            I::PushArrayOf(count) => self.array(count, count),
+            I::PushNewArray(count) => self.array(count, 0, next),
+            I::PushArrayOf(count) => self.array(count, count, next),
             I::PushClosure {
                 literal,
                 num_copied,
@@ -333,7 +334,8 @@ impl Compiler<'_> {
             } => {
                 self.flush();
                 let code = self.literal(literal).0;
-                let operand = num_copied as i32 | i32::from(ignores_outer) << 8;
+                let flags = num_copied as i32 | i32::from(ignores_outer) << 8;
+                let operand = flags | (next as i32) << NEXT_SHIFT;
                 dynasm!(self.ops
                     ; .arch x64
                     ; mov rcx, QWORD code as i64

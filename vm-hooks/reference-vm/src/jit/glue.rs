@@ -5,7 +5,7 @@
 use super::stub_ip;
 use super::trampolines::Stub;
 use crate::interpreter::raw::{Fp, Ip, Sp};
-use crate::interpreter::{Args, Next, Vm, objects};
+use crate::interpreter::{Args, MethodHeader, Next, Vm, objects};
 use crate::memory::header::Format;
 use crate::memory::{Oop, classes};
 
@@ -133,16 +133,30 @@ pub(super) extern "C" fn store_check(vm: &mut Vm, _sp: Sp, _fp: Fp, object: Oop)
     vm.heap.remember(object);
 }
 
+/// Bit position, in the operand of a trampoline that allocates, of the next bytecode's offset.
+pub(super) const NEXT_SHIFT: u32 = 9;
+
+/// Saves the next bytecode in the running frame: allocations name it as their site.
+fn save_bytecode(fp: Fp, offset: usize) {
+    let method = fp.method();
+    let first = MethodHeader::of(method).first_bytecode();
+    fp.set_ip(Ip(objects::body(method)).advance(first + offset.cast_signed()));
+}
+
 /// Makes a closure of `code`; copied values lie on the stack. 0 without memory.
 pub(super) extern "C" fn closure(vm: &mut Vm, sp: Sp, fp: Fp, code: Oop, operand: usize) -> Oop {
     vm.set_running_frame(fp);
+    save_bytecode(fp, operand >> NEXT_SHIFT);
     vm.new_closure(code, operand & 0xff, operand & 0x100 != 0, sp)
         .unwrap_or(Oop::NONE)
 }
 
 /// Makes an Array of the top stack elements, or of nil.
-pub(super) extern "C" fn array(vm: &mut Vm, sp: Sp, _fp: Fp, count: usize, popped: usize) -> Oop {
-    let Some(array) = vm.heap.allocate(classes::ARRAY, Format::INDEXED, count) else {
+pub(super) extern "C" fn array(vm: &mut Vm, sp: Sp, fp: Fp, count: usize, operand: usize) -> Oop {
+    vm.set_running_frame(fp);
+    save_bytecode(fp, operand >> NEXT_SHIFT);
+    let popped = operand & 0xff;
+    let Some(array) = vm.allocate(classes::ARRAY, Format::INDEXED, count) else {
         return Oop::NONE;
     };
     for at in 0..popped {

@@ -3,6 +3,7 @@
 use dynasmrt::{DynasmApi, DynasmLabelApi, dynasm};
 
 use super::compile::{Compiler, Entry};
+use super::glue::NEXT_SHIFT;
 use super::trampolines::{Stub, field, stub};
 use crate::interpreter::objects;
 use crate::memory::Oop;
@@ -182,12 +183,13 @@ impl Compiler<'_> {
         );
     }
 
-    pub(super) fn array(&mut self, count: usize, popped: usize) {
+    pub(super) fn array(&mut self, count: usize, popped: usize, next: usize) {
         self.flush();
+        let operand = popped as i32 | (next as i32) << NEXT_SHIFT;
         dynasm!(self.ops
             ; .arch x64
             ; mov ecx, count as i32
-            ; mov r8d, popped as i32
+            ; mov r8d, operand
             ; call QWORD [rbx + stub(Stub::Array)]
         );
         self.new_object(popped);

@@ -13,24 +13,55 @@ impl Heap {
     #[must_use]
     #[inline]
     pub fn allocate(&mut self, class_index: u32, format: Format, slots: usize) -> Option<Oop> {
+        if let Some(oop) = self.allocate_quickly(class_index, format, slots) {
+            return Some(oop);
+        }
+        let oop = self.allocate_slowly(class_index, format, slots);
+        self.note_birth(0, || 0);
+        oop
+    }
+
+    /// The fast path of [`allocate`](Self::allocate): objects that need no attention. `None`: try
+    /// [`allocate_slowly`](Self::allocate_slowly).
+    #[must_use]
+    #[inline]
+    pub fn allocate_quickly(
+        &mut self,
+        class_index: u32,
+        format: Format,
+        slots: usize,
+    ) -> Option<Oop> {
+        self.allocate_below(self.eden.limit, class_index, format, slots)
+    }
+
+    /// Makes an object in eden that ends at `limit` or before.
+    #[inline]
+    pub(super) fn allocate_below(
+        &mut self,
+        limit: usize,
+        class_index: u32,
+        format: Format,
+        slots: usize,
+    ) -> Option<Oop> {
         let address = self.eden.free;
-        if slots < MANY_SLOTS
-            && object::size_for(slots) <= self.eden.limit - address
-            && !self.pretenuring
-        {
+        if slots < MANY_SLOTS && address + object::size_for(slots) <= limit && !self.pretenuring {
             self.eden.free = address + object::size_for(slots);
             Some(self.initialize(address, class_index, format, slots))
         } else {
-            self.allocate_slowly(class_index, format, slots)
+            None
         }
     }
 
-    /// Makes an object in old space.
+    /// Makes an object in old space. If [`has_newborn`](Self::has_newborn), the caller notes the
+    /// birth.
     #[must_use]
     pub fn allocate_old(&mut self, class_index: u32, format: Format, slots: usize) -> Option<Oop> {
+        let before = self.allocated_bytes();
         let bytes = self.checked_size(slots)?;
         let address = self.take_old(bytes)?;
-        Some(self.initialize(address, class_index, format, slots))
+        let oop = self.initialize(address, class_index, format, slots);
+        self.choose(oop, class_index, bytes, before);
+        Some(oop)
     }
 
     /// Makes a permanent object: never moves, never dies.
@@ -67,8 +98,40 @@ impl Heap {
         (slots <= most).then(|| object::size_for(slots))
     }
 
+    /// The slow path of [`allocate`](Self::allocate). If [`has_newborn`](Self::has_newborn), the
+    /// caller notes the birth.
+    #[must_use]
     #[cold]
-    fn allocate_slowly(&mut self, class_index: u32, format: Format, slots: usize) -> Option<Oop> {
+    pub fn allocate_slowly(
+        &mut self,
+        class_index: u32,
+        format: Format,
+        slots: usize,
+    ) -> Option<Oop> {
+        self.lifetimes.newborn = None;
+        let before = self.allocated_bytes();
+        let limit = self.lifetimes.plain_limit;
+        let oop = match self.allocate_below(limit, class_index, format, slots) {
+            Some(oop) => oop,
+            None => self.allocate_with_attention(class_index, format, slots)?,
+        };
+        if self.lifetime_rate().distance > 0 {
+            let bytes = object::size_for(slots);
+            self.choose(oop, class_index, bytes, before);
+            if !self.lifetimes.sees_every_object() {
+                self.set_eden_limit();
+            }
+        }
+        Some(oop)
+    }
+
+    #[inline(never)]
+    fn allocate_with_attention(
+        &mut self,
+        class_index: u32,
+        format: Format,
+        slots: usize,
+    ) -> Option<Oop> {
         self.count_for_stress();
         if self.triggers.refuse {
             self.triggers.refuse = false;
@@ -158,20 +221,32 @@ impl Heap {
         self.triggers.eden_end = start + usable;
         self.triggers.eden_threshold = self.triggers.eden_end - usable / 64;
         self.eden.free = start;
+        self.lifetimes.draw_point(start);
         self.set_eden_limit();
     }
 
-    /// Sets the address limit of [`allocate`](Self::allocate)'s fast path.
+    /// Sets the address limit of [`allocate_quickly`](Self::allocate_quickly).
     pub(super) fn set_eden_limit(&mut self) {
         let free = self.eden.free;
         let asks_always = self.parameters.stress.collect_every > 0 || self.triggers.refuse;
-        self.eden.limit = if asks_always {
-            free
+        let limit = if asks_always {
+            0
         } else if free < self.triggers.eden_threshold {
             self.triggers.eden_threshold
         } else {
             self.triggers.eden_end
         };
+        self.lifetimes.plain_limit = limit;
+        self.eden.limit = if self.lifetimes.sees_every_object() {
+            0
+        } else {
+            limit.min(self.lifetimes.point())
+        };
+    }
+
+    /// Bytes of all objects so far, without permanent objects.
+    pub(super) fn allocated_bytes(&self) -> u64 {
+        self.counters.allocated_bytes + self.eden_used() as u64
     }
 
     fn count_for_stress(&mut self) {

@@ -34,6 +34,11 @@ impl Heap {
         }
     }
 
+    /// Number of the next collection.
+    fn next_collection(&self) -> u64 {
+        self.counters.scavenges + self.counters.full_gcs + 1
+    }
+
     /// Collects new space.
     pub fn scavenge(
         &mut self,
@@ -41,13 +46,16 @@ impl Heap {
         roots: &mut dyn Roots,
         observer: &mut dyn Observer,
     ) {
+        let number = self.next_collection();
         observer.collection_begin(&Begin {
+            number,
             kind: Kind::Scavenge,
             cause,
             sizes: self.sizes(),
         });
         let start = Instant::now();
         let outcome = self.run_scavenger(roots, observer);
+        self.observe_scavenge(number);
         self.reopen_eden();
         self.triggers.wanted = None;
         self.triggers.collections += 1;
@@ -80,7 +88,9 @@ impl Heap {
         roots: &mut dyn Roots,
         observer: &mut dyn Observer,
     ) {
+        let number = self.next_collection();
         observer.collection_begin(&Begin {
+            number,
             kind: Kind::Full,
             cause,
             sizes: self.sizes(),
@@ -94,6 +104,7 @@ impl Heap {
 
         observer.phase_begin("plan");
         let plan = self.plan();
+        self.observe_full_collection(plan, number);
         observer.phase_end();
         let planned_ns = ns_since(start);
 

@@ -170,7 +170,7 @@ impl Heap {
 
     /// New value of a reference after compaction.
     #[inline]
-    fn planned(&self, plan: Plan, oop: Oop) -> Oop {
+    pub(super) fn planned(&self, plan: Plan, oop: Oop) -> Oop {
         if !self.old.contains(oop) || oop.address() < plan.first_moved {
             return oop;
         }

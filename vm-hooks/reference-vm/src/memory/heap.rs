@@ -77,6 +77,7 @@ pub struct Heap {
     /// All counters except sizes; [`statistics`](Self::statistics) adds sizes.
     pub(super) counters: Statistics,
     pub(super) marks: super::compactor::Marks,
+    pub(super) lifetimes: super::lifetimes::Lifetimes,
     /// State of the generator of hashes.
     hash_state: u32,
 }
@@ -168,6 +169,7 @@ impl Heap {
             parameters,
             counters: Statistics::default(),
             marks: super::compactor::Marks::default(),
+            lifetimes: super::lifetimes::Lifetimes::default(),
             hash_state: 0x9E37_79B9,
         };
         heap.set_full_threshold();

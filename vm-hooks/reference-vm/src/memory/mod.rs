@@ -8,6 +8,7 @@
 //! | `reservation`, `new_space`, `segments` | address ranges, and the spaces in them |
 //! | `heap`, `allocation` | the heap as the interpreter sees it |
 //! | `scavenger`, `marker`, `compactor`, `collection` | the collectors |
+//! | `lifetimes` | births, survivals and deaths of sampled objects |
 //! | `verify` | the check of the whole heap |
 #![allow(
     unsafe_code,
@@ -20,6 +21,7 @@ mod collection;
 mod compactor;
 pub mod header;
 mod heap;
+mod lifetimes;
 mod marker;
 mod new_space;
 pub mod object;
@@ -37,6 +39,7 @@ mod view;
 
 pub use header::{Format, Header};
 pub use heap::{EdenPointers, Heap, MemoryError, Roots};
+pub use lifetimes::{Fates, Newborn};
 pub use observer::{Begin, End, Kind, Observer, Sizes};
 pub use oop::Oop;
 pub use parameters::{Parameters, Stress};

@@ -29,6 +29,8 @@ pub struct Sizes {
 /// A collection begins.
 #[derive(Clone, Copy, Debug)]
 pub struct Begin<'a> {
+    /// Number of the collection, counted from 1.
+    pub number: u64,
     /// Which collector.
     pub kind: Kind,
     /// Why.

@@ -144,6 +144,12 @@ impl Scavenger<'_> {
         // SAFETY: the space just provided this address for an object of this size.
         let copy = unsafe { object.copy_to(address, size) };
         object.forward(header, copy.oop());
+        if let Some(census) = &mut self.heap.lifetimes.census
+            && object.oop().address() < self.heap.new_space.eden_end
+        {
+            let (from, to) = (object.oop().address(), copy.oop().address());
+            census.moved.push((from, to));
+        }
         copy.oop()
     }
 

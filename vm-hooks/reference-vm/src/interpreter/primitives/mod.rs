@@ -133,6 +133,9 @@ pub(crate) fn by_number(number: usize) -> Option<Primitive> {
         531 => Value(system::selectors),
         532 => Value(system::file_contents),
         540 => Value(system::pretenure),
+        541 => Value(objects::note_birth),
+        542 => Value(objects::note_death),
+        543 => Control(objects::basic_new_old),
         // 197 to 199 mark their frames, and always fail.
         _ => return None,
     })

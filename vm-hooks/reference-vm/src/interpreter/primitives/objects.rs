@@ -70,7 +70,30 @@ pub fn size(vm: &mut Vm, args: Args) -> Option<Oop> {
 
 /// `basicNew`.
 pub fn basic_new(vm: &mut Vm, ip: Ip, sp: Sp, count: usize) -> Option<Next> {
-    new_object(vm, ip, sp, count, 0)
+    new_object(vm, ip, sp, count, 0, false)
+}
+
+/// `basicNew` in old space.
+pub fn basic_new_old(vm: &mut Vm, ip: Ip, sp: Sp, count: usize) -> Option<Next> {
+    new_object(vm, ip, sp, count, 0, true)
+}
+
+/// Notes the birth of the first argument, which the second argument, a SmallInteger, weighs. Answers
+/// the object's id.
+pub fn note_birth(vm: &mut Vm, args: Args) -> Option<Oop> {
+    let (object, weight) = (args.at(0), args.integer(1)?);
+    if args.count != 2 || !object.is_pointer() || weight < 1 {
+        return None;
+    }
+    let id = vm.note_observed_birth(object, weight as f64);
+    Oop::from_integer(i64::try_from(id).ok()?)
+}
+
+/// Publishes the death of the object with an id.
+pub fn note_death(vm: &mut Vm, args: Args) -> Option<Oop> {
+    let id = u64::try_from(args.integer(0)?).ok()?;
+    vm.publish_observed_death(id);
+    Some(args.receiver())
 }
 
 /// `basicNew:`.
@@ -78,11 +101,11 @@ pub fn basic_new_sized(vm: &mut Vm, ip: Ip, sp: Sp, count: usize) -> Option<Next
     let size = Args { sp, count }
         .integer(0)
         .filter(|size| (0..=MOST_ELEMENTS).contains(size))?;
-    new_object(vm, ip, sp, count, usize::try_from(size).ok()?)
+    new_object(vm, ip, sp, count, usize::try_from(size).ok()?, false)
 }
 
-/// Makes a new instance of the receiver class.
-fn new_object(vm: &mut Vm, ip: Ip, sp: Sp, count: usize, size: usize) -> Option<Next> {
+/// Makes a new instance of the receiver class. `old`: in old space.
+fn new_object(vm: &mut Vm, ip: Ip, sp: Sp, count: usize, size: usize, old: bool) -> Option<Next> {
     let class = sp.at(count);
     if !vm.is_class(class) {
         return None;
@@ -101,10 +124,12 @@ fn new_object(vm: &mut Vm, ip: Ip, sp: Sp, count: usize, size: usize) -> Option<
     if is_immediate(index) || described.meta {
         return None;
     }
-    let object = if !vm.pretenured_sites.is_empty() && vm.is_pretenured_site(ip) {
-        vm.heap.allocate_old(index, format, slots)
+    vm.save(ip);
+    let is_site = !vm.pretenured_sites.is_empty() && vm.is_pretenured_site(ip);
+    let object = if old || is_site {
+        vm.allocate_old(index, format, slots)
     } else {
-        vm.heap.allocate(index, format, slots)
+        vm.allocate(index, format, slots)
     };
     Some(Next {
         ip,
@@ -188,7 +213,7 @@ pub fn shallow_copy(vm: &mut Vm, args: Args) -> Option<Oop> {
         return Some(receiver);
     }
     let (format, slots) = (format(receiver), num_slots(receiver));
-    let copy = vm.heap.allocate(index, format, slots)?;
+    let copy = vm.allocate(index, format, slots)?;
     if format.is_bytes() {
         objects::bytes_mut(copy).copy_from_slice(objects::bytes(receiver));
     } else {

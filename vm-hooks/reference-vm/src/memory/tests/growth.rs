@@ -254,7 +254,9 @@ struct Diary(Vec<String>);
 
 impl Observer for Diary {
     fn collection_begin(&mut self, begin: &Begin<'_>) {
-        let Begin { kind, cause, sizes } = begin;
+        let Begin {
+            kind, cause, sizes, ..
+        } = begin;
         self.0.push(format!("{kind:?} {cause} {}", sizes.eden_used));
     }
 

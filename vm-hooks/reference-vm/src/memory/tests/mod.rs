@@ -3,11 +3,12 @@
 mod death;
 mod graph;
 mod growth;
+mod lifetimes;
 mod model;
 mod spaces;
 
 use super::object;
-use super::{Format, Heap, Oop, Parameters, Roots, Stress};
+use super::{Begin, End, Format, Heap, Kind, Observer, Oop, Parameters, Roots, Stress};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 

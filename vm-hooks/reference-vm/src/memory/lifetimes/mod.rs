@@ -1,0 +1,401 @@
+//! Lifetimes of objects, observed by the collectors.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `mod` | tracked objects: births, survivals and deaths |
+//! | `sampler` | the choice of the tracked objects |
+//! | `census` | exact counts, if every object is wanted |
+
+mod census;
+mod sampler;
+
+use vmscope_publish::LifetimeRate;
+use vmscope_publish::event::{Birth, Death, Lifetimes as Counts, Survival};
+
+use super::compactor::Plan;
+use super::object::{self, WORD};
+use super::view::Object;
+use super::{Format, Heap, Oop};
+use census::Census;
+use sampler::{Place, Sampler};
+
+/// Births with a single record before the mean distance of single records doubles first.
+const FIRST_BUDGET: u64 = 1_000_000;
+/// Further births with a single record before the distance doubles again.
+const NEXT_BUDGET: u64 = 500_000;
+
+/// A new object, before its birth is noted.
+#[derive(Clone, Copy, Debug)]
+pub struct Newborn {
+    /// The object.
+    pub oop: Oop,
+    /// Its class index.
+    pub class: u32,
+    /// Its size in bytes.
+    pub bytes: u64,
+    /// Bytes allocated before it.
+    pub allocated_bytes: u64,
+    /// Its weight, if the object gets a single record.
+    pub weight: Option<f64>,
+}
+
+/// Observations of a collection. The times are 0.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Fates {
+    /// Number of the collection: [`Begin::number`](super::Begin::number).
+    pub collection: u64,
+    /// Tracked objects that survived.
+    pub survivals: Vec<Survival>,
+    /// Tracked objects that died.
+    pub deaths: Vec<Death>,
+}
+
+/// A living object with a single record.
+#[derive(Clone, Copy, Debug)]
+struct Tracked {
+    address: usize,
+    /// Its id.
+    object: u64,
+}
+
+/// Tracked objects.
+#[derive(Debug, Default)]
+pub(super) struct Lifetimes {
+    rate: LifetimeRate,
+    sampler: Option<Sampler>,
+    /// Counts of all objects, if the rate samples every object.
+    pub census: Option<Census>,
+    /// [`Heap::allocate_quickly`]'s limit without tracking.
+    pub plain_limit: usize,
+    /// The newest object, if it is to be tracked.
+    pub newborn: Option<Newborn>,
+    /// Objects in new space, in order of allocation.
+    young: Vec<Tracked>,
+    /// Objects in old space.
+    old: Vec<Tracked>,
+    newest_object: u64,
+    /// Births until the distance of single records doubles.
+    budget: u64,
+    births: Vec<Birth>,
+    fates: Vec<Fates>,
+    /// Memory for the next observations.
+    spare: Fates,
+}
+
+impl Lifetimes {
+    /// Whether every allocation is to be seen.
+    #[inline]
+    pub fn sees_every_object(&self) -> bool {
+        self.census.is_some()
+            || self
+                .sampler
+                .as_ref()
+                .is_some_and(Sampler::sees_every_object)
+    }
+
+    /// Address of eden's next sample point.
+    pub fn point(&self) -> usize {
+        self.sampler
+            .as_ref()
+            .map_or(usize::MAX, |sampler| sampler.point)
+    }
+
+    fn new_fates(&mut self, collection: u64) -> Fates {
+        let mut fates = std::mem::take(&mut self.spare);
+        fates.collection = collection;
+        fates.survivals.clear();
+        fates.deaths.clear();
+        fates
+    }
+
+    /// Draws eden's next sample point, from `start` on.
+    pub fn draw_point(&mut self, start: usize) {
+        if let Some(sampler) = &mut self.sampler {
+            sampler.draw_point(start);
+        }
+    }
+}
+
+/// The copy of an object that a scavenge has just moved; `None` for a dead object.
+fn forwarded(address: usize) -> Option<usize> {
+    // SAFETY: tracked addresses are objects, or forwarders until the space is used again.
+    let object = unsafe { Object::new(Oop::from_address(address)) };
+    object.is_forwarded().then(|| object.first_slot().address())
+}
+
+impl Heap {
+    /// Tracks objects from now on, and forgets the objects tracked before. `seed` decides all random
+    /// choices. The distance 0 ends the tracking.
+    pub fn track_lifetimes(&mut self, rate: LifetimeRate, seed: u64) {
+        let counts = sampler::is_every_object(rate);
+        let first = self.eden.free;
+        self.lifetimes = Lifetimes {
+            rate,
+            sampler: (rate.distance > 0).then(|| Sampler::new(rate, counts, seed)),
+            census: counts.then(|| Census::new(&self.new_space, first)),
+            // Ids are never reused.
+            newest_object: self.lifetimes.newest_object,
+            budget: FIRST_BUDGET,
+            ..Lifetimes::default()
+        };
+        self.lifetimes.draw_point(first);
+        self.set_eden_limit();
+    }
+
+    /// The rate of tracking; the distance is 0 if tracking is off.
+    #[must_use]
+    pub fn lifetime_rate(&self) -> LifetimeRate {
+        self.lifetimes.rate
+    }
+
+    /// Present mean distance between objects with a single record, in the rate's unit; 0 if tracking
+    /// is off.
+    #[must_use]
+    pub fn lifetime_distance(&self) -> u64 {
+        let sampler = self.lifetimes.sampler.as_ref();
+        sampler.map_or(0, Sampler::distance)
+    }
+
+    /// Whether the newest object is to be tracked: the caller calls
+    /// [`note_birth`](Self::note_birth).
+    #[must_use]
+    #[inline]
+    pub fn has_newborn(&self) -> bool {
+        self.lifetimes.newborn.is_some()
+    }
+
+    /// Makes an object in eden that is only counted: the caller calls
+    /// [`count_birth`](Self::count_birth). `None`: the object needs more, or nothing is counted.
+    #[must_use]
+    #[inline]
+    pub fn allocate_counted(&mut self, class: u32, format: Format, slots: usize) -> Option<Oop> {
+        if self.lifetimes.census.is_none() || self.lifetimes.sampler.as_ref()?.left == 0 {
+            return None;
+        }
+        let limit = self.lifetimes.plain_limit;
+        let oop = self.allocate_below(limit, class, format, slots)?;
+        if let Some(sampler) = &mut self.lifetimes.sampler {
+            sampler.left -= 1;
+        }
+        Some(oop)
+    }
+
+    /// Counts an object of [`allocate_counted`](Self::allocate_counted) at a site, 0 if unknown.
+    #[inline]
+    pub fn count_birth(&mut self, oop: Oop, class: u32, slots: usize, site: u32) {
+        if let Some(census) = &mut self.lifetimes.census {
+            census.birth(oop, class, object::size_for(slots) as u64, site);
+        }
+    }
+
+    /// Decides on a new object. `allocated_bytes`: bytes allocated before it.
+    pub(super) fn choose(&mut self, oop: Oop, class: u32, bytes: usize, allocated_bytes: u64) {
+        let Some(sampler) = &mut self.lifetimes.sampler else {
+            return;
+        };
+        let place = if self.new_space.contains(oop) {
+            Place::Eden {
+                end: self.eden.free,
+            }
+        } else {
+            Place::Old
+        };
+        let weight = sampler.choose(place, bytes / WORD);
+        if weight.is_some() || self.lifetimes.census.is_some() {
+            self.lifetimes.newborn = Some(Newborn {
+                oop,
+                class,
+                bytes: bytes as u64,
+                allocated_bytes,
+                weight,
+            });
+        }
+    }
+
+    /// Notes the birth of the newest object at a site, 0 if unknown. `now` is called only for an
+    /// object with a single record.
+    #[inline]
+    pub fn note_birth(&mut self, site: u32, now: impl FnOnce() -> u64) {
+        let Some(newborn) = self.lifetimes.newborn.take() else {
+            return;
+        };
+        if let Some(census) = &mut self.lifetimes.census {
+            census.birth(newborn.oop, newborn.class, newborn.bytes, site);
+        }
+        if let Some(weight) = newborn.weight {
+            self.add_birth(&newborn, site, weight, now());
+        }
+    }
+
+    fn add_birth(&mut self, newborn: &Newborn, site: u32, weight: f64, time: u64) {
+        let is_new = self.is_new(newborn.oop);
+        let lifetimes = &mut self.lifetimes;
+        lifetimes.newest_object += 1;
+        let object = lifetimes.newest_object;
+        let tracked = Tracked {
+            address: newborn.oop.address(),
+            object,
+        };
+        let list = if is_new {
+            &mut lifetimes.young
+        } else {
+            &mut lifetimes.old
+        };
+        list.push(tracked);
+        lifetimes.births.push(Birth {
+            time,
+            object,
+            class: newborn.class.into(),
+            site: site.into(),
+            bytes: newborn.bytes,
+            allocated_bytes: newborn.allocated_bytes,
+            weight,
+        });
+        lifetimes.budget -= 1;
+        if lifetimes.budget == 0 {
+            lifetimes.budget = NEXT_BUDGET;
+            let counts = lifetimes.census.is_some();
+            if let Some(sampler) = &mut lifetimes.sampler {
+                let distance = sampler.distance().saturating_mul(2);
+                sampler.set_distance(distance, counts);
+                sampler.draw_point(self.eden.free);
+            }
+            self.set_eden_limit();
+        }
+    }
+
+    /// Notes the birth of the newest object, whose death the program itself observes. Returns the
+    /// object's id.
+    pub fn note_observed_birth(&mut self, oop: Oop, site: u32, weight: f64, time: u64) -> u64 {
+        // SAFETY: the caller's objects are objects; `view` is forgotten at once.
+        let view = unsafe { Object::new(oop) };
+        let bytes = view.size() as u64;
+        let allocated_bytes = self.allocated_bytes().saturating_sub(bytes);
+        let lifetimes = &mut self.lifetimes;
+        lifetimes.newest_object += 1;
+        lifetimes.births.push(Birth {
+            time,
+            object: lifetimes.newest_object,
+            class: view.header().class_index().into(),
+            site: site.into(),
+            bytes,
+            allocated_bytes,
+            weight,
+        });
+        lifetimes.newest_object
+    }
+
+    /// Number of births that wait for [`take_births`](Self::take_births).
+    #[must_use]
+    #[inline]
+    pub fn waiting_births(&self) -> usize {
+        self.lifetimes.births.len()
+    }
+
+    /// Takes the births since the last call, in order of allocation.
+    pub fn take_births(&mut self) -> Vec<Birth> {
+        std::mem::take(&mut self.lifetimes.births)
+    }
+
+    /// Takes the observations of the collections since the last call.
+    pub fn take_fates(&mut self) -> Vec<Fates> {
+        std::mem::take(&mut self.lifetimes.fates)
+    }
+
+    /// Gives back the memory of births and observations, for the next ones: fresh memory costs more
+    /// than its use.
+    pub fn recycle(&mut self, mut births: Vec<Birth>, mut fates: Vec<Fates>) {
+        births.clear();
+        if births.capacity() > self.lifetimes.births.capacity() && self.lifetimes.births.is_empty()
+        {
+            self.lifetimes.births = births;
+        }
+        if let Some(fates) = fates.first_mut() {
+            self.lifetimes.spare = std::mem::take(fates);
+        }
+    }
+
+    /// Exact counts that changed since the last call; or simply `all`. Counts exist only if the rate
+    /// samples every object.
+    pub fn changed_counts(&mut self, all: bool) -> Vec<Counts<'static>> {
+        let census = self.lifetimes.census.as_mut();
+        census.map_or_else(Vec::new, |census| census.changes(all))
+    }
+
+    /// Number of counted objects whose site was replaced by an unknown site, because the table of
+    /// counts was full.
+    #[must_use]
+    pub fn shared_counts(&self) -> u64 {
+        self.lifetimes.census.as_ref().map_or(0, Census::shared)
+    }
+
+    /// After a scavenge, before new space is used again.
+    pub(super) fn observe_scavenge(&mut self, collection: u64) {
+        let lifetimes = &mut self.lifetimes;
+        if lifetimes.sampler.is_none() {
+            return;
+        }
+        if let Some(census) = &mut lifetimes.census {
+            census.after_scavenge(&self.new_space);
+        }
+        let mut fates = lifetimes.new_fates(collection);
+        let Lifetimes { young, old, .. } = lifetimes;
+        young.retain_mut(|tracked| {
+            let object = tracked.object;
+            let Some(address) = forwarded(tracked.address) else {
+                fates.deaths.push(Death { time: 0, object });
+                return false;
+            };
+            tracked.address = address;
+            let stays = self.new_space.contains(Oop::from_address(address));
+            if !stays {
+                old.push(*tracked);
+            }
+            fates.survivals.push(Survival {
+                time: 0,
+                object,
+                tenured: (!stays).into(),
+            });
+            stays
+        });
+        lifetimes.fates.push(fates);
+    }
+
+    /// In a full collection, while all live objects are marked and still at their old addresses.
+    pub(super) fn observe_full_collection(&mut self, plan: Plan, collection: u64) {
+        let mut lifetimes = std::mem::take(&mut self.lifetimes);
+        if lifetimes.sampler.is_some() {
+            let planned = |address| self.planned_if_marked(plan, address);
+            if let Some(census) = &mut lifetimes.census {
+                census.in_full_collection(planned);
+            }
+            let mut fates = lifetimes.new_fates(collection);
+            for list in [&mut lifetimes.young, &mut lifetimes.old] {
+                list.retain_mut(|tracked| {
+                    let object = tracked.object;
+                    let Some(address) = planned(tracked.address) else {
+                        fates.deaths.push(Death { time: 0, object });
+                        return false;
+                    };
+                    tracked.address = address;
+                    fates.survivals.push(Survival {
+                        time: 0,
+                        object,
+                        tenured: 0,
+                    });
+                    true
+                });
+            }
+            lifetimes.fates.push(fates);
+        }
+        self.lifetimes = lifetimes;
+    }
+
+    /// New address of an object after compaction; `None` for an unmarked object.
+    fn planned_if_marked(&self, plan: Plan, address: usize) -> Option<usize> {
+        let oop = Oop::from_address(address);
+        // SAFETY: tracked addresses are objects, dead or alive, that have not moved yet.
+        let is_marked = unsafe { Object::new(oop) }.header().is_marked();
+        is_marked.then(|| self.planned(plan, oop).address())
+    }
+}

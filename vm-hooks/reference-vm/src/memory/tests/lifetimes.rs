@@ -1,0 +1,416 @@
+//! Births, survivals and deaths against independent books.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use vmscope_publish::event::{Birth, SurvivalBucket};
+use vmscope_publish::{LifetimeRate, LifetimeUnit};
+
+use super::*;
+
+fn rate(unit: LifetimeUnit, distance: u64) -> LifetimeRate {
+    LifetimeRate {
+        unit,
+        distance,
+        callers: 0,
+    }
+}
+
+/// Makes bytes at a site, as the interpreter does.
+fn make(heap: &mut Heap, class: u32, bytes: usize, site: u32) -> Oop {
+    let format = Format::with_bytes(Format::BYTES, bytes);
+    let slots = bytes.div_ceil(8);
+    if let Some(oop) = heap.allocate_quickly(class, format, slots) {
+        return oop;
+    }
+    let oop = heap.allocate_slowly(class, format, slots).expect("memory");
+    heap.note_birth(site, || u64::from(site));
+    oop
+}
+
+/// An object as the books have it.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    object: u64,
+    class: u32,
+    site: u32,
+    bytes: u64,
+    root: Option<usize>,
+    tenured: bool,
+    age: (u64, u64),
+}
+
+/// Counts by class, site and age: dead objects and bytes, living objects and bytes.
+type Table = BTreeMap<(u32, u32, u64, u64), [u64; 4]>;
+
+/// Independent books: which objects live, where, and how old they are.
+#[derive(Default)]
+struct Books {
+    entries: Vec<Entry>,
+    dead: Table,
+    births: Vec<Birth>,
+    allocated: u64,
+}
+
+impl Books {
+    fn birth(&mut self, heap: &Heap, oop: Oop, (class, site): (u32, u32), root: Option<usize>) {
+        // SAFETY: the object was just made.
+        let bytes = unsafe { object::size_in_bytes(oop) } as u64;
+        let object = self.births.len() as u64 + 1;
+        self.entries.push(Entry {
+            object,
+            class,
+            site,
+            bytes,
+            root,
+            tenured: !heap.is_new(oop),
+            age: (0, 0),
+        });
+        self.births.push(Birth {
+            time: site.into(),
+            object,
+            class: class.into(),
+            site: site.into(),
+            bytes,
+            allocated_bytes: self.allocated,
+            weight: 1.0,
+        });
+        self.allocated += bytes;
+    }
+
+    /// A collection: a scavenge leaves old objects alone. Returns survivors and dead.
+    fn collect(&mut self, full: bool) -> (Vec<u64>, Vec<u64>) {
+        let (mut survivors, mut dead) = (Vec::new(), Vec::new());
+        let Self {
+            entries,
+            dead: table,
+            ..
+        } = self;
+        entries.retain_mut(|entry| {
+            if entry.tenured && !full {
+                return true;
+            }
+            if entry.root.is_none() {
+                dead.push(entry.object);
+                let key = (entry.class, entry.site, entry.age.0, entry.age.1);
+                let row = table.entry(key).or_default();
+                (row[0], row[1]) = (row[0] + 1, row[1] + entry.bytes);
+                return false;
+            }
+            survivors.push(entry.object);
+            let age = if full {
+                &mut entry.age.1
+            } else {
+                &mut entry.age.0
+            };
+            *age = (*age + 1).min(63);
+            true
+        });
+        (survivors, dead)
+    }
+
+    fn table(&self) -> Table {
+        let mut table = self.dead.clone();
+        for entry in &self.entries {
+            let key = (entry.class, entry.site, entry.age.0, entry.age.1);
+            let row = table.entry(key).or_default();
+            (row[2], row[3]) = (row[2] + 1, row[3] + entry.bytes);
+        }
+        table
+    }
+}
+
+fn table_of(heap: &mut Heap) -> Table {
+    let mut table = Table::new();
+    for counts in heap.changed_counts(true) {
+        let sum = |value: fn(&SurvivalBucket) -> u64| counts.buckets.iter().map(value).sum::<u64>();
+        assert_eq!(counts.objects, sum(|row| row.objects + row.alive_objects));
+        assert_eq!(counts.bytes, sum(|row| row.bytes + row.alive_bytes));
+        for row in counts.buckets.iter() {
+            let (class, site) = (counts.class as u32, counts.site as u32);
+            let values = [row.objects, row.bytes, row.alive_objects, row.alive_bytes];
+            let is_new = table.insert((class, site, row.scavenges, row.fulls), values);
+            assert_eq!(is_new, None);
+        }
+    }
+    table
+}
+
+/// Numbers and kinds of collections.
+#[derive(Default)]
+struct Kinds(Vec<(u64, Kind)>);
+
+impl Observer for Kinds {
+    fn collection_begin(&mut self, begin: &Begin<'_>) {
+        self.0.push((begin.number, begin.kind));
+    }
+    fn phase_begin(&mut self, _: &'static str) {}
+    fn phase_end(&mut self) {}
+    fn collection_end(&mut self, _: &End) {}
+}
+
+/// Modes of the memory: ordinary ones, and all kinds of stress.
+fn modes() -> Vec<Parameters> {
+    let stress = |collect_every, full_every, tenure_all| Parameters {
+        stress: Stress {
+            collect_every,
+            full_every,
+            tenure_all,
+            verify: !cfg!(miri),
+        },
+        ..small()
+    };
+    vec![
+        small(),
+        stress(0, 2, false),
+        stress(0, 0, true),
+        stress(0, 3, true),
+        stress(31, 0, false),
+        stress(17, 3, false),
+        stress(13, 4, true),
+    ]
+}
+
+/// Rings of objects: an object of ring r lives until `lengths[r]` further objects joined the ring.
+fn run_rings(parameters: &Parameters, count: usize) {
+    let lengths = [0, 1, 40, 700];
+    let mut heap = heap(parameters);
+    // Not tracked: it exists before.
+    let early = make(&mut heap, BYTE_ARRAY, 9, 0);
+    let mut books = Books {
+        allocated: heap.statistics().allocated_bytes,
+        ..Books::default()
+    };
+    heap.track_lifetimes(rate(LifetimeUnit::Objects, 1), 1);
+    let mut roots = vec![Oop::small(0); lengths.iter().sum::<usize>() + 1];
+    roots[lengths.iter().sum::<usize>()] = early;
+    let mut rings: Vec<VecDeque<usize>> = Vec::new();
+    let mut next = 0;
+    for length in lengths {
+        rings.push((next..next + length).collect());
+        next += length;
+    }
+    let mut collections = 0;
+    for number in 0..count {
+        let ring = number % lengths.len();
+        // Large objects go to old space at once.
+        let bytes = match number % 197 {
+            0 => 9000,
+            1 => 2500,
+            other => other % 50,
+        };
+        let class = BYTE_ARRAY + (number % 3) as u32;
+        let site = 1 + (number % 7) as u32;
+        let oop = make(&mut heap, class, bytes, site);
+        let place = rings[ring].pop_front();
+        if let Some(place) = place {
+            rings[ring].push_back(place);
+            roots[place] = oop;
+            let before = books
+                .entries
+                .iter_mut()
+                .find(|entry| entry.root == Some(place));
+            if let Some(before) = before {
+                before.root = None;
+            }
+        }
+        books.birth(&heap, oop, (class, site), place);
+        let mut kinds = Kinds::default();
+        heap.collect_if_wanted(&mut roots, &mut kinds);
+        let fates = heap.take_fates();
+        assert_eq!(fates.len(), kinds.0.len());
+        for (fates, (number, kind)) in fates.into_iter().zip(kinds.0) {
+            collections += 1;
+            assert_eq!((fates.collection, number), (collections, collections));
+            let full = kind == Kind::Full;
+            let (survivors, dead) = books.collect(full);
+            let mut seen: Vec<u64> = fates.survivals.iter().map(|one| one.object).collect();
+            seen.sort_unstable();
+            assert_eq!(seen, survivors, "collection {collections}");
+            let mut seen: Vec<u64> = fates.deaths.iter().map(|one| one.object).collect();
+            seen.sort_unstable();
+            assert_eq!(seen, dead, "collection {collections}");
+            let entries = books.entries.iter_mut();
+            let mut tenured: Vec<u64> = Vec::new();
+            for entry in entries {
+                let is_old = entry.root.is_some_and(|place| !heap.is_new(roots[place]));
+                if is_old && !entry.tenured {
+                    entry.tenured = true;
+                    tenured.push(entry.object);
+                }
+            }
+            let tenures = fates.survivals.iter().filter(|one| one.tenured == 1);
+            let seen: Vec<u64> = tenures.map(|one| one.object).collect();
+            assert_eq!(seen, tenured, "collection {collections}");
+        }
+    }
+    assert!(collections > 5, "{collections}");
+    assert_eq!(heap.take_births(), books.births);
+    assert_eq!(table_of(&mut heap), books.table());
+}
+
+#[test]
+fn every_birth_survival_and_death_is_exact_in_every_mode() {
+    for parameters in modes() {
+        run_rings(&parameters, if cfg!(miri) { 1500 } else { 12_000 });
+    }
+}
+
+/// Exact and estimated numbers of births and deaths by class.
+fn estimates(rate: LifetimeRate, seed: u64, count: usize) -> [(u64, f64, f64, f64); 4] {
+    let sizes = [1, 70, 700, 9000];
+    let mut heap = heap(&small());
+    heap.track_lifetimes(rate, seed);
+    let mut exact = [0; 4];
+    let mut weights = BTreeMap::new();
+    let mut sums = [(0.0, 0.0, 0.0); 4];
+    let mut add = |heap: &mut Heap, weights: &mut BTreeMap<u64, (usize, f64)>| {
+        for birth in heap.take_births() {
+            let class = (birth.class - u64::from(BYTE_ARRAY)) as usize;
+            weights.insert(birth.object, (class, birth.weight));
+            sums[class].0 += birth.weight;
+            // Horvitz and Thompson's estimate of the variance.
+            sums[class].1 += birth.weight * (birth.weight - 1.0);
+        }
+        for death in heap.take_fates().iter().flat_map(|fates| &fates.deaths) {
+            let (class, weight) = weights.remove(&death.object).expect("a birth before");
+            sums[class].2 += weight;
+        }
+    };
+    for number in 0..count {
+        // Periodic: each 500th object is large.
+        let class = match number % 500 {
+            0 => 3,
+            other => other % 3,
+        };
+        let _ = make(&mut heap, BYTE_ARRAY + class as u32, sizes[class], 1);
+        exact[class] += 1;
+        heap.collect_if_wanted(&mut Vec::new(), &mut ());
+        add(&mut heap, &mut weights);
+    }
+    heap.collect_full("test", &mut Vec::new(), &mut ());
+    add(&mut heap, &mut weights);
+    assert!(weights.is_empty(), "all objects are dead");
+    std::array::from_fn(|class| {
+        let (births, variance, deaths) = sums[class];
+        (exact[class], births, variance.sqrt(), deaths)
+    })
+}
+
+#[test]
+fn random_samples_estimate_the_totals_of_all_sizes() {
+    let rates = [
+        rate(LifetimeUnit::Objects, 2),
+        rate(LifetimeUnit::Objects, 16),
+        rate(LifetimeUnit::Bytes, 300),
+        rate(LifetimeUnit::Bytes, 16),
+    ];
+    for rate in rates {
+        for seed in 0..6 {
+            for (exact, births, error, deaths) in estimates(rate, seed, 30_000) {
+                let off = (births - exact as f64).abs();
+                assert!(
+                    off <= 4.0 * error + 1e-6,
+                    "{rate:?} {seed}: {births} of {exact}, ± {error}"
+                );
+                assert!((deaths - births).abs() < 1e-6, "{deaths} of {births}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_nth_object_is_sampled_and_locks_on_to_a_period() {
+    let mut heap = heap(&small());
+    heap.track_lifetimes(rate(LifetimeUnit::EveryNth, 7), 1);
+    for number in 0..7000 {
+        let _ = make(&mut heap, BYTE_ARRAY + number % 7, 8, 1);
+        heap.collect_if_wanted(&mut Vec::new(), &mut ());
+    }
+    let births = heap.take_births();
+    assert_eq!(births.len(), 1000);
+    let last = u64::from(BYTE_ARRAY) + 6;
+    assert!(
+        births
+            .iter()
+            .all(|birth| birth.weight == 7.0 && birth.class == last)
+    );
+}
+
+#[test]
+fn off_means_off_and_ids_are_never_reused() {
+    let mut heap = heap(&small());
+    let mut newest = 0;
+    for _ in 0..3 {
+        heap.track_lifetimes(rate(LifetimeUnit::Objects, 1), 1);
+        let oop = make(&mut heap, BYTE_ARRAY, 8, 1);
+        let births = heap.take_births();
+        assert_eq!(births.len(), 1);
+        assert!(births[0].object > newest);
+        newest = births[0].object;
+        heap.track_lifetimes(LifetimeRate::default(), 1);
+        let _ = make(&mut heap, BYTE_ARRAY, 8, 1);
+        heap.scavenge("test", &mut vec![oop], &mut ());
+        assert_eq!(
+            (heap.take_births(), heap.take_fates()),
+            (Vec::new(), Vec::new())
+        );
+        assert_eq!(heap.changed_counts(true), []);
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "too slow")]
+fn single_records_are_bounded_and_counts_stay_exact() {
+    let mut heap = heap(&small());
+    heap.track_lifetimes(rate(LifetimeUnit::Objects, 1), 3);
+    let count = 6_000_000_u64;
+    let (mut births, mut weight, mut variance) = (0, 0.0, 0.0);
+    for number in 0..count {
+        let _ = make(&mut heap, BYTE_ARRAY, 8, 1 + (number % 5) as u32);
+        if heap.collection_wanted() {
+            heap.collect_if_wanted(&mut Vec::new(), &mut ());
+            let _ = heap.take_fates();
+            for birth in heap.take_births() {
+                births += 1;
+                weight += birth.weight;
+                variance += birth.weight * (birth.weight - 1.0);
+            }
+        }
+    }
+    heap.scavenge("test", &mut Vec::new(), &mut ());
+    for birth in heap.take_births() {
+        births += 1;
+        weight += birth.weight;
+        variance += birth.weight * (birth.weight - 1.0);
+    }
+    // 1 million at 1/1, then 0.5 million each at 1/2 and at 1/4, the rest at 1/8.
+    assert_eq!(heap.lifetime_distance(), 8);
+    assert!((2_200_000..2_280_000).contains(&births), "{births}");
+    assert!(
+        (weight - count as f64).abs() < 4.0 * f64::sqrt(variance),
+        "{weight}"
+    );
+    let counts = heap.changed_counts(false);
+    assert_eq!(counts.len(), 5);
+    assert!(counts.iter().all(|counts| counts.objects == count / 5));
+    assert_eq!(heap.changed_counts(false), [], "nothing changed");
+}
+
+#[test]
+fn too_many_sites_share_a_count() {
+    let mut heap = heap(&Parameters {
+        eden_bytes: 8 << 20,
+        ..small()
+    });
+    heap.track_lifetimes(rate(LifetimeUnit::Objects, 1), 3);
+    for site in 1..=70_000 {
+        let _ = make(&mut heap, BYTE_ARRAY, 8, site);
+    }
+    let counts = heap.changed_counts(true);
+    assert_eq!(counts.len(), (1 << 16) + 1);
+    assert_eq!(heap.shared_counts(), 70_000 - (1 << 16));
+    assert_eq!(
+        counts.iter().map(|counts| counts.objects).sum::<u64>(),
+        70_000
+    );
+}
