@@ -33,6 +33,7 @@ pub mod calls;
 pub mod compilers;
 pub mod handlers;
 pub mod ids;
+pub mod lifetimes;
 pub mod live;
 pub mod matrix;
 pub mod methods;
@@ -48,7 +49,7 @@ pub mod trace;
 pub mod zone;
 
 pub use bounds::{Bounds, Omitted};
-pub use build::code::{full_name, separator_between};
+pub use build::code::{full_name, separator_between, separator_of};
 pub use build::{Making, profile_of, profile_of_telling};
 pub use ids::{ChainId, CodeId, EntryId, Id, IndexVec, PlaceId, SiteId, StackId, ThreadId};
 pub use live::Live;

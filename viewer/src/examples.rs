@@ -13,7 +13,8 @@ Examples:
   vmscope demo
   vmscope demo --list                   the programs
   vmscope demo json --duration 10
-  vmscope demo -e '1000 factorial printString size'";
+  vmscope demo -e '1000 factorial printString size'
+  vmscope demo dataframe --lifetimes    whom the collector works for";
 
 pub const RECORD: &str = "\
 Examples:
@@ -21,6 +22,18 @@ Examples:
   vmscope record --call-graph=off -- ./program input.txt  without callers: a little cheaper
   vmscope record -o slow.vmscope --duration 30 -- node server.js
   vmscope record --keep-last 60 -- ./server               the minute before Ctrl-C";
+
+pub const LIFETIMES: &str = "\
+Examples:
+  vmscope record --lifetimes=1/100 -- vmscope reference-vm dataframe
+  vmscope lifetimes
+  vmscope lifetimes --by class --most-allocated 0.1
+  vmscope lifetimes --html lifetimes.html       tables and charts for a browser";
+
+pub const GC: &str = "\
+Examples:
+  vmscope gc                             the recording of vmscope demo dataframe --lifetimes
+  vmscope gc --by class-and-site --json";
 
 pub const ATTACH: &str = "\
 Examples:

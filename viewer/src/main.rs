@@ -20,6 +20,7 @@ mod embed;
 mod examples;
 mod export;
 mod generate;
+mod lifetimes;
 mod memory;
 mod pager;
 mod present;
@@ -97,6 +98,16 @@ enum Command {
     /// METHOD is a full name or an unambiguous part of it; default: the method with most samples.
     #[command(after_help = examples::ANNOTATE)]
     Annotate(annotate::AnnotateArgs),
+    /// What a program allocated, and how long the objects lived
+    ///
+    /// Recordings have lifetimes if made with --lifetimes, of VMs that tell them.
+    #[command(after_help = examples::LIFETIMES)]
+    Lifetimes(lifetimes::LifetimesArgs),
+    /// Whom the garbage collector works for, and what would help
+    ///
+    /// Joins the collections of a recording with lifetimes of objects, and predicts what changes save.
+    #[command(after_help = examples::GC)]
+    Gc(lifetimes::GcArgs),
     /// Write a recording for other tools: flame graphs, the Firefox Profiler, pprof, speedscope
     #[command(after_help = examples::EXPORT)]
     Export(export::ExportArgs),
@@ -176,6 +187,14 @@ fn run(command: Command, favoured: &Favoured, out: &mut Printer<'_>) -> anyhow::
         }
         Command::Annotate(args) => {
             annotate::run(&args, out)?;
+            0
+        }
+        Command::Lifetimes(args) => {
+            lifetimes::lifetimes(&args, out)?;
+            0
+        }
+        Command::Gc(args) => {
+            lifetimes::gc(&args, out)?;
             0
         }
         Command::Export(args) => {

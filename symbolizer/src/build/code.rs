@@ -269,7 +269,8 @@ pub fn full_name(method: &Method, separator: &str) -> String {
 
 /// The separator of class and method in the names of a VM's constituents (`>>` in Smalltalk,
 /// `.` in Java): inlined methods need the same names. A full stop if no constituent shows it.
-pub(crate) fn separator_of(trace: &Trace) -> &str {
+#[must_use]
+pub fn separator_of(trace: &Trace) -> &str {
     let mut all = trace.code.constituents.iter();
     all.find_map(|constituent| separator_in(trace, constituent))
         .unwrap_or(".")

@@ -15,6 +15,7 @@ use super::collections::CollectionKind;
 use super::cost::{CollectorCost, GroupCost};
 use super::estimate::Estimate;
 use super::groups::{GroupKey, Grouping};
+use crate::ids::CollectionId;
 use rustc_hash::FxHashMap;
 
 /// Savings below this share of the collector's time are no advice.
@@ -86,7 +87,10 @@ fn avoiding(group: &GroupCost) -> Advice {
 
 /// Groups with tenured objects, alone or with those that die with them.
 fn pretenuring(lifetimes: &Lifetimes, grouping: Grouping, cost: &CollectorCost) -> Vec<Advice> {
-    let tenured = cost.groups.iter().filter(|one| one.tenured_bytes.value > 0.0);
+    let tenured = cost
+        .groups
+        .iter()
+        .filter(|one| one.tenured_bytes.value > 0.0);
     let tenured: Vec<&GroupCost> = tenured.take(100).collect();
     let mut sets: Vec<Vec<&GroupCost>> = tenured.iter().map(|one| vec![*one]).collect();
     for together in dying_together(lifetimes, grouping, &tenured) {
@@ -107,7 +111,11 @@ fn pretenured(cost: &CollectorCost, set: &[&GroupCost]) -> Estimate {
     };
     let allocated = sum(|one| one.allocated_bytes);
     let (copied, tenured) = (sum(|one| one.copied_bytes), sum(|one| one.tenured_bytes));
-    let all: f64 = cost.groups.iter().map(|one| one.allocated_bytes.value).sum();
+    let all: f64 = cost
+        .groups
+        .iter()
+        .map(|one| one.allocated_bytes.value)
+        .sum();
     let share = allocated.times(1.0 / all.max(1.0));
     let scavenges = &cost.scavenges;
     let per_byte = scavenges.per_byte();
@@ -134,7 +142,7 @@ fn dying_together(
     let index: FxHashMap<GroupKey, usize> = (groups.iter().enumerate())
         .map(|(at, group)| (group.key, at))
         .collect();
-    let mut deaths: Vec<FxHashMap<usize, f64>> = vec![FxHashMap::default(); groups.len()];
+    let mut deaths: Vec<FxHashMap<CollectionId, f64>> = vec![FxHashMap::default(); groups.len()];
     for object in &lifetimes.objects {
         let Some(by) = object.death_collection.filter(|_| object.tenured.is_some()) else {
             continue;
@@ -144,11 +152,12 @@ fn dying_together(
             && let Some(group) = index.get(&key)
         {
             let bytes = object.weight * object.bytes as f64;
-            *deaths[*group].entry(by.index()).or_default() += bytes;
+            *deaths[*group].entry(by).or_default() += bytes;
         }
     }
-    let size = |one: &FxHashMap<usize, f64>| one.values().map(|bytes| bytes * bytes).sum::<f64>();
-    let cosine = |a: &FxHashMap<usize, f64>, b: &FxHashMap<usize, f64>| {
+    let size =
+        |one: &FxHashMap<CollectionId, f64>| one.values().map(|bytes| bytes * bytes).sum::<f64>();
+    let cosine = |a: &FxHashMap<CollectionId, f64>, b: &FxHashMap<CollectionId, f64>| {
         let common = a.iter().filter_map(|(at, bytes)| Some(bytes * b.get(at)?));
         common.sum::<f64>() / (size(a) * size(b)).sqrt()
     };

@@ -12,8 +12,8 @@
 //! bytes, and the fixed part of full collections.
 
 use super::collections::CollectionKind;
-use super::event::Groups;
 use super::estimate::Estimate;
+use super::event::Groups;
 use super::groups::{GroupKey, Grouping};
 use super::least_squares::Fit;
 use super::{Lifetimes, Object};
@@ -235,7 +235,9 @@ fn each_survival(
             deeds.allocated.add(1.0, 0.0, counts.bytes as f64);
             for bucket in &counts.buckets {
                 let bytes = (bucket.bytes + bucket.alive_bytes) as f64;
-                deeds.copied.add(1.0, 0.0, bytes * f64::from(bucket.scavenges));
+                deeds
+                    .copied
+                    .add(1.0, 0.0, bytes * f64::from(bucket.scavenges));
                 deeds.marked.add(1.0, 0.0, bytes * f64::from(bucket.fulls));
             }
         });

@@ -77,7 +77,10 @@ impl Fit {
 
 /// Terms that vary, or are constant and not 0, and that differ from earlier terms.
 fn usable(rows: &[Vec<f64>], terms: usize) -> Vec<usize> {
-    let column = |term: usize| rows.iter().map(move |row| row.get(term).copied().unwrap_or(0.0));
+    let column = |term: usize| {
+        rows.iter()
+            .map(move |row| row.get(term).copied().unwrap_or(0.0))
+    };
     let count = rows.len() as f64;
     let mut usable: Vec<usize> = Vec::new();
     for term in 0..terms {
@@ -127,7 +130,10 @@ impl Solution {
         let rows: Vec<Vec<f64>> = rows.iter().map(row_of).collect();
         let count = terms.len();
         // Scaled columns keep the equations well conditioned: bytes stand beside ones.
-        let greatest = |term: usize| rows.iter().fold(0.0_f64, |most, row| most.max(row[term].abs()));
+        let greatest = |term: usize| {
+            rows.iter()
+                .fold(0.0_f64, |most, row| most.max(row[term].abs()))
+        };
         let scale: Vec<f64> = (0..count).map(greatest).collect();
         if scale.contains(&0.0) {
             return None;
@@ -148,7 +154,11 @@ impl Solution {
             products.sum::<f64>() / scale[i]
         };
         let coefficients: Vec<f64> = (0..count).map(coefficient).collect();
-        let unscaled = |i: usize| (0..count).map(|j| scaled[i][j] / scale[i] / scale[j]).collect();
+        let unscaled = |i: usize| {
+            (0..count)
+                .map(|j| scaled[i][j] / scale[i] / scale[j])
+                .collect()
+        };
         let residual = |(row, value): (&Vec<f64>, &f64)| {
             let fitted: f64 = row.iter().zip(&coefficients).map(|(a, b)| a * b).sum();
             (value - fitted).powi(2)
@@ -206,9 +216,8 @@ mod tests {
     }
 
     fn values(rows: &[Vec<f64>], coefficients: [f64; 3]) -> Vec<f64> {
-        let value = |row: &Vec<f64>| -> f64 {
-            row.iter().zip(coefficients).map(|(a, b)| a * b).sum()
-        };
+        let value =
+            |row: &Vec<f64>| -> f64 { row.iter().zip(coefficients).map(|(a, b)| a * b).sum() };
         rows.iter().map(value).collect()
     }
 
@@ -226,7 +235,7 @@ mod tests {
     #[test]
     fn no_coefficient_is_negative() {
         let rows = rows(40);
-        let fit = Fit::of(&rows, &values(&rows, [50.0, 0.002, -3.0])).unwrap();
+        let fit = Fit::of(&rows, &values(&rows, [50_000.0, 0.002, -3.0])).unwrap();
         assert!(fit.coefficients.iter().all(|one| one.value >= 0.0));
         assert_eq!(fit.coefficients[2], Estimate::default());
     }
@@ -246,12 +255,17 @@ mod tests {
         let mut values = values(&rows, [50.0, 0.002, 3.0]);
         let mut state = 1_u64;
         for value in &mut values {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
             *value += f64::from((state >> 40) as u32 % 1000) - 499.5;
         }
         let fit = Fit::of(&rows, &values).unwrap();
         for (found, wanted) in fit.coefficients.iter().zip([50.0, 0.002, 3.0]) {
-            assert!((found.value - wanted).abs() < 2.0 * found.error, "{found:?}");
+            assert!(
+                (found.value - wanted).abs() < 2.0 * found.error,
+                "{found:?}"
+            );
         }
         assert!(fit.explained > 0.9 && fit.explained < 1.0);
     }

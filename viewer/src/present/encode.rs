@@ -7,7 +7,7 @@ mod svg;
 mod tests;
 mod text;
 
-pub use text::{table_lines, text_of};
+pub use text::{cell, table_lines, text_of};
 
 use super::document::Document;
 use std::path::Path;

@@ -123,7 +123,7 @@ pub fn table_lines(table: &Table, stop: &Stop) -> Option<Vec<String>> {
     Some(lines)
 }
 
-fn cell(cell: &Value) -> String {
+pub fn cell(cell: &Value) -> String {
     match cell {
         Value::Empty => String::new(),
         Value::Text(text) => harmless(text),

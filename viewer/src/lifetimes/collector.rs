@@ -1,0 +1,242 @@
+//! The document of `vmscope gc`: what collections took, which objects they worked for, and what
+//! would help.
+
+use super::names::Names;
+use super::{Loaded, Wanted, counted};
+use crate::present::document::{Document, Part, Table, Value};
+use crate::present::numbers::{bytes, milliseconds, percent, some};
+use vmscope_symbolizer::lifetimes::Lifetimes;
+use vmscope_symbolizer::lifetimes::advice::{Advice, Change, advice};
+use vmscope_symbolizer::lifetimes::cost::{CollectorCost, GroupCost, Work};
+use vmscope_symbolizer::lifetimes::estimate::Estimate;
+
+/// Most rows of groups.
+const ROWS: usize = 20;
+
+/// Fewer collections of a kind give no model.
+const LEAST: u64 = 5;
+
+/// The collector's time, its groups and advice.
+pub struct Collector {
+    pub cost: CollectorCost,
+    pub advice: Vec<Advice>,
+}
+
+impl Collector {
+    pub fn of(loaded: &Loaded, wanted: &Wanted) -> Self {
+        Collector {
+            cost: CollectorCost::of(&loaded.lifetimes, wanted.grouping),
+            advice: advice(&loaded.lifetimes, wanted.grouping),
+        }
+    }
+
+    /// Nanoseconds of all collections.
+    pub fn ns(&self) -> f64 {
+        self.cost.scavenges.ns + self.cost.fulls.ns
+    }
+
+    /// The first lines of a report: whom the collector works for, what helps and how much.
+    pub fn headline(&self, names: &Names<'_>) -> Vec<String> {
+        let all = self.ns();
+        let first = self.cost.groups.first().filter(|_| all > 0.0);
+        let mut lines: Vec<String> = first
+            .map(|group| {
+                let both = group.both();
+                format!(
+                    "the collector works most for {}: {} of its time ({} ± {})",
+                    names.group(group.key),
+                    percent(both.value / all),
+                    milliseconds(both.value),
+                    milliseconds(both.error),
+                )
+            })
+            .into_iter()
+            .collect();
+        lines.extend(self.advice.first().map(|one| {
+            let Estimate { value, error } = one.saving;
+            format!(
+                "advice: {}; predicted saving {} ± {}",
+                change(names, &one.change),
+                milliseconds(value),
+                milliseconds(error),
+            )
+        }));
+        lines
+    }
+}
+
+pub fn document(loaded: &Loaded, wanted: &Wanted) -> Document {
+    let lifetimes = &loaded.lifetimes;
+    let names = Names::new(&loaded.trace, lifetimes);
+    let collector = Collector::of(loaded, wanted);
+    let mut lines = collector.headline(&names);
+    lines.extend(model("scavenge", &collector.cost.scavenges));
+    lines.extend(model("full collection", &collector.cost.fulls));
+    lines.push(unattributed(&collector));
+    lines.extend(counted(lifetimes));
+    let parts = vec![
+        Part::Text(lines),
+        Part::Table(kinds(lifetimes, &collector.cost)),
+        Part::Table(groups(&names, &collector, wanted)),
+        Part::Table(advised(&names, &collector)),
+    ];
+    Document {
+        title: format!("The collector's time, by {}", wanted.by),
+        parts,
+    }
+}
+
+/// A sentence about the model of a kind of collection.
+fn model(name: &str, work: &Work) -> Option<String> {
+    if work.collections == 0 {
+        return None;
+    }
+    let Some(fit) = &work.fit else {
+        let some = some(work.collections, "collection", "collections");
+        return Some(format!(
+            "{name}: no model, {some} observed with their surviving bytes (at least {LEAST} needed)"
+        ));
+    };
+    let (fixed, per_byte) = (work.fixed(), work.per_byte());
+    let mega = f64::from(1 << 20);
+    Some(format!(
+        "model: a {name} takes {} ± {}, and {} ± {} for each MiB that survives; it explains {} of \
+         the variance of {} durations",
+        milliseconds(fixed.value),
+        milliseconds(fixed.error),
+        milliseconds(per_byte.value * mega),
+        milliseconds(per_byte.error * mega),
+        percent(fit.explained),
+        fit.observations,
+    ))
+}
+
+fn unattributed(collector: &Collector) -> String {
+    let share = match collector.ns() {
+        all if all > 0.0 => collector.cost.unattributed / all,
+        _ => 0.0,
+    };
+    format!(
+        "{} ({} of the collector's time) belong to no recorded object: objects from before the \
+         recording, or time that the model does not explain",
+        milliseconds(collector.cost.unattributed),
+        percent(share),
+    )
+}
+
+fn kinds(lifetimes: &Lifetimes, cost: &CollectorCost) -> Table {
+    let mut table = Table::new(
+        "Collections",
+        &[
+            "kind",
+            ">number",
+            ">time",
+            ">mean",
+            ">of elapsed time",
+            ">survived",
+            ">tenured",
+        ],
+    );
+    let elapsed = lifetimes.run_ns() as f64;
+    for (name, work) in [("scavenge", &cost.scavenges), ("full", &cost.fulls)] {
+        let count = work.collections as f64;
+        table.rows.push(vec![
+            Value::Text(name.to_owned()),
+            Value::Count(work.collections),
+            Value::Seconds(work.ns / 1e9),
+            Value::Seconds(work.ns / 1e9 / count.max(1.0)),
+            Value::Share(work.ns / elapsed.max(1.0)),
+            Value::Bytes(work.survived_bytes as u64),
+            Value::Bytes(work.tenured_bytes as u64),
+        ]);
+    }
+    table
+}
+
+fn groups(names: &Names<'_>, collector: &Collector, wanted: &Wanted) -> Table {
+    let title = format!("The collector's time by {}", wanted.by);
+    let mut table = Table::new(
+        &title,
+        &[
+            wanted.by,
+            ">share of its time",
+            ">time",
+            ">±",
+            ">by surviving",
+            ">by allocating",
+            ">allocated",
+            ">copied",
+            ">tenured",
+        ],
+    );
+    let all = collector.ns().max(1.0);
+    let (shown, others) = collector
+        .cost
+        .groups
+        .split_at(collector.cost.groups.len().min(ROWS));
+    let row = |name: String, groups: &[GroupCost]| {
+        let sum = |of: &dyn Fn(&GroupCost) -> Estimate| {
+            groups
+                .iter()
+                .map(of)
+                .fold(Estimate::default(), Estimate::plus)
+        };
+        let seconds = |estimate: f64| Value::Seconds(estimate / 1e9);
+        let of_bytes = |estimate: Estimate| Value::Bytes(estimate.value.max(0.0) as u64);
+        let both = sum(&|one| one.both());
+        vec![
+            Value::Text(name),
+            Value::Share(both.value / all),
+            seconds(both.value),
+            seconds(both.error),
+            seconds(sum(&|one| one.surviving).value),
+            seconds(sum(&|one| one.allocating).value),
+            of_bytes(sum(&|one| one.allocated_bytes)),
+            of_bytes(sum(&|one| one.copied_bytes)),
+            of_bytes(sum(&|one| one.tenured_bytes)),
+        ]
+    };
+    for group in shown {
+        table
+            .rows
+            .push(row(names.group(group.key), std::slice::from_ref(group)));
+    }
+    if !others.is_empty() {
+        let name = some(others.len() as u64, "more", "more");
+        table.rows.push(row(name, others));
+    }
+    table
+}
+
+fn advised(names: &Names<'_>, collector: &Collector) -> Table {
+    let mut table = Table::new(
+        "Advice with predicted savings",
+        &["change", ">saves", ">±", ">share of the collector's time"],
+    );
+    let all = collector.ns().max(1.0);
+    for one in &collector.advice {
+        table.rows.push(vec![
+            Value::Text(change(names, &one.change)),
+            Value::Seconds(one.saving.value / 1e9),
+            Value::Seconds(one.saving.error / 1e9),
+            Value::Share(one.saving.value / all),
+        ]);
+    }
+    if table.rows.is_empty() {
+        table.title = "Advice: none that the data support".to_owned();
+    }
+    table
+}
+
+/// What to do.
+fn change(names: &Names<'_>, change: &Change) -> String {
+    match change {
+        Change::Pretenure(groups) => {
+            let groups: Vec<String> = groups.iter().map(|key| names.group(*key)).collect();
+            format!("pretenure {}", groups.join(" and "))
+        }
+        Change::Eden(now, then) => format!("enlarge eden from {} to {}", bytes(*now), bytes(*then)),
+        Change::OldGrowth => "let old space grow twice as much between full collections".to_owned(),
+        Change::Avoid(key) => format!("do without {}", names.group(*key)),
+    }
+}

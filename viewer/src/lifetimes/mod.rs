@@ -1,0 +1,261 @@
+//! `vmscope lifetimes` and `vmscope gc`: lifetimes of objects, and the collector's work for them.
+
+pub mod collector;
+mod html;
+pub mod names;
+mod objects;
+
+use crate::memory::MemoryOption;
+use crate::present::document::{Document, Part};
+use crate::present::encode::{Format, encode};
+use crate::print::Printer;
+use crate::record::DEFAULT_OUTPUT;
+use crate::report::open_recording;
+use anyhow::{Context, Result, anyhow, bail};
+use clap::{Args, ValueEnum};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use vmscope_symbolizer::lifetimes::Lifetimes;
+use vmscope_symbolizer::lifetimes::groups::{Grouping, Thresholds};
+use vmscope_symbolizer::lifetimes::read::{Limits, Skipped};
+use vmscope_symbolizer::{Stop, Trace};
+
+/// Memory of an object while lifetimes are read, in bytes.
+const OBJECT_BYTES: u64 = 128;
+
+#[derive(Args, Clone, Debug)]
+pub struct LifetimesArgs {
+    /// The recording
+    #[arg(default_value = DEFAULT_OUTPUT)]
+    file: PathBuf,
+    /// What to group objects by
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t = By::Site)]
+    by: By,
+    /// Groups with at least this share of all objects, in per cent
+    #[arg(long, value_name = "PERCENT", default_value_t = 1.0)]
+    most_allocated: f64,
+    /// Objects are short-lived if they live at most this share of the run on average, in per cent
+    #[arg(long, value_name = "PERCENT", default_value_t = 5.0)]
+    short_lived: f64,
+    #[command(flatten)]
+    output: OutputOptions,
+    #[command(flatten)]
+    memory: MemoryOption,
+}
+
+#[derive(Args, Clone, Debug)]
+pub struct GcArgs {
+    /// The recording
+    #[arg(default_value = DEFAULT_OUTPUT)]
+    file: PathBuf,
+    /// What to group objects by
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t = By::Site)]
+    by: By,
+    #[command(flatten)]
+    output: OutputOptions,
+    #[command(flatten)]
+    memory: MemoryOption,
+}
+
+#[derive(Args, Clone, Debug)]
+struct OutputOptions {
+    /// Print JSON, with full numbers
+    #[arg(long, conflicts_with = "csv")]
+    json: bool,
+    /// Print the tables as CSV
+    #[arg(long)]
+    csv: bool,
+    /// Write a page for browsers: tables and charts in one file
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Write the charts as SVG
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum By {
+    /// Class
+    Class,
+    /// Allocating bytecode
+    Site,
+    /// Allocating method
+    Method,
+    /// Class and allocating bytecode
+    ClassAndSite,
+}
+
+/// What the user wants to see.
+pub struct Wanted {
+    pub grouping: Grouping,
+    /// The grouping's noun.
+    pub by: &'static str,
+    pub thresholds: Thresholds,
+}
+
+impl Wanted {
+    fn new(by: By) -> Self {
+        let (grouping, by) = match by {
+            By::Class => (Grouping::Class, "class"),
+            By::Site => (Grouping::Site, "site"),
+            By::Method => (Grouping::Method, "method"),
+            By::ClassAndSite => (Grouping::ClassAndSite, "class and site"),
+        };
+        Wanted {
+            grouping,
+            by,
+            thresholds: Thresholds::default(),
+        }
+    }
+}
+
+impl Default for Wanted {
+    fn default() -> Self {
+        Self::new(By::Site)
+    }
+}
+
+/// A recording with its lifetimes.
+pub struct Loaded {
+    pub trace: Trace,
+    pub lifetimes: Lifetimes,
+}
+
+impl Loaded {
+    /// # Errors
+    /// An unreadable recording, or a recording without lifetimes.
+    fn open(path: &Path, memory: MemoryOption) -> Result<Self> {
+        let shown = path.display();
+        let mut reader = open_recording(path)?;
+        let max_memory = memory.max_for(reader.progress().1);
+        let trace = Trace::read_with(&mut reader, max_memory, &mut |_| ControlFlow::Continue(()))
+            .with_context(|| format!("cannot read {shown}"))?;
+        let limits = Limits {
+            max_objects: usize::try_from(max_memory / OBJECT_BYTES).unwrap_or(usize::MAX),
+            ..Limits::default()
+        };
+        let lifetimes = Lifetimes::read(&mut reader, &trace, limits)
+            .with_context(|| format!("cannot read {shown}"))?;
+        if lifetimes.objects.is_empty() && lifetimes.counts.is_empty() {
+            bail!(
+                "{shown} has no lifetimes of objects; record with --lifetimes=1/100, a VM that tells \
+                 them (vmscope demo garbage --lifetimes)"
+            );
+        }
+        Ok(Loaded { trace, lifetimes })
+    }
+}
+
+/// Runs `vmscope lifetimes`.
+///
+/// # Errors
+/// An unreadable recording, a recording without lifetimes, a failed write.
+pub fn lifetimes(args: &LifetimesArgs, out: &mut Printer<'_>) -> Result<()> {
+    let loaded = Loaded::open(&args.file, args.memory)?;
+    let wanted = Wanted {
+        thresholds: Thresholds {
+            most_allocated: args.most_allocated / 100.0,
+            short_lived: args.short_lived / 100.0,
+        },
+        ..Wanted::new(args.by)
+    };
+    print(&objects::document(&loaded, &wanted), &args.output, out)
+}
+
+/// Runs `vmscope gc`.
+///
+/// # Errors
+/// The same.
+pub fn gc(args: &GcArgs, out: &mut Printer<'_>) -> Result<()> {
+    let loaded = Loaded::open(&args.file, args.memory)?;
+    let wanted = Wanted::new(args.by);
+    print(&collector::document(&loaded, &wanted), &args.output, out)
+}
+
+fn print(document: &Document, options: &OutputOptions, out: &mut Printer<'_>) -> Result<()> {
+    let encoded = |format| {
+        let document = match format {
+            // Columns of numbers are no chart.
+            Format::Text => &without_charts(document),
+            _ => document,
+        };
+        let encoded = encode(document, format, &Stop::new());
+        encoded
+            .unwrap_or_else(|| Err("stopped".to_owned()))
+            .map_err(|sentence| anyhow!(sentence))
+    };
+    let write = |path: &Path, bytes: &[u8]| {
+        std::fs::write(path, bytes).with_context(|| format!("cannot write {}", path.display()))
+    };
+    if let Some(path) = &options.svg {
+        write(path, &encoded(Format::Svg)?)?;
+    }
+    if let Some(path) = &options.html {
+        write(path, html::page(document).as_bytes())?;
+    }
+    if options.svg.is_some() || options.html.is_some() {
+        return Ok(());
+    }
+    let format = match (options.json, options.csv) {
+        (true, _) => Format::Json,
+        (_, true) => Format::Csv,
+        _ => Format::Text,
+    };
+    out.text(&String::from_utf8_lossy(&encoded(format)?))?;
+    Ok(())
+}
+
+fn without_charts(document: &Document) -> Document {
+    let parts = document.parts.iter();
+    let parts = parts.filter(|part| !matches!(part, Part::Chart(_)));
+    Document {
+        title: document.title.clone(),
+        parts: parts.cloned().collect(),
+    }
+}
+
+/// Sentences about records that do not count.
+fn counted(lifetimes: &Lifetimes) -> Vec<String> {
+    let Skipped {
+        other_processes,
+        births_left_out,
+        births_without_class,
+        births_without_site,
+        duplicate_births,
+        bad_weights,
+        fates_without_birth,
+        fates_before_birth,
+        fates_after_death,
+        duplicate_fates,
+        fates_without_collection,
+        bad_counts,
+    } = lifetimes.skipped;
+    let nonsense = births_without_class
+        + duplicate_births
+        + bad_weights
+        + fates_before_birth
+        + fates_after_death
+        + duplicate_fates
+        + bad_counts;
+    let all = [
+        (lifetimes.lost, "lifetime records were lost"),
+        (
+            births_left_out,
+            "births did not fit into the memory (--max-memory)",
+        ),
+        (other_processes, "records of other processes are left out"),
+        (births_without_site, "objects have an unknown site"),
+        (
+            fates_without_birth,
+            "observations of objects from before the recording",
+        ),
+        (
+            fates_without_collection,
+            "observations without a known collection",
+        ),
+        (nonsense, "records make no sense"),
+    ];
+    let all = all.into_iter().filter(|(number, _)| *number > 0);
+    all.map(|(number, text)| format!("{} {text}", crate::present::numbers::count(number)))
+        .collect()
+}
