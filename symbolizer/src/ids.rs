@@ -98,6 +98,12 @@ ids! {
     IndexedThread
     /// Index of the spots of [`TimeBuckets`](crate::time_buckets::TimeBuckets).
     SpotId
+    /// Index of [`Lifetimes::classes`](crate::lifetimes::Lifetimes::classes).
+    ClassId
+    /// Index of [`Lifetimes::sites`](crate::lifetimes::Lifetimes::sites).
+    AllocationSiteId
+    /// Index of [`Lifetimes::collections`](crate::lifetimes::Lifetimes::collections).
+    CollectionId
 }
 
 /// Vector indexed by ids of type `I`.

@@ -33,10 +33,10 @@ use std::io::{Read, Seek};
 use std::ops::ControlFlow;
 use vmscope_records::recording::{Ending, ReadError, Reader};
 use vmscope_records::{
-    Avma, ChainEnd, Collection, Compilation, Constituent, Counter, DurationNs, Fact, FileOffset,
-    InterpreterRules, Limit, Lost, Mark, Method, MethodKey, Module, ModuleKey, Process, ProcessEnd,
-    ProcessKey, RecordingEnd, RegionRules, Session, Symbols, Thread, ThreadCpu, ThreadEnd,
-    ThreadKey, ThreadRole, Tid, TimeNs,
+    AllocationSite, Avma, ChainEnd, Class, ClassKey, Collection, Compilation, Constituent, Counter,
+    DurationNs, Fact, FileOffset, InterpreterRules, Limit, Lost, Mark, Method, MethodKey, Module,
+    ModuleKey, Process, ProcessEnd, ProcessKey, RecordingEnd, RegionRules, Session, SiteKey,
+    Symbols, Thread, ThreadCpu, ThreadEnd, ThreadKey, ThreadRole, Tid, TimeNs,
 };
 
 /// Reading a recording failed.
@@ -294,6 +294,10 @@ pub struct Trace {
     pub extents: Extents,
     /// Methods.
     pub methods: FxHashMap<MethodKey, Method>,
+    /// Classes of allocated objects.
+    pub classes: FxHashMap<ClassKey, Class>,
+    /// Allocation sites.
+    pub allocation_sites: FxHashMap<SiteKey, AllocationSite>,
     /// Facts about VMs.
     pub facts: Vec<Fact>,
     /// The VMs' figures over time.

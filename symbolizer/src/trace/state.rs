@@ -155,6 +155,12 @@ impl Trace {
             Record::Method(method) => {
                 self.methods.insert(method.key, *method);
             }
+            Record::Class(class) => {
+                self.classes.insert(class.key, class);
+            }
+            Record::AllocationSite(site) => {
+                self.allocation_sites.insert(site.key, *site);
+            }
             Record::Collection(collection) => self.collections.push(*collection),
             Record::Compilation(compilation) if self.keep_samples => {
                 self.compilations.push(*compilation);
@@ -212,6 +218,8 @@ impl Trace {
         self.processes.retain(|key, _| !gone.contains(key));
         self.region_rules.retain(|(key, _), _| !gone.contains(key));
         self.interpreters.retain(|(key, _), _| !gone.contains(key));
+        self.classes.retain(|_, one| !gone.contains(&one.process));
+        (self.allocation_sites).retain(|_, one| !gone.contains(&one.process));
         self.facts.retain(|fact| !gone.contains(&fact.process));
         self.extents.forget(gone);
     }

@@ -8,6 +8,7 @@
 )]
 
 pub mod inferred;
+pub mod lifetimes;
 pub mod live;
 pub mod screens;
 pub mod shapes;

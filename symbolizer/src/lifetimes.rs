@@ -1,0 +1,209 @@
+//! Lifetimes of objects, from births and from the observations of collections.
+//!
+//! A death lies between the last collection that saw the object alive and the collection that
+//! observed the death. An object without an observed death is alive at the end: its lifetime is
+//! censored (docs/truth.md §10).
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`read`] | reading of a recording |
+//! | [`collections`] | collections and their kinds |
+//! | [`estimate`] | weighted totals and ratios with their errors |
+//! | [`life_table`] | survival curves and restricted means |
+//! | [`groups`] | totals and mean lifetimes by class, site or method |
+//! | [`histogram`] | distributions of lifetimes, and allocations over time |
+//! | [`classify`] | pretenuring decisions for sites |
+//! | [`call_graph`] | callers of allocating methods |
+
+pub mod call_graph;
+pub mod classify;
+pub mod collections;
+pub mod estimate;
+mod event;
+pub mod groups;
+pub mod histogram;
+pub mod life_table;
+pub mod read;
+
+use crate::ids::{AllocationSiteId, ClassId, CollectionId, IndexVec};
+use collections::ObservedCollection;
+use read::Skipped;
+use vmscope_records::{AllocationSite, Class, ProcessKey, SurvivalBucket, TimeNs};
+
+/// A value without a number.
+const UNKNOWN: u64 = u64::MAX;
+
+/// Units of lifetimes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Measure {
+    /// Nanoseconds.
+    Time,
+    /// Share of the run: 0 to 1.
+    Relative,
+    /// Bytes that the process allocated during the lifetime.
+    AllocatedBytes,
+    /// Survived scavenges. A scavenge does not look at tenured objects, and they do not survive it.
+    Scavenges,
+    /// Survived full collections.
+    FullCollections,
+}
+
+impl Measure {
+    /// All units.
+    pub const ALL: [Self; 5] = [
+        Self::Time,
+        Self::Relative,
+        Self::AllocatedBytes,
+        Self::Scavenges,
+        Self::FullCollections,
+    ];
+
+    /// Whether lifetimes are numbers of collections.
+    #[must_use]
+    pub const fn is_count(self) -> bool {
+        matches!(self, Self::Scavenges | Self::FullCollections)
+    }
+}
+
+/// An object with a single record: 64 bytes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Object {
+    /// Time of allocation.
+    pub birth: TimeNs,
+    /// Size in bytes.
+    pub bytes: u64,
+    /// Number of allocated objects that this one represents: finite, at least 1.
+    pub weight: f64,
+    allocated: u64,
+    death: u64,
+    /// Class.
+    pub class: ClassId,
+    /// Allocation site, if known.
+    pub site: Option<AllocationSiteId>,
+    /// The collection that observed the death, if known.
+    pub death_collection: Option<CollectionId>,
+    /// The last collection that saw the object alive.
+    pub last_survived: Option<CollectionId>,
+    /// The collection that moved the object to old space.
+    pub tenured: Option<CollectionId>,
+    /// Survived scavenges, at most 65,535.
+    pub scavenges: u16,
+    /// Survived full collections, at most 65,535.
+    pub fulls: u16,
+}
+
+impl Object {
+    /// Time of the observed death; `None` for an object that was alive at the end.
+    #[must_use]
+    pub fn death(&self) -> Option<TimeNs> {
+        (self.death != UNKNOWN).then_some(TimeNs(self.death))
+    }
+
+    /// Bytes that the process allocated before the object, if known.
+    #[must_use]
+    pub fn allocated_bytes(&self) -> Option<u64> {
+        (self.allocated != UNKNOWN).then_some(self.allocated)
+    }
+}
+
+/// Exact counts of a class and site.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Counts {
+    /// Class.
+    pub class: ClassId,
+    /// Allocation site, if known.
+    pub site: Option<AllocationSiteId>,
+    /// Time of counting.
+    pub time: TimeNs,
+    /// Number of allocated objects.
+    pub objects: u64,
+    /// Bytes of `objects`.
+    pub bytes: u64,
+    /// Survival of the objects.
+    pub buckets: Vec<SurvivalBucket>,
+}
+
+/// The lifetimes of one process.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Lifetimes {
+    /// The process; `None` without lifetimes.
+    pub process: Option<ProcessKey>,
+    /// Start of the recording, or the first birth if earlier.
+    pub begin: TimeNs,
+    /// End of the recording, or the last known time if later.
+    pub end: TimeNs,
+    /// Classes, by key.
+    pub classes: IndexVec<ClassId, Class>,
+    /// Allocation sites, by key.
+    pub sites: IndexVec<AllocationSiteId, AllocationSite>,
+    /// Collections, by their begin.
+    pub collections: IndexVec<CollectionId, ObservedCollection>,
+    /// Objects with single records, by birth.
+    pub objects: Vec<Object>,
+    /// Exact counts, by class and site; empty unless the VM counts every object.
+    pub counts: Vec<Counts>,
+    /// Whether the VM reported survivals. Otherwise collections between birth and death count as
+    /// survived.
+    pub has_survivals: bool,
+    /// Ignored records.
+    pub skipped: Skipped,
+    /// Lifetime records that the recorder lost.
+    pub lost: u64,
+}
+
+impl Lifetimes {
+    /// Duration of the run in nanoseconds.
+    #[must_use]
+    pub fn run_ns(&self) -> u64 {
+        self.end.since(self.begin).0
+    }
+
+    /// Lifetime until the observed death, or until the end of the run; `None` if the unit is unknown.
+    #[must_use]
+    pub fn lifetime(&self, object: &Object, measure: Measure) -> Option<f64> {
+        self.until(object, object.death().unwrap_or(self.end), measure)
+    }
+
+    /// The shortest possible lifetime: until the last collection that saw the object alive.
+    #[must_use]
+    pub fn least_lifetime(&self, object: &Object, measure: Measure) -> Option<f64> {
+        let last = object.last_survived.map(|id| self.collections[id].end);
+        let alive = match object.death() {
+            Some(death) => last.unwrap_or(object.birth).min(death),
+            None => self.end,
+        };
+        self.until(object, alive, measure)
+    }
+
+    fn until(&self, object: &Object, time: TimeNs, measure: Measure) -> Option<f64> {
+        let ns = time.since(object.birth).0 as f64;
+        match measure {
+            Measure::Time => Some(ns),
+            Measure::Relative => Some(ns / self.run_ns().max(1) as f64),
+            Measure::AllocatedBytes => {
+                let born = object.allocated_bytes()? as f64;
+                Some((self.allocated_at(time)? - born).max(0.0))
+            }
+            Measure::Scavenges => Some(object.scavenges.into()),
+            Measure::FullCollections => Some(object.fulls.into()),
+        }
+    }
+
+    /// Bytes allocated before `time`, interpolated between the births around it; `None` if unknown.
+    #[must_use]
+    pub fn allocated_at(&self, time: TimeNs) -> Option<f64> {
+        let next = self.objects.partition_point(|object| object.birth <= time);
+        let after = self.objects.get(next);
+        let after = after.and_then(|one| Some((one.birth.0 as f64, one.allocated_bytes()? as f64)));
+        let Some(before) = next.checked_sub(1).map(|last| &self.objects[last]) else {
+            return after.map(|(_, allocated)| allocated);
+        };
+        let allocated = before.allocated_bytes()? as f64 + before.bytes as f64;
+        let Some((later, allocated_later)) = after else {
+            return Some(allocated);
+        };
+        let born = before.birth.0 as f64;
+        let share = (time.0 as f64 - born) / (later - born);
+        Some(allocated + share * (allocated_later - allocated).max(0.0))
+    }
+}

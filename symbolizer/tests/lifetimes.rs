@@ -1,0 +1,481 @@
+//! Lifetimes of objects in handmade recordings: reading, estimates and life tables.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "tests may fail by panicking"
+)]
+
+mod recordings;
+
+use recordings::lifetimes::{birth, bucket, heap};
+use recordings::{Draw, Recording};
+use vmscope_records::{Birth, ClassKey, Collection, Fate, ProcessKey, SiteKey, TimeNs};
+use vmscope_symbolizer::Id;
+use vmscope_symbolizer::lifetimes::Measure;
+use vmscope_symbolizer::lifetimes::collections::CollectionKind;
+use vmscope_symbolizer::lifetimes::estimate::Estimate;
+use vmscope_symbolizer::lifetimes::groups::{GroupKey, Grouping, Thresholds, groups};
+use vmscope_symbolizer::lifetimes::life_table::life_tables;
+use vmscope_symbolizer::lifetimes::read::{Limits, Skipped};
+
+fn is_near(value: f64, wanted: f64) -> bool {
+    (value - wanted).abs() < 1e-9 * wanted.abs().max(1.0)
+}
+
+/// Two scavenges and a full collection. Object 1 dies in the first scavenge; object 2 survives it, is
+/// tenured by the second, and dies in the full collection; object 3 stays alive.
+fn three_objects() -> Recording {
+    let mut recording = heap();
+    recording
+        .collection(3, "full", 300, 330)
+        .collection(1, "scavenge", 100, 110)
+        .collection(2, "scavenge", 200, 210)
+        // A survival may come before the birth.
+        .fates(Some(2), 210, &[(2, Fate::Tenured), (3, Fate::Survived)])
+        .births([birth(3, 150), birth(1, 50), birth(2, 60)])
+        .fates(Some(1), 110, &[(1, Fate::Died), (2, Fate::Survived)])
+        .fates(Some(3), 330, &[(2, Fate::Died), (3, Fate::Survived)])
+        .end(1000);
+    recording
+}
+
+#[test]
+fn fates_make_lifetimes_with_their_bounds() {
+    let lifetimes = three_objects().lifetimes();
+    assert_eq!(lifetimes.skipped, Skipped::default());
+    assert_eq!((lifetimes.run_ns(), lifetimes.objects.len()), (1000, 3));
+    let kinds: Vec<_> = lifetimes.collections.iter().map(|one| one.kind).collect();
+    assert_eq!(
+        kinds,
+        [
+            CollectionKind::Scavenge,
+            CollectionKind::Scavenge,
+            CollectionKind::Full
+        ]
+    );
+    let [first, second, third] = lifetimes.objects[..] else {
+        panic!("three objects")
+    };
+    let collection = |id: Option<_>| id.map(Id::index);
+    assert_eq!(
+        (first.death(), collection(first.death_collection)),
+        (Some(TimeNs(110)), Some(0))
+    );
+    assert_eq!(
+        (collection(second.tenured), collection(second.last_survived)),
+        (Some(1), Some(1))
+    );
+    assert_eq!(
+        (second.scavenges, second.fulls, second.death()),
+        (2, 0, Some(TimeNs(330)))
+    );
+    assert_eq!((third.scavenges, third.fulls, third.death()), (1, 1, None));
+
+    let both = |object, measure| {
+        let least = lifetimes.least_lifetime(object, measure).unwrap();
+        (least, lifetimes.lifetime(object, measure).unwrap())
+    };
+    assert_eq!(both(&first, Measure::Time), (0.0, 60.0));
+    assert_eq!(both(&second, Measure::Time), (150.0, 270.0));
+    assert_eq!(both(&third, Measure::Relative), (0.85, 0.85));
+    assert_eq!(both(&second, Measure::Scavenges), (2.0, 2.0));
+    // Object 2 begins after 960 bytes and object 3 after 2400: between them, 16 bytes a nanosecond,
+    // but for the 16 of object 2 itself.
+    let (_, until_scavenge) = both(&first, Measure::AllocatedBytes);
+    let at_scavenge = 976.0 + (2400.0 - 976.0) * 50.0 / 90.0;
+    assert!(
+        is_near(until_scavenge, at_scavenge - 800.0),
+        "{until_scavenge}"
+    );
+    assert_eq!(both(&third, Measure::AllocatedBytes), (16.0, 16.0));
+}
+
+#[test]
+fn collections_between_birth_and_death_count_without_survivals() {
+    let mut recording = heap();
+    recording
+        .collection(1, "scavenge", 100, 110)
+        .collection(2, "full", 200, 210)
+        .collection(3, "scavenge", 300, 310)
+        .collection(4, "full", 400, 410)
+        .births([
+            birth(1, 50),
+            birth(2, 51),
+            birth(3, 250),
+            birth(4, 390),
+            birth(5, 500),
+        ])
+        .fates(None, 320, &[(1, Fate::Died)])
+        .fates(Some(4), 420, &[(2, Fate::Died), (3, Fate::Died)])
+        .fates(Some(77), 430, &[(4, Fate::Died)])
+        .end(600);
+    let lifetimes = recording.lifetimes();
+    let rows = lifetimes.objects.iter().map(|one| {
+        let last = one.last_survived.map(Id::index);
+        (
+            one.scavenges,
+            one.fulls,
+            last,
+            one.death_collection.map(Id::index),
+        )
+    });
+    let wanted = [
+        (1, 1, Some(1), Some(2)),
+        // Dead since the full collection before, or later.
+        (2, 1, Some(1), Some(3)),
+        (1, 0, None, Some(3)),
+        (0, 0, None, Some(3)),
+        (0, 0, None, None),
+    ];
+    assert_eq!(rows.collect::<Vec<_>>(), wanted);
+    assert_eq!(lifetimes.skipped.fates_without_collection, 1);
+}
+
+#[test]
+fn nonsense_is_counted_and_ignored() {
+    let mut recording = three_objects();
+    let of_class = |class| Birth {
+        class: ClassKey(class),
+        ..birth(50, 70)
+    };
+    let of_site = |site| Birth {
+        site: Some(SiteKey(site)),
+        ..birth(51, 70)
+    };
+    recording
+        .births([birth(1, 90), of_class(9), of_site(9)])
+        .births([Birth {
+            weight: f64::INFINITY,
+            ..birth(52, 70)
+        }])
+        .fates(
+            Some(3),
+            330,
+            &[(1, Fate::Survived), (3, Fate::Survived), (99, Fate::Died)],
+        )
+        .fates(Some(1), 110, &[(3, Fate::Survived), (1, Fate::Died)])
+        .fates(Some(7), 340, &[(51, Fate::Died)])
+        .counts(400, (9, None), 1, &[])
+        .counts(400, (1, Some(9)), 1, &[])
+        .counts(400, (1, None), 1, &[bucket(0, 0, 1, 1)])
+        .counts(
+            400,
+            (1, None),
+            1,
+            &[bucket(0, 0, u64::MAX / 16, u64::MAX / 16)],
+        );
+    let lifetimes = recording.lifetimes();
+    let wanted = Skipped {
+        births_without_class: 1,
+        births_without_site: 1,
+        duplicate_births: 1,
+        bad_weights: 1,
+        fates_without_birth: 1,
+        fates_before_birth: 1,
+        fates_after_death: 2,
+        duplicate_fates: 1,
+        fates_without_collection: 1,
+        bad_counts: 4,
+        ..Skipped::default()
+    };
+    assert_eq!(lifetimes.skipped, wanted);
+    assert_eq!(lifetimes.objects.len(), 4);
+    let without: Vec<_> = three_objects().lifetimes().objects;
+    assert!(without.iter().all(|one| lifetimes.objects.contains(one)));
+
+    let limits = Limits {
+        max_objects: 2,
+        process: None,
+    };
+    let within = three_objects().lifetimes_within(limits);
+    assert_eq!(
+        (within.objects.len(), within.skipped.births_left_out),
+        (2, 1)
+    );
+    // The left-out object 2 has three fates; two of them came after the limit.
+    assert_eq!(within.skipped.fates_without_birth, 3);
+    let process = Some(ProcessKey(7));
+    let other = three_objects().lifetimes_within(Limits { process, ..limits });
+    assert_eq!((other.objects.len(), other.skipped.other_processes), (0, 4));
+}
+
+/// Freireich et al. (Blood 1963), patients on 6-MP: weeks of remission, and whether it ended.
+const REMISSIONS: [(u64, bool); 21] = [
+    (6, true),
+    (6, true),
+    (6, true),
+    (6, false),
+    (7, true),
+    (9, false),
+    (10, true),
+    (10, false),
+    (11, false),
+    (13, true),
+    (16, true),
+    (17, false),
+    (19, false),
+    (20, false),
+    (22, true),
+    (23, true),
+    (25, false),
+    (32, false),
+    (32, false),
+    (34, false),
+    (35, false),
+];
+
+fn remissions(weight: f64) -> Recording {
+    let mut recording = heap();
+    for (&(weeks, is_dead), object) in REMISSIONS.iter().zip(1..) {
+        let born = if is_dead { 50 } else { 100 - weeks };
+        recording.births([Birth {
+            weight,
+            ..birth(object, born)
+        }]);
+        if is_dead {
+            recording.fates(None, 50 + weeks, &[(object, Fate::Died)]);
+        }
+    }
+    recording.end(100);
+    recording
+}
+
+#[test]
+fn life_tables_match_a_textbook() {
+    // Kalbfleisch and Prentice, The Statistical Analysis of Failure Time Data, §1.
+    let wanted = [
+        (6.0, 21.0, 0.857),
+        (7.0, 17.0, 0.807),
+        (10.0, 15.0, 0.753),
+        (13.0, 12.0, 0.690),
+        (16.0, 11.0, 0.627),
+        (22.0, 7.0, 0.538),
+        (23.0, 6.0, 0.448),
+    ];
+    for weight in [1.0, 8.0] {
+        let lifetimes = remissions(weight).lifetimes();
+        let tables = life_tables(&lifetimes, Grouping::All, Measure::Time);
+        let [(GroupKey::All, table)] = &tables[..] else {
+            panic!("{tables:?}")
+        };
+        assert_eq!(table.steps.len(), wanted.len());
+        for (step, (weeks, at_risk, survival)) in table.steps.iter().zip(wanted) {
+            assert_eq!((step.lifetime, step.at_risk), (weeks, at_risk * weight));
+            assert!((step.survival.value - survival).abs() < 5e-4, "{step:?}");
+        }
+        // The weight changes no error: the number of observed objects is the same.
+        let last = table.survival_at(30.0);
+        assert!((last.error / 1.96 - 0.1346).abs() < 1e-4, "{last:?}");
+        let mean = table.restricted_mean;
+        assert!((mean.value - 23.287).abs() < 1e-3 && (mean.error / 1.96 - 2.83).abs() < 0.01);
+        assert_eq!((table.horizon, table.survival_at(0.0).value), (35.0, 1.0));
+        assert_eq!(table.drawn(3).len(), 2);
+    }
+}
+
+#[test]
+fn counts_are_exact_and_the_newest_count() {
+    let mut recording = heap();
+    recording
+        .counts(10, (1, Some(1)), 50, &[bucket(0, 0, 50, 0)])
+        .counts(
+            90,
+            (1, Some(1)),
+            100,
+            &[
+                bucket(0, 0, 60, 10),
+                bucket(1, 0, 10, 5),
+                bucket(4, 2, 6, 9),
+            ],
+        )
+        .counts(80, (1, Some(1)), 70, &[bucket(0, 0, 70, 0)])
+        .counts(90, (2, None), 300, &[bucket(0, 0, 300, 0)])
+        // The thinned sample tells the lifetimes in time.
+        .births([
+            Birth {
+                weight: 32.0,
+                ..birth(1, 40)
+            },
+            Birth {
+                weight: 64.0,
+                ..birth(2, 60)
+            },
+        ])
+        .fates(None, 80, &[(1, Fate::Died)])
+        .end(100);
+    let lifetimes = recording.lifetimes();
+    let by_class = groups(&lifetimes, Grouping::Class);
+    let [two, one] = &by_class[..] else {
+        panic!("{by_class:?}")
+    };
+    let exact = |value| Estimate { value, error: 0.0 };
+    assert_eq!(
+        (one.objects, one.bytes, one.alive),
+        (exact(100.0), exact(1600.0), exact(24.0))
+    );
+    assert_eq!(
+        (one.share_of_objects, one.mean_bytes, one.recorded),
+        (exact(0.25), exact(16.0), 2)
+    );
+    assert_eq!(
+        (two.objects, two.alive, two.recorded),
+        (exact(300.0), exact(0.0), 0)
+    );
+    assert_eq!(two.mean_lifetime(Measure::Time), None);
+
+    // 10 living objects saw no scavenge: 90 are exposed to the first one, 60 of which died.
+    let tables = life_tables(&lifetimes, Grouping::Class, Measure::Scavenges);
+    let (_, table) = tables.iter().find(|(key, _)| *key == one.key).unwrap();
+    let steps: Vec<_> = table
+        .steps
+        .iter()
+        .map(|one| (one.lifetime, one.at_risk, one.deaths))
+        .collect();
+    assert_eq!(
+        steps,
+        [(0.0, 90.0, 60.0), (1.0, 25.0, 10.0), (4.0, 6.0, 6.0)]
+    );
+    let mean = one.mean_lifetime(Measure::Scavenges).unwrap();
+    assert!(is_near(mean.restricted.value, 1.0 / 3.0 + 3.0 / 3.0 * 0.6));
+    assert_eq!(mean.to_end, exact((10.0 + 5.0 + 4.0 * 15.0) / 100.0));
+    let fulls = one.mean_lifetime(Measure::FullCollections).unwrap();
+    assert_eq!(fulls.to_end, exact(2.0 * 15.0 / 100.0));
+    // Both sampled objects lived for 40 ns.
+    let time = one.mean_lifetime(Measure::Time).unwrap();
+    assert!(is_near(time.to_end.value, 40.0) && time.to_end.error < 1e-6);
+}
+
+#[test]
+fn intervals_of_samples_cover_the_truth() {
+    // 4000 objects of three classes, of very different sizes and lifetimes.
+    let mut draw = Draw(1);
+    let population: Vec<_> = (0..4000)
+        .map(|object| {
+            let class = 1 + draw.below(3);
+            let bytes = [16, 160, 1600][class as usize - 1] + 8 * draw.below(10);
+            let death = object + 1 + draw.below(100 * class);
+            (
+                Birth {
+                    class: ClassKey(class),
+                    bytes,
+                    ..birth(object, object)
+                },
+                death,
+            )
+        })
+        .collect();
+    let recording = |rate: u64, seed: u64| {
+        let mut draw = Draw(seed);
+        let mut recording = heap();
+        for (one, death) in &population {
+            if draw.below(rate) == 0 {
+                recording.births([Birth {
+                    weight: rate as f64,
+                    ..*one
+                }]);
+                recording.fates(None, *death, &[(one.object.0, Fate::Died)]);
+            }
+        }
+        recording.end(4300);
+        recording.lifetimes()
+    };
+    let figures = |lifetimes: &_| {
+        let mut groups = groups(lifetimes, Grouping::Class);
+        groups.sort_by_key(|group| group.key);
+        let figures = groups.iter().flat_map(|group| {
+            let mean = group.mean_lifetime(Measure::Time).unwrap();
+            let totals = [
+                group.objects,
+                group.bytes,
+                group.share_of_objects,
+                group.share_of_bytes,
+            ];
+            totals.into_iter().chain([group.mean_bytes, mean.to_end])
+        });
+        figures.collect::<Vec<_>>()
+    };
+    let truth = figures(&recording(1, 0));
+    assert!(truth.iter().all(|one| one.error < 1e-6));
+    let seeds = 60;
+    let mut covered = vec![0; truth.len()];
+    let mut sums = vec![0.0; truth.len()];
+    let mut errors = vec![0.0; truth.len()];
+    for seed in 1..=seeds {
+        for (index, one) in figures(&recording(10, seed)).iter().enumerate() {
+            covered[index] += u64::from((one.value - truth[index].value).abs() <= one.error);
+            sums[index] += one.value;
+            errors[index] += one.error;
+        }
+    }
+    for (index, truth) in truth.iter().enumerate() {
+        // Of 60 intervals of 95 %, 57 are expected, and 50 are more than four deviations fewer.
+        assert!(covered[index] >= 50, "{index}: {}", covered[index]);
+        let seeds = seeds as f64;
+        let (mean, error) = (sums[index] / seeds, errors[index] / seeds);
+        assert!(
+            (mean - truth.value).abs() < 4.0 / 1.96 * error / seeds.sqrt(),
+            "{index}: {mean} {truth:?}"
+        );
+    }
+}
+
+#[test]
+fn short_lived_and_most_allocated_groups_are_known() {
+    let mut recording = heap();
+    let of = |class, object, time| Birth {
+        class: ClassKey(class),
+        ..birth(object, time)
+    };
+    // Class 1 dies young; class 2 stays; class 3 was born late, and nothing is known of its deaths.
+    for object in 0..200 {
+        recording.births([of(1, object, 4 * object)]);
+        recording.fates(None, 4 * object + 20, &[(object, Fate::Died)]);
+    }
+    recording.births([of(2, 1000, 10), of(2, 1001, 20), of(2, 1002, 20)]);
+    recording.births([of(3, 1003, 990)]).end(1000);
+    let lifetimes = recording.lifetimes();
+    let groups = groups(&lifetimes, Grouping::Class);
+    let thresholds = Thresholds::default();
+    let rows = groups.iter().map(|group| {
+        (
+            group.is_most_allocated(&thresholds),
+            group.is_short_lived(&thresholds),
+        )
+    });
+    assert_eq!(
+        rows.collect::<Vec<_>>(),
+        [(true, Some(true)), (true, Some(false)), (false, None)]
+    );
+    let mean = groups[0].mean_lifetime(Measure::Relative).unwrap();
+    assert!(is_near(mean.restricted.value, 0.02) && is_near(mean.least.value, 0.0));
+}
+
+#[test]
+fn kinds_of_collections_have_known_words() {
+    let kind = |collector: &str, kind: &str| {
+        CollectionKind::of(&Collection {
+            collector: collector.to_owned(),
+            kind: kind.to_owned(),
+            ..Collection::default()
+        })
+    };
+    for (collector, words) in [
+        ("scavenger", "scavenge"),
+        ("G1 Young Generation", ""),
+        ("G1", "mixed"),
+    ] {
+        assert_eq!(
+            kind(collector, words),
+            CollectionKind::Scavenge,
+            "{collector}"
+        );
+    }
+    for (collector, words) in [
+        ("compactor", "full"),
+        ("PS MarkSweep", ""),
+        ("ZGC Major Cycles", ""),
+    ] {
+        assert_eq!(kind(collector, words), CollectionKind::Full, "{collector}");
+    }
+}

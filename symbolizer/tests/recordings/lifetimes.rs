@@ -1,0 +1,132 @@
+//! Recordings of allocated objects.
+
+use super::{PROCESS, Recording};
+use std::io::Cursor;
+use vmscope_records::recording::Reader;
+use vmscope_records::{
+    AllocationSite, Birth, Births, BytecodePc, Class, ClassKey, Collection, CollectionKey,
+    CollectionScope, Fate, Fates, LifetimeCounts, MethodKey, ObjectKey, Record, SiteKey,
+    SurvivalBucket, TimeNs,
+};
+use vmscope_symbolizer::Trace;
+use vmscope_symbolizer::lifetimes::Lifetimes;
+use vmscope_symbolizer::lifetimes::read::Limits;
+
+/// A run without collections, with the classes 1 to 3, and the sites 1 to 3: `m1`, bytecode 10, called
+/// by `m9`, bytecode 5; `m1`, bytecode 20; `m2`, bytecode 10, called by `m1`, bytecode 30, and `m9`,
+/// bytecode 6.
+pub fn heap() -> Recording {
+    let mut recording = Recording::of("embedded");
+    for key in 1..=3 {
+        recording.put(Record::Class(Class {
+            key: ClassKey(key),
+            process: PROCESS,
+            name: format!("C{key}"),
+        }));
+    }
+    recording
+        .site(1, &[(1, 10), (9, 5)])
+        .site(2, &[(1, 20)])
+        .site(3, &[(2, 10), (1, 30), (9, 6)]);
+    recording
+}
+
+/// An object of 16 bytes and class 1 from site 1. Each nanosecond, 16 bytes are allocated.
+pub fn birth(object: u64, time: u64) -> Birth {
+    Birth {
+        object: ObjectKey(object),
+        time: TimeNs(time),
+        class: ClassKey(1),
+        site: Some(SiteKey(1)),
+        bytes: 16,
+        weight: 1.0,
+        allocated_bytes: Some(16 * time),
+    }
+}
+
+/// Objects that died or were alive after a number of scavenges and full collections.
+pub fn bucket(scavenges: u32, fulls: u32, dead: u64, alive: u64) -> SurvivalBucket {
+    SurvivalBucket {
+        scavenges,
+        fulls,
+        objects: dead,
+        bytes: 16 * dead,
+        alive_objects: alive,
+        alive_bytes: 16 * alive,
+    }
+}
+
+impl Recording {
+    /// An allocation site: methods with bytecodes, innermost first.
+    pub fn site(&mut self, key: u64, frames: &[(u64, u32)]) -> &mut Self {
+        let frame = |&(method, pc): &(u64, u32)| (MethodKey(method), BytecodePc(pc));
+        self.put(Record::AllocationSite(Box::new(AllocationSite {
+            key: SiteKey(key),
+            process: PROCESS,
+            frames: frames.iter().map(frame).collect(),
+        })))
+    }
+
+    /// A collection that stops the program.
+    pub fn collection(&mut self, key: u64, kind: &str, begin: u64, end: u64) -> &mut Self {
+        self.put(Record::Collection(Box::new(Collection {
+            key: CollectionKey(key),
+            process: PROCESS,
+            time: TimeNs(end),
+            kind: kind.to_owned(),
+            begin: Some(TimeNs(begin)),
+            end: Some(TimeNs(end)),
+            scope: CollectionScope::Whole,
+            ..Collection::default()
+        })))
+    }
+
+    pub fn births(&mut self, all: impl IntoIterator<Item = Birth>) -> &mut Self {
+        let mut births = Births::new(PROCESS, None);
+        all.into_iter().for_each(|birth| births.push(birth));
+        self.put(Record::Births(Box::new(births)))
+    }
+
+    /// Fates at one time, observed by a collection.
+    pub fn fates(
+        &mut self,
+        collection: Option<u64>,
+        time: u64,
+        fates: &[(u64, Fate)],
+    ) -> &mut Self {
+        let mut all = Fates::new(PROCESS, collection.map(CollectionKey));
+        for &(object, fate) in fates {
+            all.push(ObjectKey(object), TimeNs(time), fate);
+        }
+        self.put(Record::Fates(Box::new(all)))
+    }
+
+    /// Exact counts of objects of 16 bytes.
+    pub fn counts(
+        &mut self,
+        time: u64,
+        (class, site): (u64, Option<u64>),
+        objects: u64,
+        buckets: &[SurvivalBucket],
+    ) -> &mut Self {
+        self.put(Record::LifetimeCounts(Box::new(LifetimeCounts {
+            process: PROCESS,
+            time: TimeNs(time),
+            class: ClassKey(class),
+            site: site.map(SiteKey),
+            objects,
+            bytes: 16 * objects,
+            buckets: buckets.to_vec(),
+        })))
+    }
+
+    pub fn lifetimes(&self) -> Lifetimes {
+        self.lifetimes_within(Limits::default())
+    }
+
+    pub fn lifetimes_within(&self, limits: Limits) -> Lifetimes {
+        let mut reader = Reader::open(Cursor::new(self.bytes())).unwrap();
+        let trace = Trace::read(&mut reader).unwrap();
+        Lifetimes::read(&mut reader, &trace, limits).unwrap()
+    }
+}
