@@ -12,7 +12,8 @@
 //! [`handlers`] by interpreter routine,
 //! [`attribution`] by the method that each is for, [`matrix`] by that and by category; [`methods`] tells which entries are one method;
 //! [`annotate`] puts a method's samples beside its bytecodes or lines; [`addresses`] puts them
-//! where they fell, and [`zone`] tells what lay there.
+//! where they fell, and [`zone`] tells what lay there. [`lifetimes`] counts allocated objects, and
+//! how long they lived.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(
@@ -51,7 +52,10 @@ pub mod zone;
 pub use bounds::{Bounds, Omitted};
 pub use build::code::{full_name, separator_between, separator_of};
 pub use build::{Making, profile_of, profile_of_telling};
-pub use ids::{ChainId, CodeId, EntryId, Id, IndexVec, PlaceId, SiteId, StackId, ThreadId};
+pub use ids::{
+    AllocationSiteId, ChainId, ClassId, CodeId, CollectionId, EntryId, Id, IndexVec, PlaceId,
+    SiteId, StackId, ThreadId,
+};
 pub use live::Live;
 pub use profile::{Entry, Profile, Region, Site};
 pub use summary::{Filter, Only, Summary};

@@ -17,7 +17,7 @@ use vmscope_symbolizer::lifetimes::classify::{
 };
 use vmscope_symbolizer::lifetimes::groups::{GroupKey, Grouping, groups};
 use vmscope_symbolizer::lifetimes::histogram::{
-    Allocations, HeatMap, Histogram, Weighting, width_for,
+    Allocations, Bin, HeatMap, Histogram, Weighting, width_for,
 };
 use vmscope_symbolizer::lifetimes::{Lifetimes, Measure};
 use vmscope_symbolizer::{AllocationSiteId, ClassId};
@@ -48,9 +48,8 @@ fn histograms_hold_all_objects() {
     let lifetimes = hundred();
     let count = |histogram: &Histogram| {
         let sums = histogram.groups.iter().map(|(key, bins)| {
-            let sum = |of: fn(&_) -> f64| bins.iter().map(of).sum::<f64>();
-            let (dead, alive) = (sum(|bin: &_| bin_dead(bin)), sum(|bin: &_| bin_alive(bin)));
-            (*key, dead, alive)
+            let sum = |of: fn(&Bin) -> f64| bins.iter().map(of).sum::<f64>();
+            (*key, sum(|bin| bin.dead.value), sum(|bin| bin.alive.value))
         });
         sums.collect::<Vec<_>>()
     };
@@ -94,27 +93,19 @@ fn histograms_hold_all_objects() {
     }
 }
 
-fn bin_dead(bin: &vmscope_symbolizer::lifetimes::histogram::Bin) -> f64 {
-    bin.dead.value
-}
-
-fn bin_alive(bin: &vmscope_symbolizer::lifetimes::histogram::Bin) -> f64 {
-    bin.alive.value
-}
-
 #[test]
 fn births_have_their_times() {
     let lifetimes = hundred();
     let heat = HeatMap::of(&lifetimes, Measure::Time, 41, Weighting::Objects);
     let sum = |cells: &[f64]| cells.iter().sum::<f64>();
     assert_eq!(heat.cells.iter().map(|row| sum(row)).sum::<f64>(), 200.0);
-    // 25 ns a bin: objects 0 to 2 are in the first one. Object 0 died after a bin; the others live.
+    // 25 ns a bin: objects 0 to 2 are in the first one. Object 0 died after 25 ns; the others live.
     let first: Vec<_> = heat.cells[0]
         .iter()
         .enumerate()
         .filter(|(_, cell)| **cell > 0.0)
         .collect();
-    assert_eq!(first, [(1, &2.0), (40, &4.0)]);
+    assert_eq!(first, [(0, &2.0), (40, &4.0)]);
 
     let allocations = Allocations::of(&lifetimes, (Grouping::Class, 1), (Measure::Time, 100.0));
     let largest = &allocations.groups[0];
@@ -159,10 +150,10 @@ fn sites_are_short_lived_long_lived_or_immortal() {
         .fates(Some(4), 9001, &survivors(20..30))
         .end(10_000);
     let lifetimes = recording.lifetimes();
-    // All objects until the first collection; then site 3, and 11 objects more until the second.
+    // Objects that died unseen count only at their births: object 9, and the sites 2 and 3.
     assert_eq!(
         max_live_bytes(&lifetimes),
-        2.0 * (20.0 * 16.0 + 10.0 * 160.0)
+        2.0 * (11.0 * 16.0 + 10.0 * 160.0)
     );
     let made = Classification::of(&lifetimes, &Parameters::default()).unwrap();
     let rows = made

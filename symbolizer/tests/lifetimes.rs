@@ -270,7 +270,7 @@ fn life_tables_match_a_textbook() {
         let mean = table.restricted_mean;
         assert!((mean.value - 23.287).abs() < 1e-3 && (mean.error / 1.96 - 2.83).abs() < 0.01);
         assert_eq!((table.horizon, table.survival_at(0.0).value), (35.0, 1.0));
-        assert_eq!(table.drawn(2).len(), 2);
+        assert_eq!(table.drawn(3).len(), 2);
     }
 }
 
