@@ -28,6 +28,8 @@ mod binaries;
 mod embed;
 #[path = "../src/export/mod.rs"]
 mod export;
+#[path = "../src/lifetimes/mod.rs"]
+mod lifetimes;
 #[path = "../src/memory.rs"]
 mod memory;
 #[path = "../src/present/mod.rs"]

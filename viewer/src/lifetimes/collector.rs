@@ -23,10 +23,10 @@ pub struct Collector {
 }
 
 impl Collector {
-    pub fn of(loaded: &Loaded, wanted: &Wanted) -> Self {
+    pub fn of(lifetimes: &Lifetimes, wanted: &Wanted) -> Self {
         Collector {
-            cost: CollectorCost::of(&loaded.lifetimes, wanted.grouping),
-            advice: advice(&loaded.lifetimes, wanted.grouping),
+            cost: CollectorCost::of(lifetimes, wanted.grouping),
+            advice: advice(lifetimes, wanted.grouping),
         }
     }
 
@@ -35,32 +35,30 @@ impl Collector {
         self.cost.scavenges.ns + self.cost.fulls.ns
     }
 
-    /// The first lines of a report: whom the collector works for, what helps and how much.
-    pub fn headline(&self, names: &Names<'_>) -> Vec<String> {
+    /// The first lines of a report, with their titles: whom the collector works for, and the most
+    /// effective changes of parameters and of the program.
+    pub fn headline(&self, names: &Names<'_>) -> Vec<(&'static str, String)> {
         let all = self.ns();
         let first = self.cost.groups.first().filter(|_| all > 0.0);
-        let mut lines: Vec<String> = first
+        let mut lines: Vec<_> = first
             .map(|group| {
-                let both = group.both();
-                format!(
-                    "the collector works most for {}: {} of its time ({} ± {})",
-                    names.group(group.key),
-                    percent(both.value / all),
-                    milliseconds(both.value),
-                    milliseconds(both.error),
+                let time = within(group.both());
+                let share = percent(group.both().value / all);
+                let name = names.group(group.key);
+                (
+                    "Collector works for:",
+                    format!("{name}: {share} of its time, {time}"),
                 )
             })
             .into_iter()
             .collect();
-        lines.extend(self.advice.first().map(|one| {
-            let Estimate { value, error } = one.saving;
-            format!(
-                "advice: {}; predicted saving {} ± {}",
-                change(names, &one.change),
-                milliseconds(value),
-                milliseconds(error),
-            )
-        }));
+        let of_program = |one: &&Advice| matches!(one.change, Change::Avoid(_));
+        let advice =
+            |is_program: bool| self.advice.iter().find(|one| of_program(one) == is_program);
+        for one in [advice(false), advice(true)].into_iter().flatten() {
+            let what = change(names, &one.change);
+            lines.push(("Advice:", format!("{what}: saves {}", within(one.saving))));
+        }
         lines
     }
 }
@@ -68,8 +66,11 @@ impl Collector {
 pub fn document(loaded: &Loaded, wanted: &Wanted) -> Document {
     let lifetimes = &loaded.lifetimes;
     let names = Names::new(&loaded.trace, lifetimes);
-    let collector = Collector::of(loaded, wanted);
-    let mut lines = collector.headline(&names);
+    let collector = Collector::of(lifetimes, wanted);
+    let headline = collector.headline(&names).into_iter();
+    let mut lines: Vec<String> = headline
+        .map(|(title, text)| format!("{title} {text}"))
+        .collect();
     lines.extend(model("scavenge", &collector.cost.scavenges));
     lines.extend(model("full collection", &collector.cost.fulls));
     lines.push(unattributed(&collector));
@@ -97,18 +98,26 @@ fn model(name: &str, work: &Work) -> Option<String> {
             "{name}: no model, {some} observed with their surviving bytes (at least {LEAST} needed)"
         ));
     };
-    let (fixed, per_byte) = (work.fixed(), work.per_byte());
     let mega = f64::from(1 << 20);
+    let per_mega = within(work.per_byte().times(mega));
+    let takes = match (work.fixed().value > 0.0, work.per_byte().value > 0.0) {
+        (true, true) => format!(
+            "{}, and {per_mega} for each MiB that survives",
+            within(work.fixed())
+        ),
+        (true, false) => format!("{}, whatever survives", within(work.fixed())),
+        _ => format!("{per_mega} for each MiB that survives"),
+    };
+    let explained = percent(fit.explained);
     Some(format!(
-        "model: a {name} takes {} ± {}, and {} ± {} for each MiB that survives; it explains {} of \
-         the variance of {} durations",
-        milliseconds(fixed.value),
-        milliseconds(fixed.error),
-        milliseconds(per_byte.value * mega),
-        milliseconds(per_byte.error * mega),
-        percent(fit.explained),
+        "Model: a {name} takes {takes}; that explains {explained} of the variance of {} durations",
         fit.observations,
     ))
+}
+
+/// A time in nanoseconds with its 95 % half-width.
+fn within(ns: Estimate) -> String {
+    format!("{} ± {}", milliseconds(ns.value), milliseconds(ns.error))
 }
 
 fn unattributed(collector: &Collector) -> String {

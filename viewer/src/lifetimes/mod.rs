@@ -115,6 +115,28 @@ impl Default for Wanted {
     }
 }
 
+/// The first lines of a report on a recording with lifetimes, with their titles.
+pub fn headline(trace: &Trace, path: &Path, memory: MemoryOption) -> Vec<(&'static str, String)> {
+    if trace.classes.is_empty() {
+        return Vec::new();
+    }
+    let read = || {
+        let mut reader = open_recording(path).ok()?;
+        let limits = limits(memory.max_for(reader.progress().1));
+        Lifetimes::read(&mut reader, trace, limits).ok()
+    };
+    let lifetimes = read().unwrap_or_default();
+    let collector = collector::Collector::of(&lifetimes, &Wanted::default());
+    collector.headline(&names::Names::new(trace, &lifetimes))
+}
+
+fn limits(max_memory: u64) -> Limits {
+    Limits {
+        max_objects: usize::try_from(max_memory / OBJECT_BYTES).unwrap_or(usize::MAX),
+        ..Limits::default()
+    }
+}
+
 /// A recording with its lifetimes.
 pub struct Loaded {
     pub trace: Trace,
@@ -130,11 +152,7 @@ impl Loaded {
         let max_memory = memory.max_for(reader.progress().1);
         let trace = Trace::read_with(&mut reader, max_memory, &mut |_| ControlFlow::Continue(()))
             .with_context(|| format!("cannot read {shown}"))?;
-        let limits = Limits {
-            max_objects: usize::try_from(max_memory / OBJECT_BYTES).unwrap_or(usize::MAX),
-            ..Limits::default()
-        };
-        let lifetimes = Lifetimes::read(&mut reader, &trace, limits)
+        let lifetimes = Lifetimes::read(&mut reader, &trace, limits(max_memory))
             .with_context(|| format!("cannot read {shown}"))?;
         if lifetimes.objects.is_empty() && lifetimes.counts.is_empty() {
             bail!(

@@ -2,6 +2,7 @@
 //! threads, next commands.
 
 use super::page::{Page, narrowed_to};
+use crate::lifetimes::headline;
 use crate::present::collections::collector_lines;
 use crate::present::entries::labels_of;
 use crate::present::entries::{inference, marked};
@@ -47,6 +48,9 @@ pub(super) fn text(page: &Page<'_>, path: &Path) -> String {
     if answer.total > 0 {
         out.push('\n');
         verdict(page, &answer, &mut out);
+    }
+    for (title, text) in headline(&page.profile.trace, path, page.options.memory) {
+        titled(page, STRONG, title, &text, &mut out);
     }
     accuracy(page, &answer.truth, &mut out);
     if answer.total > 0 {
@@ -363,18 +367,25 @@ fn next(page: &Page<'_>, path: &Path, out: &mut String) {
         true => "the hottest function's source lines",
         false => "the hottest method's bytecodes or source lines",
     };
-    let commands = [
+    let mut commands = vec![
         (format!("vmscope view{file}"), "browse it in the terminal"),
         (format!("vmscope annotate{file}"), lines),
         (format!("vmscope report{file} --full"), "all sections"),
         (format!("vmscope report{file} --tree"), "who calls whom"),
     ];
-    let has_callers = !page.profile.trace.samples.chains.is_empty();
-    let commands = &commands[..if has_callers { 4 } else { 3 }];
+    if page.profile.trace.samples.chains.is_empty() {
+        commands.pop();
+    }
+    if !page.profile.trace.classes.is_empty() {
+        let what = "whom the collector works for, and what would help";
+        commands.push((format!("vmscope gc{file}"), what));
+        let what = "allocated objects and their lifetimes";
+        commands.push((format!("vmscope lifetimes{file}"), what));
+    }
     let width = commands.iter().map(|(command, _)| text_width(command));
     let width = width.max().unwrap_or(0);
     out.push('\n');
-    for (command, what) in commands {
+    for (command, what) in &commands {
         let line = format!("{}  {what}", fit(command, width));
         // Commands are for copying: they stay whole.
         let line = match text_width(&line) <= page.width {
