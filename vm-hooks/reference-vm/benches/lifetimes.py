@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """Measures the CPU time that lifetimes cost: collectors of the embedded VM, and finalization with and without pretenured ephemerons.
 
-    lifetimes.py VMSCOPE [--rounds N]
+    lifetimes.py VMSCOPE [--rounds N] [--by vm|finalization|finalization-pretenured ...]
 
-Each round runs all rates of a program after each other, so that the machine's other load meets all of them alike. A row has the median CPU
+Each round runs all rates of a program after each other, in a random order, so that the machine's other load meets all of them alike. A row has the median CPU
 time without lifetimes, and the medians of the ratios to the run without lifetimes in the same round. Nobody listens.
 """
 
 import argparse
 import os
+import random
 import statistics
 import subprocess
 
@@ -30,19 +31,23 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("vmscope")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--by", nargs="+", default=["vm", "finalization", "finalization-pretenured"])
     options = parser.parse_args()
     means = {}
     print("| program | by | off | " + " | ".join(RATES) + " |")
-    for by in ["vm", "finalization", "finalization-pretenured"]:
+    for by in options.by:
         for program, argument in PROGRAMS.items():
             vm = [options.vmscope, "reference-vm", program]
             end = ["--", argument]
             offs, ratios = [], {rate: [] for rate in RATES}
             for _ in range(options.rounds):
-                off = cpu(vm + end)
-                offs.append(off)
+                times = {}
+                for rate in random.sample(["off", *RATES], len(RATES) + 1):
+                    flags = [] if rate == "off" else ["--lifetimes", rate, "--lifetimes-by", by]
+                    times[rate] = cpu(vm + flags + end)
+                offs.append(times["off"])
                 for rate in RATES:
-                    ratios[rate].append(cpu(vm + ["--lifetimes", rate, "--lifetimes-by", by] + end) / off)
+                    ratios[rate].append(times[rate] / times["off"])
             medians = {rate: statistics.median(ratios[rate]) for rate in RATES}
             for rate in RATES:
                 means.setdefault((by, rate), []).append(medians[rate])

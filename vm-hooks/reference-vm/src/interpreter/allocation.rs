@@ -146,10 +146,17 @@ impl Vm {
     #[cold]
     #[inline(never)]
     fn allocate_slowly(&mut self, class: u32, format: Format, slots: usize) -> Option<Oop> {
-        if let Some(oop) = self.heap.allocate_counted(class, format, slots) {
-            let site = self.allocation_site();
-            self.heap.count_birth(oop, class, slots, site);
-            return Some(oop);
+        if let Some(seen) = self.heap.allocate_seen(class, format, slots) {
+            if seen.1.is_some() || self.heap.notes_all() {
+                let site = self.allocation_site();
+                let clock = &mut self.allocation_sites.clock;
+                self.heap
+                    .note_seen(seen, class, slots, site, || clock.time());
+                if self.heap.waiting_births() >= BIRTHS {
+                    self.publish_births();
+                }
+            }
+            return Some(seen.0);
         }
         self.allocate_with_record(class, format, slots)
     }

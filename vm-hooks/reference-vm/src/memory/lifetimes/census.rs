@@ -80,6 +80,8 @@ pub(in crate::memory) struct Census {
     /// Eden's objects before this address were made before the census.
     first: usize,
     young: Vec<Aged>,
+    /// Memory for the next list of `young`.
+    spare: Vec<Aged>,
     old: Vec<Aged>,
     /// Survivors of a running scavenge that were in eden: old and new addresses.
     pub moved: Vec<(usize, usize)>,
@@ -98,6 +100,7 @@ impl Census {
             eden_start: new_space.eden_start,
             first,
             young: Vec::new(),
+            spare: Vec::new(),
             old: Vec::new(),
             moved: Vec::new(),
             shared: 0,
@@ -172,8 +175,9 @@ impl Census {
             count.objects += count.eden_objects;
             count.bytes += count.eden_bytes;
         }
-        let past = std::mem::take(&mut self.young);
-        for (from, address) in std::mem::take(&mut self.moved) {
+        let mut past = std::mem::replace(&mut self.young, std::mem::take(&mut self.spare));
+        let mut moved = std::mem::take(&mut self.moved);
+        for (from, address) in moved.drain(..) {
             if from < self.first {
                 continue;
             }
@@ -190,6 +194,7 @@ impl Census {
             };
             self.keep(aged, new_space);
         }
+        self.moved = moved;
         self.first = self.eden_start;
         for count in self
             .counts
@@ -202,8 +207,8 @@ impl Census {
             bucket.bytes += bytes;
             (count.eden_objects, count.eden_bytes) = (0, 0);
         }
-        for aged in past {
-            match super::forwarded(aged.address) {
+        for aged in past.drain(..) {
+            match super::fates::forwarded(aged.address) {
                 Some(address) => {
                     let aged = Aged {
                         address,
@@ -215,6 +220,7 @@ impl Census {
                 None => self.death(aged),
             }
         }
+        self.spare = past;
     }
 
     fn keep(&mut self, aged: Aged, new_space: &NewSpace) {

@@ -2,17 +2,18 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `mod` | tracked objects: births, survivals and deaths |
+//! | `mod` | tracked objects and their births |
+//! | `fates` | survivals and deaths |
 //! | `sampler` | the choice of the tracked objects |
 //! | `census` | exact counts, if every object is wanted |
 
 mod census;
+mod fates;
 mod sampler;
 
 use vmscope_publish::LifetimeRate;
 use vmscope_publish::event::{Birth, Death, Lifetimes as Counts, Survival};
 
-use super::compactor::Plan;
 use super::object::{self, WORD};
 use super::view::Object;
 use super::{Format, Heap, Oop};
@@ -100,27 +101,12 @@ impl Lifetimes {
             .map_or(usize::MAX, |sampler| sampler.point)
     }
 
-    fn new_fates(&mut self, collection: u64) -> Fates {
-        let mut fates = std::mem::take(&mut self.spare);
-        fates.collection = collection;
-        fates.survivals.clear();
-        fates.deaths.clear();
-        fates
-    }
-
     /// Draws eden's next sample point, from `start` on.
     pub fn draw_point(&mut self, start: usize) {
         if let Some(sampler) = &mut self.sampler {
             sampler.draw_point(start);
         }
     }
-}
-
-/// The copy of an object that a scavenge has just moved; `None` for a dead object.
-fn forwarded(address: usize) -> Option<usize> {
-    // SAFETY: tracked addresses are objects, or forwarders until the space is used again.
-    let object = unsafe { Object::new(Oop::from_address(address)) };
-    object.is_forwarded().then(|| object.first_slot().address())
 }
 
 impl Heap {
@@ -164,27 +150,55 @@ impl Heap {
         self.lifetimes.newborn.is_some()
     }
 
-    /// Makes an object in eden that is only counted: the caller calls
-    /// [`count_birth`](Self::count_birth). `None`: the object needs more, or nothing is counted.
+    /// Makes an object in eden, if every object is to be seen and this one needs no other attention.
+    /// The second value is the object's weight, if it gets a single record. The caller calls
+    /// [`note_seen`](Self::note_seen) if [`notes_all`](Self::notes_all), or if there is a weight.
     #[must_use]
     #[inline]
-    pub fn allocate_counted(&mut self, class: u32, format: Format, slots: usize) -> Option<Oop> {
-        if self.lifetimes.census.is_none() || self.lifetimes.sampler.as_ref()?.left == 0 {
+    pub fn allocate_seen(
+        &mut self,
+        class: u32,
+        format: Format,
+        slots: usize,
+    ) -> Option<(Oop, Option<f64>)> {
+        if !self.lifetimes.sampler.as_ref()?.sees_every_object() {
             return None;
         }
         let limit = self.lifetimes.plain_limit;
         let oop = self.allocate_below(limit, class, format, slots)?;
-        if let Some(sampler) = &mut self.lifetimes.sampler {
-            sampler.left -= 1;
-        }
-        Some(oop)
+        Some((oop, self.lifetimes.sampler.as_mut()?.choose_seen()))
     }
 
-    /// Counts an object of [`allocate_counted`](Self::allocate_counted) at a site, 0 if unknown.
+    /// Whether every object is counted.
+    #[must_use]
     #[inline]
-    pub fn count_birth(&mut self, oop: Oop, class: u32, slots: usize, site: u32) {
+    pub fn notes_all(&self) -> bool {
+        self.lifetimes.census.is_some()
+    }
+
+    /// Notes the birth of the newest object at a site, 0 if unknown.
+    #[inline]
+    pub fn note_seen(
+        &mut self,
+        (oop, weight): (Oop, Option<f64>),
+        class: u32,
+        slots: usize,
+        site: u32,
+        now: impl FnOnce() -> u64,
+    ) {
+        let bytes = object::size_for(slots) as u64;
         if let Some(census) = &mut self.lifetimes.census {
-            census.birth(oop, class, object::size_for(slots) as u64, site);
+            census.birth(oop, class, bytes, site);
+        }
+        if let Some(weight) = weight {
+            let newborn = Newborn {
+                oop,
+                class,
+                bytes,
+                allocated_bytes: self.allocated_bytes() - bytes,
+                weight: None,
+            };
+            self.add_birth(&newborn, site, weight, now());
         }
     }
 
@@ -327,75 +341,5 @@ impl Heap {
     #[must_use]
     pub fn shared_counts(&self) -> u64 {
         self.lifetimes.census.as_ref().map_or(0, Census::shared)
-    }
-
-    /// After a scavenge, before new space is used again.
-    pub(super) fn observe_scavenge(&mut self, collection: u64) {
-        let lifetimes = &mut self.lifetimes;
-        if lifetimes.sampler.is_none() {
-            return;
-        }
-        if let Some(census) = &mut lifetimes.census {
-            census.after_scavenge(&self.new_space);
-        }
-        let mut fates = lifetimes.new_fates(collection);
-        let Lifetimes { young, old, .. } = lifetimes;
-        young.retain_mut(|tracked| {
-            let object = tracked.object;
-            let Some(address) = forwarded(tracked.address) else {
-                fates.deaths.push(Death { time: 0, object });
-                return false;
-            };
-            tracked.address = address;
-            let stays = self.new_space.contains(Oop::from_address(address));
-            if !stays {
-                old.push(*tracked);
-            }
-            fates.survivals.push(Survival {
-                time: 0,
-                object,
-                tenured: (!stays).into(),
-            });
-            stays
-        });
-        lifetimes.fates.push(fates);
-    }
-
-    /// In a full collection, while all live objects are marked and still at their old addresses.
-    pub(super) fn observe_full_collection(&mut self, plan: Plan, collection: u64) {
-        let mut lifetimes = std::mem::take(&mut self.lifetimes);
-        if lifetimes.sampler.is_some() {
-            let planned = |address| self.planned_if_marked(plan, address);
-            if let Some(census) = &mut lifetimes.census {
-                census.in_full_collection(planned);
-            }
-            let mut fates = lifetimes.new_fates(collection);
-            for list in [&mut lifetimes.young, &mut lifetimes.old] {
-                list.retain_mut(|tracked| {
-                    let object = tracked.object;
-                    let Some(address) = planned(tracked.address) else {
-                        fates.deaths.push(Death { time: 0, object });
-                        return false;
-                    };
-                    tracked.address = address;
-                    fates.survivals.push(Survival {
-                        time: 0,
-                        object,
-                        tenured: 0,
-                    });
-                    true
-                });
-            }
-            lifetimes.fates.push(fates);
-        }
-        self.lifetimes = lifetimes;
-    }
-
-    /// New address of an object after compaction; `None` for an unmarked object.
-    fn planned_if_marked(&self, plan: Plan, address: usize) -> Option<usize> {
-        let oop = Oop::from_address(address);
-        // SAFETY: tracked addresses are objects, dead or alive, that have not moved yet.
-        let is_marked = unsafe { Object::new(oop) }.header().is_marked();
-        is_marked.then(|| self.planned(plan, oop).address())
     }
 }

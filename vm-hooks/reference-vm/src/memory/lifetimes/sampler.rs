@@ -15,6 +15,9 @@ const LEAST_WORDS: usize = 2;
 /// Number of object sizes, in words, whose hit probabilities are computed in advance.
 const SIZES: usize = 64;
 
+/// Least mean distance in objects for which points cost less than the sight of every object.
+const LEAST_BY_POINTS: u64 = 16;
+
 /// Where an object was allocated.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Place {
@@ -88,14 +91,17 @@ impl Sampler {
     /// Sets the mean distance.
     pub fn set_distance(&mut self, distance: u64, counts: bool) {
         self.rate.distance = distance;
+        self.point = usize::MAX;
         let every = distance as f64;
         let ln_miss = match self.rate.unit {
-            LifetimeUnit::Objects if !counts => (-1.0 / every).ln_1p() / LEAST_WORDS as f64,
+            LifetimeUnit::Objects if !counts && distance >= LEAST_BY_POINTS => {
+                (-1.0 / every).ln_1p() / LEAST_WORDS as f64
+            }
             LifetimeUnit::Bytes if distance > WORD as u64 => (-(WORD as f64) / every).ln_1p(),
             _ => {
                 let ln_miss = (-1.0 / every).ln_1p();
                 self.method = Method::Objects { ln_miss };
-                self.left = self.skip(ln_miss);
+                self.left = self.skip();
                 return;
             }
         };
@@ -123,13 +129,8 @@ impl Sampler {
     /// the next point.
     #[inline]
     pub fn choose(&mut self, place: Place, words: usize) -> Option<f64> {
-        if let Method::Objects { ln_miss } = self.method {
-            if self.left > 0 {
-                self.left -= 1;
-                return None;
-            }
-            self.left = self.skip(ln_miss);
-            return Some(self.rate.distance as f64);
+        if self.sees_every_object() {
+            return self.choose_seen();
         }
         match place {
             Place::Eden { end } if end <= self.point => return None,
@@ -150,6 +151,17 @@ impl Sampler {
         is_chosen.then_some(every)
     }
 
+    /// Decides on a new object, where the sampler sees every object: its weight if it is sampled.
+    #[inline]
+    pub fn choose_seen(&mut self) -> Option<f64> {
+        if self.left > 0 {
+            self.left -= 1;
+            return None;
+        }
+        self.left = self.skip();
+        Some(self.rate.distance as f64)
+    }
+
     /// Probability that an object of `words` words contains a point.
     fn hit(&self, words: usize) -> f64 {
         match &self.method {
@@ -162,7 +174,10 @@ impl Sampler {
     }
 
     /// Number of objects before the next sampled object.
-    fn skip(&mut self, ln_miss: f64) -> u64 {
+    fn skip(&mut self) -> u64 {
+        let ln_miss = match self.method {
+            Method::Objects { ln_miss } | Method::Points { ln_miss, .. } => ln_miss,
+        };
         match (self.rate.unit, self.rate.distance) {
             (_, 0 | 1) => 0,
             (LifetimeUnit::EveryNth, distance) => distance - 1,

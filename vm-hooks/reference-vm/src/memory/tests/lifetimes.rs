@@ -22,6 +22,12 @@ fn make(heap: &mut Heap, class: u32, bytes: usize, site: u32) -> Oop {
     if let Some(oop) = heap.allocate_quickly(class, format, slots) {
         return oop;
     }
+    if let Some(seen) = heap.allocate_seen(class, format, slots) {
+        if seen.1.is_some() || heap.notes_all() {
+            heap.note_seen(seen, class, slots, site, || u64::from(site));
+        }
+        return seen.0;
+    }
     let oop = heap.allocate_slowly(class, format, slots).expect("memory");
     heap.note_birth(site, || u64::from(site));
     oop
