@@ -206,7 +206,8 @@ impl Vm {
     pub(crate) fn publish_newest(&mut self) {
         let published = self.image.published;
         self.image.published = self.image.methods.len();
-        self.find_sites(published);
+        let newest = &self.image.methods[published..];
+        self.allocation_sites.find_pretenured(newest);
         if let Some(publisher) = self.publication.listener() {
             let to = To::News(publisher);
             for method in self.image.methods.iter().skip(published) {

@@ -1,6 +1,6 @@
 //! Allocation by the running code, and its allocation sites.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use vmscope_publish::LifetimeRate;
 use vmscope_publish::event::SiteFrame;
 
@@ -22,6 +22,10 @@ const BIRTHS: usize = 256;
 /// callers.
 const TRANSPARENT: &str = "Behavior";
 
+/// Number of callers of an allocation site that may be the pretenured site: it copies a collection,
+/// for instance, and the copying method allocates.
+const CALLERS: usize = 3;
+
 /// A frame of a site in a word: method id, then bytecode pc. 0: a frame to skip.
 type Packed = u64;
 
@@ -33,6 +37,7 @@ struct Place {
     frame: Packed,
     /// Site of the frame without callers.
     site: u32,
+    is_pretenured: bool,
 }
 
 /// Number of births that share a reading of the clock.
@@ -79,9 +84,43 @@ pub(crate) struct AllocationSites {
     pub clock: BirthClock,
     /// Number of births without a site because the table is full.
     pub unknown: u64,
+    /// Sites whose objects are allocated in old space: method names (`Foo>>bar`) and pcs of sends.
+    wanted: Vec<(String, u32)>,
+    /// The existing ones.
+    pretenured: FxHashSet<Packed>,
 }
 
 impl AllocationSites {
+    /// With these pretenured sites.
+    pub fn new(wanted: Vec<(String, u32)>) -> Self {
+        let places = if wanted.is_empty() { 0 } else { PLACES };
+        Self {
+            places: vec![Place::default(); places].into_boxed_slice(),
+            wanted,
+            ..Self::default()
+        }
+    }
+
+    /// Whether sites are pretenured.
+    #[inline(always)]
+    pub fn has_pretenured(&self) -> bool {
+        !self.pretenured.is_empty()
+    }
+
+    /// Searches for pretenured sites in new methods.
+    pub fn find_pretenured(&mut self, methods: &[Method]) {
+        if self.wanted.is_empty() {
+            return;
+        }
+        for method in methods {
+            let title = method.title();
+            let of_method = self.wanted.iter().filter(|site| site.0 == title);
+            let sites = of_method.map(|(_, pc)| method.id << 32 | u64::from(*pc));
+            self.pretenured.extend(sites);
+        }
+        self.forget_places();
+    }
+
     /// Sets the number of callers in later sites.
     pub fn set_callers(&mut self, callers: u32) {
         self.callers = callers.min(LifetimeRate::MOST_CALLERS) as usize;
@@ -208,7 +247,7 @@ impl Vm {
         }
         let mut pc = fp.ip();
         loop {
-            let (frame, site) = self.place(fp, pc);
+            let Place { frame, site, .. } = self.place(fp, pc);
             if frame != 0 {
                 if self.allocation_sites.callers == 0 {
                     return site;
@@ -241,18 +280,18 @@ impl Vm {
 
     /// Meaning of an address in the code of a frame.
     #[inline(always)]
-    fn place(&mut self, fp: Fp, pc: Ip) -> (Packed, u32) {
+    fn place(&mut self, fp: Fp, pc: Ip) -> Place {
         let word = pc.word().0;
-        let place = &self.allocation_sites.places[place_of(word)];
+        let place = self.allocation_sites.places[place_of(word)];
         if place.pc == word {
-            return (place.frame, place.site);
+            return place;
         }
         self.find_place(fp, pc)
     }
 
     #[cold]
     #[inline(never)]
-    fn find_place(&mut self, fp: Fp, pc: Ip) -> (Packed, u32) {
+    fn find_place(&mut self, fp: Fp, pc: Ip) -> Place {
         let ip = self.bytecode_ip(pc);
         let frame = match self.image.method(fp.method()) {
             Some(method) if is_transparent(method) => 0,
@@ -267,12 +306,34 @@ impl Vm {
                 _ if self.allocation_sites.callers > 0 => 0,
                 _ => self.allocation_sites.intern(&[frame]),
             },
+            is_pretenured: self.allocation_sites.pretenured.contains(&frame),
         };
         // A full table is counted at each birth.
         if frame == 0 || place.site != 0 || self.allocation_sites.callers > 0 {
             self.allocation_sites.places[place_of(place.pc)] = place;
         }
-        (place.frame, place.site)
+        place
+    }
+
+    /// Whether the running allocation's site, or one of its nearest callers, is pretenured.
+    pub(super) fn is_pretenured_site(&mut self) -> bool {
+        let mut fp = self.running_frame();
+        if fp.is_none() {
+            return false;
+        }
+        let (mut pc, mut left) = (fp.ip(), 1 + CALLERS);
+        while left > 0 {
+            let place = self.place(fp, pc);
+            if place.is_pretenured {
+                return true;
+            }
+            left -= usize::from(place.frame != 0);
+            let Some(caller) = self.caller_place(fp) else {
+                return false;
+            };
+            (fp, pc) = caller;
+        }
+        false
     }
 
     #[cold]
@@ -284,7 +345,7 @@ impl Vm {
         {
             let method = self.image.method(caller.method());
             let id = method.map_or(0, |method| method.id);
-            let frame = match self.place(caller, pc).0 {
+            let frame = match self.place(caller, pc).frame {
                 0 => id << 32 | u64::from(method_pc(self, caller, pc)),
                 frame => frame,
             };

@@ -6,7 +6,6 @@
 //! | `vm` | the VM's state, starting and ending |
 //! | `dispatch`, `bytecodes` | the interpreter's loop, a handler for each family of bytecodes |
 //! | `sends` | method lookup, frames, returns |
-//! | `sites` | allocation sites that allocate in old space |
 //! | `returns` | non-local returns, context tokens |
 //! | `safepoint` | work between bytecodes: collections, timers, requests |
 //! | `processes` | semaphores, priorities, switches |
@@ -22,7 +21,6 @@ pub(crate) mod raw;
 mod returns;
 mod safepoint;
 mod sends;
-mod sites;
 mod stack;
 mod trace;
 mod vm;

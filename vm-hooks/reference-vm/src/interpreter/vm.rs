@@ -11,7 +11,6 @@ use super::objects;
 use super::primitives::Primitive;
 use super::processes::{Heartbeat, Stacks};
 use super::raw::{Fp, Ip, Sp};
-use super::sites::PretenuredSites;
 use super::stack::{MAIN_STACK_BYTES, Stack};
 use crate::compiler::bytecodes::SPECIAL_SELECTORS;
 use crate::image::{Image, LoadError, NoMemory, permanent};
@@ -172,7 +171,6 @@ pub struct Vm {
     pub(super) output: Box<dyn Write>,
     pub(super) errors: Box<dyn Write>,
     pub(super) arguments: Vec<String>,
-    pub(super) pretenured_sites: PretenuredSites,
     pub(crate) allocation_sites: AllocationSites,
     pub(crate) publication: Publication,
     pub(super) started_ns: u64,
@@ -229,8 +227,7 @@ impl Vm {
             output: options.output,
             errors: options.errors,
             arguments: options.arguments,
-            pretenured_sites: PretenuredSites::new(options.pretenured_sites),
-            allocation_sites: AllocationSites::default(),
+            allocation_sites: AllocationSites::new(options.pretenured_sites),
             publication: Publication::new(options.publish, options.lifetimes),
             started_ns: now_ns(),
             deadline_ns: None,

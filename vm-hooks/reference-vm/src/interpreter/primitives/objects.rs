@@ -125,7 +125,7 @@ fn new_object(vm: &mut Vm, ip: Ip, sp: Sp, count: usize, size: usize, old: bool)
         return None;
     }
     vm.save(ip);
-    let is_site = !vm.pretenured_sites.is_empty() && vm.is_pretenured_site(ip);
+    let is_site = vm.allocation_sites.has_pretenured() && vm.is_pretenured_site();
     let object = if old || is_site {
         vm.allocate_old(index, format, slots)
     } else {
