@@ -135,6 +135,13 @@ impl GroupCost {
     pub fn both(&self) -> Estimate {
         self.surviving.plus(self.allocating)
     }
+
+    /// Nanoseconds for both that are certain: the lower end of the interval.
+    #[must_use]
+    pub fn certain(&self) -> f64 {
+        let Estimate { value, error } = self.both();
+        (value - error).max(0.0)
+    }
 }
 
 /// The collector's time of a recording.
@@ -144,7 +151,8 @@ pub struct CollectorCost {
     pub scavenges: Work,
     /// The full collections.
     pub fulls: Work,
-    /// The groups, most expensive first.
+    /// The groups, most expensive first, as far as that is certain: a single large object in a sample
+    /// may stand for anything.
     pub groups: Vec<GroupCost>,
     /// Nanoseconds of no group: what the model does not explain, and objects without a record, such
     /// as those born before the recording.
@@ -183,7 +191,10 @@ impl CollectorCost {
                 .plus(fixed(&fulls).product(share(deeds.tenured, whole.1))),
         };
         let mut costs: Vec<GroupCost> = groups.keys.iter().zip(&deeds).map(of_group).collect();
-        costs.sort_by(|a, b| b.both().value.total_cmp(&a.both().value));
+        costs.sort_by(|a, b| {
+            let certain = b.certain().total_cmp(&a.certain());
+            certain.then_with(|| b.both().value.total_cmp(&a.both().value))
+        });
         let attributed: f64 = costs.iter().map(|cost| cost.both().value).sum();
         CollectorCost {
             unattributed: scavenges.ns + fulls.ns - attributed,

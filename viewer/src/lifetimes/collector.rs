@@ -39,7 +39,8 @@ impl Collector {
     /// effective changes of parameters and of the program.
     pub fn headline(&self, names: &Names<'_>) -> Vec<(&'static str, String)> {
         let all = self.ns();
-        let first = self.cost.groups.first().filter(|_| all > 0.0);
+        let first = self.cost.groups.first();
+        let first = first.filter(|group| all > 0.0 && group.certain() > 0.0);
         let mut lines: Vec<_> = first
             .map(|group| {
                 let time = within(group.both());

@@ -142,10 +142,11 @@ impl Sampler {
             }
         }
         let hit = self.hit(words);
-        if self.rate.unit == LifetimeUnit::Bytes {
+        // Few objects are large, and one of them may be as large as all small ones: all hits count.
+        if self.rate.unit == LifetimeUnit::Bytes || words >= SIZES {
             return Some(1.0 / hit);
         }
-        // A large object is hit too often. This choice makes its probability 1/distance.
+        // A larger object is hit too often. This choice makes its probability 1/distance.
         let every = self.rate.distance as f64;
         let is_chosen = words <= LEAST_WORDS || self.random.unit() * hit * every <= 1.0;
         is_chosen.then_some(every)
