@@ -8,7 +8,8 @@
 
 mod recordings;
 
-use recordings::lifetimes::{birth, heap};
+use recordings::Draw;
+use recordings::lifetimes::{birth, bucket, heap};
 use vmscope_records::{Birth, BytecodePc, ClassKey, Fate, MethodKey, SiteKey};
 use vmscope_symbolizer::Id;
 use vmscope_symbolizer::lifetimes::call_graph::{CallGraph, Selection};
@@ -291,4 +292,83 @@ fn groups_are_by_class_site_and_method() {
     );
     let unknown = Grouping::Method.key(&lifetimes, ClassId::of(0), None::<AllocationSiteId>);
     assert_eq!(unknown, GroupKey::Method(None));
+}
+
+#[test]
+fn no_recording_makes_an_analysis_fail() {
+    let mut draw = Draw(7);
+    for _ in 0..300 {
+        let extremes = [0, 1, 20, 1 << 40, u64::MAX - 1, u64::MAX];
+        let mut any = |small: u64| match draw.below(8) {
+            0 => extremes[draw.below(6) as usize],
+            _ => draw.below(small),
+        };
+        let mut recording = heap();
+        recording.site(4, &[]).end(any(100));
+        for key in 0..any(4).min(4) {
+            let kind = ["full", "scavenge"][(key % 2) as usize];
+            recording.collection(key, kind, any(100), any(100));
+        }
+        for _ in 0..30 {
+            let weight = [1.0, 1.5, 1e300, f64::MAX][(any(4) % 4) as usize];
+            recording.births([Birth {
+                class: ClassKey(1 + any(3) % 4),
+                site: Some(SiteKey(any(6))),
+                bytes: any(1000),
+                weight,
+                allocated_bytes: Some(any(1000)).filter(|bytes| *bytes % 7 > 0),
+                ..birth(any(20), any(100))
+            }]);
+            let fate = [Fate::Died, Fate::Survived, Fate::Tenured][(any(3) % 3) as usize];
+            let collection = Some(any(5)).filter(|key| *key > 0);
+            recording.fates(
+                collection,
+                any(200),
+                &[(any(20), fate), (any(20), Fate::Died)],
+            );
+            let counted = [bucket(
+                any(3) as u32,
+                any(3) as u32,
+                any(3) >> 8,
+                any(3) >> 8,
+            )];
+            recording.counts(
+                any(100),
+                (any(4), Some(any(4))),
+                any(9) >> 8,
+                &counted[..(any(2) % 2) as usize],
+            );
+        }
+        let mut lifetimes = recording.lifetimes();
+        for _ in 0..2 {
+            for measure in Measure::ALL {
+                let width = width_for(&lifetimes, measure, 10);
+                let _ = Histogram::of(
+                    &lifetimes,
+                    (Grouping::Site, 2),
+                    (measure, width),
+                    Weighting::Bytes,
+                );
+                let _ = Allocations::of(&lifetimes, (Grouping::Class, 2), (measure, width));
+                let _ = HeatMap::of(&lifetimes, measure, 10, Weighting::Objects);
+            }
+            for grouping in [Grouping::All, Grouping::ClassAndSite] {
+                let objects = groups(&lifetimes, grouping)
+                    .iter()
+                    .map(|one| one.recorded)
+                    .sum::<u64>();
+                assert!(objects <= lifetimes.objects.len() as u64);
+            }
+            let _ = Classification::of(&lifetimes, &Parameters::default());
+            let graph = CallGraph::of(&lifetimes, Selection::default());
+            assert!(
+                graph
+                    .edges
+                    .iter()
+                    .all(|edge| edge.callee < graph.nodes.len())
+            );
+            // Again without exact counts.
+            lifetimes.counts.clear();
+        }
+    }
 }
