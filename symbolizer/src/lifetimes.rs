@@ -71,7 +71,7 @@ impl Measure {
     }
 }
 
-/// An object with a single record: 64 bytes.
+/// An object with a single record. Every table needs most fields, so they lie together, in 64 bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Object {
     /// Time of allocation.
@@ -97,6 +97,8 @@ pub struct Object {
     /// Survived full collections, at most 65,535.
     pub fulls: u16,
 }
+
+const _: () = assert!(size_of::<Object>() == 64);
 
 impl Object {
     /// Time of the observed death; `None` for an object that was alive at the end.

@@ -8,7 +8,8 @@
 
 mod recordings;
 
-use recordings::lifetimes::{birth, heap};
+use recordings::Draw;
+use recordings::lifetimes::{birth, bucket, heap};
 use vmscope_records::{Birth, BytecodePc, ClassKey, Fate, MethodKey, SiteKey};
 use vmscope_symbolizer::Id;
 use vmscope_symbolizer::lifetimes::call_graph::{CallGraph, Selection};
@@ -123,7 +124,8 @@ fn births_have_their_times() {
 fn sites_are_short_lived_long_lived_or_immortal() {
     let mut recording = heap();
     recording.site(4, &[(4, 1)]).site(5, &[(5, 1)]);
-    for (key, begin) in [(1, 1000), (2, 2000), (3, 3000), (4, 9000)] {
+    recording.site(6, &[(6, 1)]);
+    for (key, begin) in [(1, 1000), (2, 2000), (3, 3000), (5, 7000), (4, 9000)] {
         recording.collection(key, "full", begin, begin + 1);
     }
     let of = |site, object, time, bytes| Birth {
@@ -148,6 +150,10 @@ fn sites_are_short_lived_long_lived_or_immortal() {
         .fates(Some(3), 3001, &dead(9..20))
         .fates(Some(3), 3001, &survivors(20..30))
         .fates(Some(4), 9001, &survivors(20..30))
+        // Site 6: dies, but in the second half of the run.
+        .births([of(6, 42, 42, 32)])
+        .fates(Some(5), 7001, &survivors(42..43))
+        .fates(Some(4), 9001, &dead(42..43))
         .end(10_000);
     let lifetimes = recording.lifetimes();
     // Objects that died unseen count only at their births: object 9, and the sites 2 and 3.
@@ -165,9 +171,10 @@ fn sites_are_short_lived_long_lived_or_immortal() {
         (1, SiteLifetime::Short, true),
         (1, SiteLifetime::Long, true),
         (2, SiteLifetime::Immortal, true),
+        (6, SiteLifetime::Immortal, true),
     ];
     assert!(wanted.iter().all(|row| rows.contains(row)), "{rows:?}");
-    assert_eq!((rows.len(), made.pruned), (3, (2, 32.0)));
+    assert_eq!((rows.len(), made.pruned), (4, (2, 32.0)));
     let short = made.sites.iter().find(|one| !one.is_pretenured()).unwrap();
     assert_eq!((short.short.value, short.long.value), (0.9, 0.1));
     assert!(short.short.error > 0.0);
@@ -291,4 +298,83 @@ fn groups_are_by_class_site_and_method() {
     );
     let unknown = Grouping::Method.key(&lifetimes, ClassId::of(0), None::<AllocationSiteId>);
     assert_eq!(unknown, GroupKey::Method(None));
+}
+
+#[test]
+fn no_recording_makes_an_analysis_fail() {
+    let mut draw = Draw(7);
+    for _ in 0..300 {
+        let extremes = [0, 1, 20, 1 << 40, u64::MAX - 1, u64::MAX];
+        let mut any = |small: u64| match draw.below(8) {
+            0 => extremes[draw.below(6) as usize],
+            _ => draw.below(small),
+        };
+        let mut recording = heap();
+        recording.site(4, &[]).end(any(100));
+        for key in 0..any(4).min(4) {
+            let kind = ["full", "scavenge"][(key % 2) as usize];
+            recording.collection(key, kind, any(100), any(100));
+        }
+        for _ in 0..30 {
+            let weight = [1.0, 1.5, 1e300, f64::MAX][(any(4) % 4) as usize];
+            recording.births([Birth {
+                class: ClassKey(1 + any(3) % 4),
+                site: Some(SiteKey(any(6))),
+                bytes: any(1000),
+                weight,
+                allocated_bytes: Some(any(1000)).filter(|bytes| *bytes % 7 > 0),
+                ..birth(any(20), any(100))
+            }]);
+            let fate = [Fate::Died, Fate::Survived, Fate::Tenured][(any(3) % 3) as usize];
+            let collection = Some(any(5)).filter(|key| *key > 0);
+            recording.fates(
+                collection,
+                any(200),
+                &[(any(20), fate), (any(20), Fate::Died)],
+            );
+            let counted = [bucket(
+                any(3) as u32,
+                any(3) as u32,
+                any(3) >> 8,
+                any(3) >> 8,
+            )];
+            recording.counts(
+                any(100),
+                (any(4), Some(any(4))),
+                any(9) >> 8,
+                &counted[..(any(2) % 2) as usize],
+            );
+        }
+        let mut lifetimes = recording.lifetimes();
+        for _ in 0..2 {
+            for measure in Measure::ALL {
+                let width = width_for(&lifetimes, measure, 10);
+                let _ = Histogram::of(
+                    &lifetimes,
+                    (Grouping::Site, 2),
+                    (measure, width),
+                    Weighting::Bytes,
+                );
+                let _ = Allocations::of(&lifetimes, (Grouping::Class, 2), (measure, width));
+                let _ = HeatMap::of(&lifetimes, measure, 10, Weighting::Objects);
+            }
+            for grouping in [Grouping::All, Grouping::ClassAndSite] {
+                let objects = groups(&lifetimes, grouping)
+                    .iter()
+                    .map(|one| one.recorded)
+                    .sum::<u64>();
+                assert!(objects <= lifetimes.objects.len() as u64);
+            }
+            let _ = Classification::of(&lifetimes, &Parameters::default());
+            let graph = CallGraph::of(&lifetimes, Selection::default());
+            assert!(
+                graph
+                    .edges
+                    .iter()
+                    .all(|edge| edge.callee < graph.nodes.len())
+            );
+            // Again without exact counts.
+            lifetimes.counts.clear();
+        }
+    }
 }

@@ -132,7 +132,8 @@ pub fn width_for(lifetimes: &Lifetimes, measure: Measure, bins: usize) -> f64 {
 
 impl Histogram {
     /// Counts lifetimes of the `most` largest groups, in bins of `width`. One second and all objects
-    /// give Figures 4 (bytes) and 5 (objects) of the DataFrame study (IWST 2023).
+    /// give Figures 4 (bytes) and 5 (objects) of the DataFrame study (IWST 2023). By site, the living
+    /// objects are those of a heap census by age.
     #[must_use]
     pub fn of(
         lifetimes: &Lifetimes,

@@ -2,7 +2,8 @@
 //!
 //! Deaths count at the collection that observed them. In numbers of collections, an object that is
 //! alive at the end after k collections was not exposed to collection k + 1; in other units, it was
-//! at risk for its whole lifetime.
+//! at risk for its whole lifetime. Curves in time and bytes are late or early by a part of the interval
+//! between collections; curves in numbers of collections have no such error.
 
 use super::estimate::Estimate;
 use super::event::Groups;

@@ -20,7 +20,7 @@ const MAX_COUNTS: usize = 1 << 20;
 pub struct Limits {
     /// The process; `None` for the process of the first lifetime record.
     pub process: Option<ProcessKey>,
-    /// Most objects with single records. An object takes about 100 bytes during the reading.
+    /// Most objects with single records. An object takes about 150 bytes during the reading.
     pub max_objects: usize,
 }
 

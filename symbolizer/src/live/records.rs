@@ -28,6 +28,8 @@ impl Live {
                     self.omitted.late += 1;
                 }
                 Record::ThreadUpdate(update) => updates.push(update),
+                // Only readers of whole recordings need them.
+                Record::Class(_) | Record::AllocationSite(_) => {}
                 Record::Constituent(constituent) => {
                     codes.extend(self.take_code(trace, *constituent));
                 }

@@ -40,7 +40,7 @@ pub fn birth(object: u64, time: u64) -> Birth {
         site: Some(SiteKey(1)),
         bytes: 16,
         weight: 1.0,
-        allocated_bytes: Some(16 * time),
+        allocated_bytes: Some(time.wrapping_mul(16)),
     }
 }
 
