@@ -124,7 +124,8 @@ fn births_have_their_times() {
 fn sites_are_short_lived_long_lived_or_immortal() {
     let mut recording = heap();
     recording.site(4, &[(4, 1)]).site(5, &[(5, 1)]);
-    for (key, begin) in [(1, 1000), (2, 2000), (3, 3000), (4, 9000)] {
+    recording.site(6, &[(6, 1)]);
+    for (key, begin) in [(1, 1000), (2, 2000), (3, 3000), (5, 7000), (4, 9000)] {
         recording.collection(key, "full", begin, begin + 1);
     }
     let of = |site, object, time, bytes| Birth {
@@ -149,12 +150,16 @@ fn sites_are_short_lived_long_lived_or_immortal() {
         .fates(Some(3), 3001, &dead(9..20))
         .fates(Some(3), 3001, &survivors(20..30))
         .fates(Some(4), 9001, &survivors(20..30))
+        // Site 6: dies, but in the second half of the run.
+        .births([of(6, 42, 42, 32)])
+        .fates(Some(5), 7001, &survivors(42..43))
+        .fates(Some(4), 9001, &dead(42..43))
         .end(10_000);
     let lifetimes = recording.lifetimes();
-    // Objects that died unseen count only at their births: object 9, and the sites 2 and 3.
+    // Objects that died unseen count only at their births: object 9, and the sites 2, 3 and 6.
     assert_eq!(
         max_live_bytes(&lifetimes),
-        2.0 * (11.0 * 16.0 + 10.0 * 160.0)
+        2.0 * (11.0 * 16.0 + 10.0 * 160.0 + 32.0)
     );
     let made = Classification::of(&lifetimes, &Parameters::default()).unwrap();
     let rows = made
@@ -166,9 +171,10 @@ fn sites_are_short_lived_long_lived_or_immortal() {
         (1, SiteLifetime::Short, true),
         (1, SiteLifetime::Long, true),
         (2, SiteLifetime::Immortal, true),
+        (6, SiteLifetime::Immortal, true),
     ];
     assert!(wanted.iter().all(|row| rows.contains(row)), "{rows:?}");
-    assert_eq!((rows.len(), made.pruned), (3, (2, 32.0)));
+    assert_eq!((rows.len(), made.pruned), (4, (2, 32.0)));
     let short = made.sites.iter().find(|one| !one.is_pretenured()).unwrap();
     assert_eq!((short.short.value, short.long.value), (0.9, 0.1));
     assert!(short.short.error > 0.0);
