@@ -296,6 +296,10 @@ fn groups_are_by_class_site_and_method() {
         (by_site.len(), pairs.len(), keys(Grouping::All)),
         (3, 3, vec![(GroupKey::All, 200.0)])
     );
+    // The share of all in all has no error, although the weights are 2.
+    let all = &groups(&lifetimes, Grouping::All)[0];
+    assert!(all.objects.error > 0.0 && all.share_of_objects.error < 1e-9);
+    assert!(all.share_of_bytes.value == 1.0 && all.share_of_bytes.error < 1e-9);
     let unknown = Grouping::Method.key(&lifetimes, ClassId::of(0), None::<AllocationSiteId>);
     assert_eq!(unknown, GroupKey::Method(None));
 }
