@@ -156,10 +156,10 @@ fn sites_are_short_lived_long_lived_or_immortal() {
         .fates(Some(4), 9001, &dead(42..43))
         .end(10_000);
     let lifetimes = recording.lifetimes();
-    // Objects that died unseen count only at their births: object 9, and the sites 2 and 3.
+    // Objects that died unseen count only at their births: object 9, and the sites 2, 3 and 6.
     assert_eq!(
         max_live_bytes(&lifetimes),
-        2.0 * (11.0 * 16.0 + 10.0 * 160.0)
+        2.0 * (11.0 * 16.0 + 10.0 * 160.0 + 32.0)
     );
     let made = Classification::of(&lifetimes, &Parameters::default()).unwrap();
     let rows = made
@@ -296,6 +296,10 @@ fn groups_are_by_class_site_and_method() {
         (by_site.len(), pairs.len(), keys(Grouping::All)),
         (3, 3, vec![(GroupKey::All, 200.0)])
     );
+    // The share of all in all has no error, although the weights are 2.
+    let all = &groups(&lifetimes, Grouping::All)[0];
+    assert!(all.objects.error > 0.0 && all.share_of_objects.error < 1e-9);
+    assert!(all.share_of_bytes.value == 1.0 && all.share_of_bytes.error < 1e-9);
     let unknown = Grouping::Method.key(&lifetimes, ClassId::of(0), None::<AllocationSiteId>);
     assert_eq!(unknown, GroupKey::Method(None));
 }
