@@ -24,6 +24,10 @@ const LEAST_SHARE: f64 = 0.01;
 /// Most advised groups of a kind.
 const MOST_GROUPS: usize = 3;
 
+/// Least share of tenured bytes in the bytes of pretenured objects. Old space would fill with the
+/// others, and the full collections to come are a guess where the recording has none.
+const LEAST_TENURED: f64 = 0.5;
+
 /// Groups whose deaths are so alike (cosine of the deaths by collection) die together.
 const ALIKE: f64 = 0.95;
 
@@ -85,12 +89,13 @@ fn avoiding(group: &GroupCost) -> Advice {
     }
 }
 
-/// Groups with tenured objects, alone or with those that die with them.
+/// Groups that are mostly tenured, alone or with those that die with them.
 fn pretenuring(lifetimes: &Lifetimes, grouping: Grouping, cost: &CollectorCost) -> Vec<Advice> {
-    let tenured = cost
-        .groups
-        .iter()
-        .filter(|one| one.tenured_bytes.value > 0.0);
+    let is_tenured = |one: &&GroupCost| {
+        let Estimate { value, error } = one.tenured_bytes;
+        value - error > LEAST_TENURED * one.allocated_bytes.value
+    };
+    let tenured = cost.groups.iter().filter(is_tenured);
     let tenured: Vec<&GroupCost> = tenured.take(100).collect();
     let mut sets: Vec<Vec<&GroupCost>> = tenured.iter().map(|one| vec![*one]).collect();
     for together in dying_together(lifetimes, grouping, &tenured) {

@@ -5,7 +5,8 @@
 
 Each program is recorded with lifetimes. Then the program runs without vmscope, as it is and with each piece of advice
 that an option of the VM can follow (pretenured sites, a larger eden, more growth of old space), in random order in each
-round. A row has the predicted saving and the measured one: medians of the collectors' time by the VM's own clock, with
+round. A row has the predicted saving (its share of the recorded collectors' time, of the time without vmscope: watching
+lifetimes makes collections longer) and the measured one: medians of the collectors' time by the VM's own clock, with
 the half-width of the 95 % interval of the mean difference. CPU is the saving of the whole program.
 """
 
@@ -48,7 +49,7 @@ def options_of(change):
 
 
 def advice(vmscope, program, rate, folder):
-    """Changes with their predicted savings and errors, in milliseconds."""
+    """Changes with their predicted savings and errors, as shares of the collectors' time."""
     recording = f"{folder}/out.vmscope"
     vm = [vmscope, "reference-vm", program, "--", *PROGRAMS[program]]
     subprocess.run(
@@ -58,7 +59,8 @@ def advice(vmscope, program, rate, folder):
     told = subprocess.run([vmscope, "gc", recording, "--json"], check=True, capture_output=True, text=True)
     tables = [part["table"] for part in json.loads(told.stdout)["parts"] if "table" in part]
     rows = next(table["rows"] for table in tables if table["title"].startswith("Advice"))
-    return [(row[0], 1000 * row[1], 1000 * row[2]) for row in rows if options_of(row[0]) is not None]
+    rows = [row for row in rows if options_of(row[0]) is not None and row[1] > 0]
+    return [(row[0], row[3], row[3] * row[2] / row[1]) for row in rows]
 
 
 def main():
@@ -81,6 +83,7 @@ def main():
         for change, predicted, error in changes:
             saved = [before[0] - after[0] for before, after in zip(runs[""], runs[change])]
             cpu = statistics.median(b[1] - a[1] for b, a in zip(runs[""], runs[change]))
+            predicted, error = predicted * base, error * base
             half = 2 * statistics.stdev(saved) / math.sqrt(len(saved))
             print(
                 f"| {program}: {change} | {base:.0f} ms | {predicted:.0f} ± {error:.0f} ms "
