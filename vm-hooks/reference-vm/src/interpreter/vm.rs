@@ -344,6 +344,10 @@ impl Vm {
     #[inline(never)]
     fn enter(&mut self, method: Oop) {
         self.enter_main();
+        // A profiler's first request is as old as the VM: the program must not begin without it.
+        if self.publication.has_requests() {
+            self.answer_profilers();
+        }
         let sp = self.stacks.active().sp.push(self.known.nil);
         self.fp = Fp::NONE;
         self.start = self.activate(method, 0, sp, self.known.nil);
