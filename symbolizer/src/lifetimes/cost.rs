@@ -217,7 +217,7 @@ fn share(part: Bytes, whole: f64) -> Estimate {
 /// tenured.
 fn each_survival(
     lifetimes: &Lifetimes,
-    add: &mut dyn FnMut(ClassId, Option<AllocationSiteId>, &dyn Fn(&mut Deeds)),
+    add: &mut impl FnMut(ClassId, Option<AllocationSiteId>, &dyn Fn(&mut Deeds)),
 ) {
     let is_counted = !lifetimes.counts.is_empty();
     for object in &lifetimes.objects {
