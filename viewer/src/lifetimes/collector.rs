@@ -126,11 +126,18 @@ fn unattributed(collector: &Collector) -> String {
         all if all > 0.0 => collector.cost.unattributed / all,
         _ => 0.0,
     };
+    let (ns, share) = (
+        milliseconds(collector.cost.unattributed.abs()),
+        percent(share.abs()),
+    );
+    if collector.cost.unattributed < 0.0 {
+        return format!(
+            "The model gives the groups {ns} ({share}) more than the collections took: its error"
+        );
+    }
     format!(
-        "{} ({} of the collector's time) belong to no recorded object: objects from before the \
-         recording, or time that the model does not explain",
-        milliseconds(collector.cost.unattributed),
-        percent(share),
+        "{ns} ({share} of the collector's time) belong to no recorded object: objects from before \
+         the recording, or time that the model does not explain"
     )
 }
 

@@ -3,7 +3,7 @@
 use super::names::Names;
 use super::{Loaded, Wanted, counted};
 use crate::present::document::{Axis, Chart, Document, Part, Table, Value};
-use crate::present::numbers::{bytes, count, percent, some};
+use crate::present::numbers::{bytes, count, some};
 use std::collections::BTreeMap;
 use vmscope_symbolizer::lifetimes::classify::{Classification, Parameters, SiteLifetime};
 use vmscope_symbolizer::lifetimes::estimate::Estimate;
@@ -80,7 +80,7 @@ fn allocated(names: &Names<'_>, groups: &[Group], wanted: &Wanted) -> Table {
             ">share of bytes",
             ">mean size",
             ">alive at the end",
-            ">mean lifetime",
+            ">mean lifetime (of the run)",
             ">± of lifetime",
             ">mean if the end is death",
             ">scavenges",
@@ -262,11 +262,12 @@ fn decisions(lifetimes: &Lifetimes, names: &Names<'_>) -> Option<Table> {
         .iter()
         .map(|(kind, number)| format!("{} {kind}", count(*number)));
     let numbers: Vec<String> = numbers.collect();
-    let (pruned, share) = classification.pruned;
+    let (pruned, of_pruned) = classification.pruned;
     table.title = format!("{title}: {}", numbers.join(", "));
     if pruned > 0 {
         let sites = some(pruned, "small site", "small sites");
-        table.title += &format!("; {sites} ({} of the bytes) undecided", percent(share));
+        let of_pruned = bytes(of_pruned.max(0.0) as u64);
+        table.title += &format!("; {sites} ({of_pruned}) undecided");
     }
     Some(table)
 }
