@@ -18,7 +18,7 @@ pub struct Handler<'p> {
     pub samples: u64,
 }
 
-/// The routines of all interpreters that told theirs, most samples first; `None` if `stop` came first.
+/// Routines of all interpreters that name their routines, most samples first; `None` if `stop` came first.
 #[must_use]
 pub fn handlers<'p>(
     profile: &'p Profile,

@@ -128,7 +128,8 @@ fn survivors_pay_for_copies_and_all_pay_for_allocation() {
 #[test]
 fn advice_names_the_tenured_site_and_what_pretenuring_it_saves() {
     let lifetimes = two_sites();
-    let all = advice(&lifetimes, Grouping::Site);
+    let cost = CollectorCost::of(&lifetimes, Grouping::Site);
+    let all = advice(&lifetimes, Grouping::Site, &cost);
     let saving = |wanted: &Change| all.iter().find(|one| one.change == *wanted).unwrap().saving;
     let survivors: u64 = (1..=40).map(|number| 3 + number % 6).sum();
     let share = survivors as f64 / (800 + survivors) as f64;
@@ -166,5 +167,5 @@ fn few_collections_give_no_model_and_no_advice() {
     let cost = CollectorCost::of(&lifetimes, Grouping::Site);
     assert_eq!(cost.scavenges.fit, None);
     assert!(is_near(cost.unattributed, cost.scavenges.ns));
-    assert_eq!(advice(&lifetimes, Grouping::Site), []);
+    assert_eq!(advice(&lifetimes, Grouping::Site, &cost), []);
 }

@@ -4,6 +4,7 @@
 
 mod common;
 
+use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
 use common::vmscope::{Folder, can_sample, command, run, vmscope};
@@ -138,6 +139,10 @@ fn a_demo_with_lifetimes_says_whom_the_collector_works_for() {
     of(&["lifetimes", "--by", "class"]).code(0).prints("String");
     of(&["lifetimes", "--csv"]).code(0).prints("share of bytes");
     of(&["lifetimes", "--html", "page.html"]).code(0);
+    let mode = std::fs::metadata(folder.file("page.html")).expect("a page");
+    assert_eq!(mode.permissions().mode() & 0o777, 0o600, "the user's alone");
+    of(&["lifetimes", "--html", "page.html"]).code(2);
+    of(&["lifetimes", "--html", "page.html", "--force"]).code(0);
     let page = std::fs::read_to_string(folder.file("page.html")).expect("a page");
     assert!(page.contains("<svg") && page.contains("<table>") && !page.contains("http-equiv"));
     let json = of(&["gc", "--json"]).code(0).json();

@@ -55,16 +55,15 @@ pub struct Advice {
 }
 
 /// The advice that the data support: savings that are certainly positive, and at least a per cent
-/// of the collector's time. Most first.
+/// of the collector's time. Most first. `cost` is of the same lifetimes and grouping.
 #[must_use]
-pub fn advice(lifetimes: &Lifetimes, grouping: Grouping) -> Vec<Advice> {
-    let cost = CollectorCost::of(lifetimes, grouping);
+pub fn advice(lifetimes: &Lifetimes, grouping: Grouping, cost: &CollectorCost) -> Vec<Advice> {
     let all = cost.scavenges.ns + cost.fulls.ns;
     let is_sound = |advice: &Advice| {
         let Estimate { value, error } = advice.saving;
         value > error && value > LEAST_SHARE * all
     };
-    let mut sound: Vec<Advice> = pretenuring(lifetimes, grouping, &cost);
+    let mut sound: Vec<Advice> = pretenuring(lifetimes, grouping, cost);
     sound.retain(is_sound);
     sound.sort_by(by_saving);
     sound.truncate(MOST_GROUPS);
@@ -72,8 +71,8 @@ pub fn advice(lifetimes: &Lifetimes, grouping: Grouping) -> Vec<Advice> {
     avoided.retain(is_sound);
     avoided.truncate(MOST_GROUPS);
     sound.extend(avoided);
-    sound.extend(eden(lifetimes, &cost).into_iter().filter(is_sound));
-    sound.extend(old_growth(&cost).into_iter().filter(is_sound));
+    sound.extend(eden(lifetimes, cost).into_iter().filter(is_sound));
+    sound.extend(old_growth(cost).into_iter().filter(is_sound));
     sound.sort_by(by_saving);
     sound
 }
@@ -207,7 +206,7 @@ fn eden(lifetimes: &Lifetimes, cost: &CollectorCost) -> Vec<Advice> {
 
 fn old_growth(cost: &CollectorCost) -> Option<Advice> {
     let fulls = &cost.fulls;
-    // With few collections, half of them is one more or less.
+    // The number of collections is whole: its half may be wrong by one collection.
     (fulls.collections >= 2).then(|| Advice {
         change: Change::OldGrowth,
         saving: Estimate {

@@ -101,7 +101,7 @@ impl Bytes {
     }
 }
 
-/// What the objects of a group did.
+/// Bytes of a group's objects, by event.
 #[derive(Clone, Copy, Debug, Default)]
 struct Deeds {
     allocated: Bytes,

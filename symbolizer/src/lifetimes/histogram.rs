@@ -28,7 +28,7 @@ impl Weighting {
     }
 }
 
-/// The groups with most objects or bytes, and one for all others.
+/// Groups with most objects or bytes; one more group collects the rest.
 struct Top<'a> {
     groups: Groups<'a>,
     /// Places by number of the group.

@@ -12,6 +12,9 @@ const MOST_CORRELATED: f64 = 0.98;
 /// Observations needed beyond the number of terms.
 const SPARE: usize = 3;
 
+/// Least number of observations of a fit: one term needs so many.
+pub const LEAST_OBSERVATIONS: usize = 1 + SPARE;
+
 /// A fit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fit {

@@ -3,7 +3,7 @@
 mod firefox;
 mod flamegraph;
 pub(crate) mod frames;
-mod output;
+pub(crate) mod output;
 mod pprof;
 mod speedscope;
 pub(crate) mod tree;

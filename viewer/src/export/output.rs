@@ -1,4 +1,4 @@
-//! Target of an export: standard output, or a file readable by its owner alone, written as a whole
+//! Target of an export or a page: standard output, or a file readable by its owner alone, written as a whole
 //! or not at all.
 
 use super::Format;
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 const BUFFER_BYTES: usize = 256 << 10;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Output {
+pub(crate) enum Output {
     Stdout,
     File(PathBuf),
 }
@@ -49,20 +49,20 @@ impl Output {
             other => other.with_context(|| format!("cannot write {shown}"))?,
         };
         if metadata.is_dir() {
-            bail!("{shown} is a directory: name a file in it with --output");
+            bail!("{shown} is a directory: name a file in it");
         }
         let is_own = metadata.is_file() && metadata.uid() == nix::unistd::geteuid().as_raw();
         if !is_own {
-            bail!("{shown} exists and is not your file: choose another with --output");
+            bail!("{shown} exists and is not your file: name another file");
         }
         if !force {
-            bail!("{shown} exists: --force replaces it, --output chooses another file");
+            bail!("{shown} exists: --force replaces it; or name another file");
         }
         Ok(())
     }
 
     /// Runs `produce`. The file appears complete, readable by its owner alone.
-    pub(super) fn write(
+    pub(crate) fn write(
         &self,
         force: bool,
         stdout: &mut dyn Write,
@@ -73,7 +73,7 @@ impl Output {
             Output::File(path) => path,
         };
         let shown = path.display();
-        let cannot = || format!("cannot write {shown}: choose another file with --output");
+        let cannot = || format!("cannot write {shown}: name another file");
         let folder = match path.parent() {
             Some(folder) if !folder.as_os_str().is_empty() => folder,
             _ => Path::new("."),

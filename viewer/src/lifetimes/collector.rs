@@ -9,12 +9,10 @@ use vmscope_symbolizer::lifetimes::Lifetimes;
 use vmscope_symbolizer::lifetimes::advice::{Advice, Change, advice};
 use vmscope_symbolizer::lifetimes::cost::{CollectorCost, GroupCost, Work};
 use vmscope_symbolizer::lifetimes::estimate::Estimate;
+use vmscope_symbolizer::lifetimes::least_squares::LEAST_OBSERVATIONS;
 
 /// Most rows of groups.
 const ROWS: usize = 20;
-
-/// Fewer collections of a kind give no model.
-const LEAST: u64 = 5;
 
 /// The collector's time, its groups and advice.
 pub struct Collector {
@@ -24,9 +22,10 @@ pub struct Collector {
 
 impl Collector {
     pub fn of(lifetimes: &Lifetimes, wanted: &Wanted) -> Self {
+        let cost = CollectorCost::of(lifetimes, wanted.grouping);
         Collector {
-            cost: CollectorCost::of(lifetimes, wanted.grouping),
-            advice: advice(lifetimes, wanted.grouping),
+            advice: advice(lifetimes, wanted.grouping, &cost),
+            cost,
         }
     }
 
@@ -96,7 +95,7 @@ fn model(name: &str, work: &Work) -> Option<String> {
     let Some(fit) = &work.fit else {
         let some = some(work.collections, "collection", "collections");
         return Some(format!(
-            "{name}: no model, {some} observed with their surviving bytes (at least {LEAST} needed)"
+            "{name}: no model, {some} observed with their surviving bytes (at least {LEAST_OBSERVATIONS} needed)"
         ));
     };
     let mega = f64::from(1 << 20);

@@ -5,6 +5,7 @@ mod html;
 pub mod names;
 mod objects;
 
+use crate::export::output::Output;
 use crate::memory::MemoryOption;
 use crate::present::document::{Document, Part};
 use crate::present::encode::{Format, encode};
@@ -71,6 +72,9 @@ struct OutputOptions {
     /// Write the charts as SVG
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
+    /// Replace existing files
+    #[arg(long)]
+    force: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -120,12 +124,15 @@ pub fn headline(trace: &Trace, path: &Path, memory: MemoryOption) -> Vec<(&'stat
     if trace.classes.is_empty() {
         return Vec::new();
     }
-    let read = || {
-        let mut reader = open_recording(path).ok()?;
+    let read = || -> Result<Lifetimes> {
+        let mut reader = open_recording(path)?;
         let limits = limits(memory.max_for(reader.progress().1));
-        Lifetimes::read(&mut reader, trace, limits).ok()
+        Ok(Lifetimes::read(&mut reader, trace, limits)?)
     };
-    let lifetimes = read().unwrap_or_default();
+    let lifetimes = match read() {
+        Ok(lifetimes) => lifetimes,
+        Err(error) => return vec![("Lifetimes:", format!("cannot be read: {error:#}"))],
+    };
     let collector = collector::Collector::of(&lifetimes, &Wanted::default());
     collector.headline(&names::Names::new(trace, &lifetimes))
 }
@@ -202,8 +209,9 @@ fn print(document: &Document, options: &OutputOptions, out: &mut Printer<'_>) ->
             .unwrap_or_else(|| Err("stopped".to_owned()))
             .map_err(|sentence| anyhow!(sentence))
     };
-    let write = |path: &Path, bytes: &[u8]| {
-        std::fs::write(path, bytes).with_context(|| format!("cannot write {}", path.display()))
+    let mut write = |path: &Path, bytes: &[u8]| {
+        let file = Output::File(path.to_owned());
+        file.write(options.force, out.data(), |out| Ok(out.write_all(bytes)?))
     };
     if let Some(path) = &options.svg {
         write(path, &encoded(Format::Svg)?)?;

@@ -22,6 +22,11 @@ const STRAIGHT_BYTES: usize = 64;
 /// The smallest page of Linux.
 const PAGE_BYTES: u64 = 4096;
 
+/// Maximum bytes of a routine without frames, and maximum number of such routines in memory: a hostile
+/// VM may report any number of any size.
+const MAX_ROUTINE: usize = 8 << 10;
+const MAX_ROUTINES: usize = 2048;
+
 /// Maximum number of instructions of a routine, on all paths.
 const STEPS: usize = 1000;
 
@@ -100,12 +105,14 @@ impl MachineCode {
     /// the stack.
     fn of_routine(&mut self, frame: &Frame<'_>, piece: Piece) -> Option<FrameRegisters> {
         let Piece { code, number, .. } = piece;
-        make_room(&mut self.routines);
+        if self.routines.len() >= MAX_ROUTINES {
+            self.routines.clear();
+        }
         let bytes = match self.routines.entry(number) {
             Entry::Occupied(known) => known.get().clone(),
             Entry::Vacant(new) => {
                 let length = code.end.saturating_sub(code.start);
-                let bytes = self.memory.read_vec(Avma(code.start), length, MAX_CODE);
+                let bytes = self.memory.read_vec(Avma(code.start), length, MAX_ROUTINE);
                 new.insert(bytes.ok()?.into()).clone()
             }
         };

@@ -19,7 +19,7 @@ struct All {
 pub struct Piece {
     /// Its addresses.
     pub code: Range<u64>,
-    /// A number that no other piece ever has.
+    /// Unique number, never reused.
     pub number: u64,
     /// Whether it makes frames: a method, not a routine that runs in its caller's frame.
     pub has_frames: bool,

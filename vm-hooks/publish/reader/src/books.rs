@@ -90,7 +90,7 @@ enum Content {
     Framed,
     /// Code that runs in its caller's frame: an inline cache, a trampoline.
     Frameless,
-    /// Data of the VM, or nothing.
+    /// Data of the VM.
     Data,
 }
 

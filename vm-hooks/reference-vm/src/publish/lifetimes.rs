@@ -67,8 +67,8 @@ pub(crate) struct LifetimesPublished {
 }
 
 impl Vm {
-    /// Tracks objects at the rate that a profiler asks for; at the rate of the options if it asks
-    /// for none.
+    /// Tracks objects at the profiler's requested rate; without a request, at the rate of the VM's
+    /// options.
     pub(super) fn set_lifetime_rate(&mut self, wanted: LifetimeRate) {
         let LifetimeOptions {
             rate,

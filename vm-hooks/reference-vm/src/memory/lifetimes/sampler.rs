@@ -70,7 +70,7 @@ pub(super) fn is_every_object(rate: LifetimeRate) -> bool {
 }
 
 impl Sampler {
-    /// A sampler with a rate that is not 0. `counts`: it sees every object.
+    /// Creates a sampler. The rate's distance must not be 0. `counts`: it sees every object.
     pub fn new(rate: LifetimeRate, counts: bool, seed: u64) -> Self {
         let mut sampler = Self {
             rate,
@@ -142,7 +142,8 @@ impl Sampler {
             }
         }
         let hit = self.hit(words);
-        // Few objects are large, and one of them may be as large as all small ones: all hits count.
+        // Large objects are rare, and a single large object may outweigh thousands of small objects:
+        // every hit counts.
         if self.rate.unit == LifetimeUnit::Bytes || words >= SIZES {
             return Some(1.0 / hit);
         }
