@@ -238,17 +238,7 @@ impl Code {
     /// Takes a record of a constituent, new or known.
     pub fn seen(&mut self, constituent: Constituent) {
         if let Some(&index) = self.by_key.get(&constituent.key) {
-            let known = &mut self.constituents[index];
-            // The first record has the first time and address.
-            let (since, absent_at) = (known.since, known.absent_at);
-            let (start, end) = (known.start, known.end);
-            *known = Constituent {
-                since,
-                absent_at,
-                start,
-                end,
-                ..constituent
-            };
+            self.constituents[index].update(constituent);
             return;
         }
         let key = constituent.key;

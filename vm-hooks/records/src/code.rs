@@ -82,6 +82,20 @@ pub struct Constituent {
     pub map: PcMap,
 }
 
+impl Constituent {
+    /// Takes over a later record with the same key. Process, first time and first address stay.
+    pub fn update(&mut self, later: Constituent) {
+        *self = Constituent {
+            process: self.process,
+            since: self.since,
+            absent_at: self.absent_at,
+            start: self.start,
+            end: self.end,
+            ..later
+        };
+    }
+}
+
 /// Reason of a constituent's removal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]

@@ -644,3 +644,29 @@ fn a_compilation_is_kept_as_it_was_told_last() {
     });
     assert_eq!(kept.collect::<Vec<_>>(), [(2, TimeNs(19 * SECOND))]);
 }
+
+/// Found by fuzzing: code repeated with another process had moved there, and ended with it.
+#[test]
+fn repeated_code_stays_in_its_process() {
+    let mut keep = KeepLast::new(DurationNs(SECOND), 1 << 30);
+    keep.put(process(0, 1, None));
+    let [_, mut code] = constituent(SECOND, 1);
+    keep.put(code.clone());
+    let Record::Constituent(repeated) = &mut code else {
+        panic!("{code:?}");
+    };
+    repeated.process = ProcessKey(15);
+    repeated.name = "better".into();
+    keep.put(code);
+    for second in 2..9 {
+        keep.put(counter(second * SECOND, "ticks"));
+        keep.flush().unwrap();
+    }
+    let (bytes, _) = keep.save(Vec::new(), end(EndReason::Saved)).unwrap();
+    let saved = read(&bytes).unwrap();
+    let kept = saved.records.iter().filter_map(|record| match record {
+        Record::Constituent(one) => Some((one.process, &*one.name)),
+        _ => None,
+    });
+    assert_eq!(kept.collect::<Vec<_>>(), [(ProcessKey(1), "better")]);
+}

@@ -1,6 +1,7 @@
 //! Kept processes, threads and constituents, and the selection of constituents that forked
 //! processes inherit from ended ancestors.
 
+use super::residents::CodePlace;
 use crate::{
     Avma, Constituent, ConstituentGone, ConstituentMoved, GoneReason, Process, ProcessEnd,
     ProcessKey, Record, TimeNs, Unmapping,
@@ -53,8 +54,8 @@ pub(super) struct CodeLife {
     pub gone: Option<ConstituentGone>,
     /// When newer code replaced it; before the horizon.
     pub replaced: Option<TimeNs>,
-    /// Start address among the [`Residents`](super::residents::Residents).
-    pub present_at: Option<u64>,
+    /// Its place among the [`Residents`](super::residents::Residents).
+    pub present_at: Option<CodePlace>,
 }
 
 impl CodeLife {
@@ -66,18 +67,6 @@ impl CodeLife {
             replaced: None,
             present_at: None,
         }
-    }
-
-    /// Adds later data; start time and first address stay.
-    pub fn told_again(&mut self, constituent: Constituent) {
-        let known = &mut *self.constituent;
-        *known = Constituent {
-            since: known.since,
-            absent_at: known.absent_at,
-            start: known.start,
-            end: known.end,
-            ..constituent
-        };
     }
 
     /// Approximate memory in bytes.

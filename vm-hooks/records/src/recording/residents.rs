@@ -10,11 +10,14 @@ use std::collections::BTreeMap;
 /// must go first: without the newer code, a reader would take it for present.
 #[derive(Debug, Default)]
 pub(super) struct Residents {
-    /// By process, layer, and start address; without overlaps.
-    present: BTreeMap<(ProcessKey, Layer, u64), Resident>,
+    /// Without overlaps.
+    present: BTreeMap<CodePlace, Resident>,
     /// Start addresses of code that came or moved since the horizon.
     arrivals: BTreeMap<(TimeNs, ConstituentKey), u64>,
 }
+
+/// Process, layer, and start address.
+pub(super) type CodePlace = (ProcessKey, Layer, u64);
 
 #[derive(Clone, Copy, Debug)]
 struct Resident {
@@ -25,7 +28,7 @@ struct Resident {
 
 /// New code replaces code of its own layer only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Layer {
+pub(super) enum Layer {
     Code,
     Bytecodes,
     Methods,
@@ -72,7 +75,7 @@ impl Residents {
             let (older, newer): (Vec<_>, Vec<_>) =
                 overlapping.partition(|(_, other)| *other < since);
             life.replaced = newer.iter().map(|(_, other)| other.0).min();
-            life.present_at = newer.is_empty().then_some(start);
+            life.present_at = newer.is_empty().then_some(at);
             for (at, (_, key)) in older {
                 self.present.remove(&at);
                 if let Some(other) = code.get_mut(&key) {
@@ -88,10 +91,8 @@ impl Residents {
 
     /// Removes dropped or moved code.
     pub fn remove(&mut self, life: &mut CodeLife) {
-        if let Some(start) = life.present_at.take() {
-            let one = &life.constituent;
-            let layer = Layer::of(&one.kind);
-            self.present.remove(&(one.process, layer, start));
+        if let Some(at) = life.present_at.take() {
+            self.present.remove(&at);
         }
     }
 }

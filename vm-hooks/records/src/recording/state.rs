@@ -141,7 +141,7 @@ impl LastingState {
             Record::Constituent(constituent) => {
                 let key = constituent.key;
                 match self.code.get_mut(&key) {
-                    Some(life) => life.told_again(*constituent),
+                    Some(life) => life.constituent.update(*constituent),
                     None => {
                         let (since, start) = (constituent.since, constituent.start.0);
                         self.residents.put(since, key, start);
