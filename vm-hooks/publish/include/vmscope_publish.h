@@ -28,8 +28,8 @@ extern "C" {
 #endif
 
 /* Version of the shared memory. */
-#define VMSCOPE_MAJOR 1
-#define VMSCOPE_MINOR 1
+#define VMSCOPE_MAJOR 2
+#define VMSCOPE_MINOR 0
 
 /* An unknown number. */
 #define VMSCOPE_UNKNOWN UINT64_MAX
@@ -293,9 +293,21 @@ typedef struct vmscope_collection {
 
 void vmscope_collection_begin(const vmscope_publisher *publisher,
                               const vmscope_collection *collection);
-void vmscope_collection_end(const vmscope_publisher *publisher, uint64_t id,
-                            const vmscope_space *spaces, size_t count, uint64_t survived_bytes,
-                            uint64_t tenured_bytes);
+
+/* The end of a collection. Numbers may be VMSCOPE_UNKNOWN. */
+typedef struct vmscope_collected {
+    size_t size;
+    uint64_t id;
+    const vmscope_space *spaces;
+    size_t space_count;
+    uint64_t survived_bytes;
+    uint64_t tenured_bytes;
+    uint64_t survived_objects;
+    uint64_t cpu_ns; /* CPU time of the collector's threads */
+} vmscope_collected;
+
+void vmscope_collection_end(const vmscope_publisher *publisher,
+                            const vmscope_collected *collected);
 
 typedef struct vmscope_phase {
     size_t size;

@@ -23,9 +23,9 @@ pub const LINK: &str = "/memfd:vmscope-publish (deleted)";
 /// First word: `vmscopeP`, the first letter lowest.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"vmscopeP");
 /// Major version.
-pub const MAJOR: u32 = 1;
+pub const MAJOR: u32 = 2;
 /// Minor version.
-pub const MINOR: u32 = 1;
+pub const MINOR: u32 = 0;
 
 /// Size of the header in bytes, and alignment of the parts.
 pub const HEADER_BYTES: usize = 4096;
@@ -131,7 +131,7 @@ pub mod word {
     pub const RATE_UNIT: usize = 103;
     /// Mean distance between sampled objects, in units of [`RATE_UNIT`]; 0 turns lifetimes off.
     pub const RATE_DISTANCE: usize = 104;
-    /// Number of callers in an allocation site. Since minor version 1.
+    /// Number of callers in an allocation site.
     pub const RATE_CALLERS: usize = 105;
 
     /// Number of commands to the sampler.

@@ -187,6 +187,12 @@ pub fn now() -> u64 {
     clock(libc::CLOCK_MONOTONIC).unwrap_or(0)
 }
 
+/// CPU time of the calling thread in nanoseconds.
+#[must_use]
+pub fn thread_cpu() -> Option<u64> {
+    clock(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
 /// Time in nanoseconds of any clock, if it exists.
 #[inline]
 pub(crate) fn clock(id: libc::clockid_t) -> Option<u64> {

@@ -149,6 +149,7 @@ fn a_vm_in_c_is_read() {
         (Some(100), None)
     );
     assert_eq!((end.survived_bytes, end.tenured_bytes), (Some(50), None));
+    assert_eq!((end.survived_objects, end.cpu_ns), (Some(3), Some(1000)));
     assert_eq!((moved.to, gone.reason), (0x2000, GoneReason::Flushed));
 
     vm.input = None;

@@ -121,9 +121,11 @@ int main(int argc, char **argv) {
         vmscope_poll(publisher, &callbacks);
         if (collections) {
             vmscope_space spaces[] = {{{"eden", 4}, 100, VMSCOPE_UNKNOWN}};
+            vmscope_collected collected = {
+                sizeof collected, 9, spaces, 1, 50, VMSCOPE_UNKNOWN, 3, 1000};
             vmscope_birth birth = {1, 2, 3, 0, 24, VMSCOPE_UNKNOWN, 1.0};
             vmscope_births(publisher, 77, &birth, 1);
-            vmscope_collection_end(publisher, 9, spaces, 1, 50, VMSCOPE_UNKNOWN);
+            vmscope_collection_end(publisher, &collected);
             vmscope_constituent_moved(publisher, 11, 0x2000);
             vmscope_constituent_gone(publisher, 11, VMSCOPE_GONE_FLUSHED);
             collections = 0;

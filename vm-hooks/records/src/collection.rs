@@ -41,6 +41,10 @@ pub struct Collection {
     pub survived_bytes: Option<u64>,
     /// Tenured bytes, if reported.
     pub tenured_bytes: Option<u64>,
+    /// Number of surviving objects, if reported.
+    pub survived_objects: Option<u64>,
+    /// CPU time of the collector's threads in nanoseconds, if reported.
+    pub cpu_ns: Option<u64>,
 }
 
 /// Extent of a [`Collection`]. The three are counted apart.

@@ -9,6 +9,7 @@ use vmscope_publish::event::{
     LineEntry, ListingEntry, Method as MethodEvent, PhaseBegin, PhaseEnd, Region, RegionRule,
     Regions, SamplePlace, SpaceUse, Text, Thread, ThreadRole,
 };
+use vmscope_publish::memory::thread_cpu;
 use vmscope_publish::{Callbacks, Describer, LifetimeRate, Options, Publisher};
 
 use crate::compiler::disassembler;
@@ -37,6 +38,8 @@ pub struct Publication {
     /// The VM's thread.
     thread: u32,
     collection: u64,
+    /// CPU time of the VM's thread at its begin, in nanoseconds.
+    cpu_at_begin: Option<u64>,
     next_phase: u32,
     next_figures: u64,
     lifetimes: lifetimes::LifetimesPublished,
@@ -126,6 +129,7 @@ impl Observer for Publication {
     fn collection_begin(&mut self, begin: &Begin<'_>) {
         self.collection = begin.number;
         self.next_phase = 0;
+        self.cpu_at_begin = self.listener().and_then(|_| thread_cpu());
         let Some(publisher) = self.listener() else {
             return;
         };
@@ -171,6 +175,8 @@ impl Observer for Publication {
                 spaces: spaces(&end.sizes).into(),
                 survived_bytes: Some(end.survived_bytes as u64),
                 tenured_bytes: Some(end.tenured_bytes as u64),
+                survived_objects: Some(end.survived_objects),
+                cpu_ns: thread_cpu().and_then(|now| now.checked_sub(self.cpu_at_begin?)),
             });
         }
     }

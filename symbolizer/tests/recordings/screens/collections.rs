@@ -165,6 +165,8 @@ impl Happened {
             },
             survived_bytes: stop_the_world.then_some(self.after / 8),
             tenured_bytes: (self.kind == "young").then_some(self.after / 50),
+            survived_objects: None,
+            cpu_ns: None,
         }))
     }
 

@@ -16,8 +16,8 @@ use std::time::Duration;
 
 use lists::{MOST_SOURCES, list, with_cases, with_spaces};
 use structs::{
-    CCase, CCollection, CCompilation, CConstituent, CCounter, CMethod, COptions, CPhase,
-    CRegionRule, CSource, CSpace, CText, Sized_, UNKNOWN, sized,
+    CCase, CCollected, CCollection, CCompilation, CConstituent, CCounter, CMethod, COptions,
+    CPhase, CRegionRule, CSource, CText, Sized_, UNKNOWN, sized,
 };
 
 use crate::event::{
@@ -348,29 +348,28 @@ unsafe extern "C" fn vmscope_collection_begin(
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn vmscope_collection_end(
-    handle: *const Handle<'_>,
-    id: u64,
-    spaces: *const CSpace,
-    count: usize,
-    survived_bytes: u64,
-    tenured_bytes: u64,
-) {
+unsafe extern "C" fn vmscope_collection_end(handle: *const Handle<'_>, given: *const CCollected) {
     // SAFETY: the header demands it.
     let Some(handle) = (unsafe { listening(handle) }) else {
         return;
     };
-    let known = |bytes| (bytes != UNKNOWN).then_some(bytes);
+    // SAFETY: the header demands it.
+    let Some(given) = (unsafe { sized(given) }) else {
+        return;
+    };
+    let known = |number| (number != UNKNOWN).then_some(number);
     let publish = |spaces: &[SpaceUse<'_>]| {
         handle.publish(&CollectionEnd {
-            id,
+            id: given.id,
             spaces: spaces.into(),
-            survived_bytes: known(survived_bytes),
-            tenured_bytes: known(tenured_bytes),
+            survived_bytes: known(given.survived_bytes),
+            tenured_bytes: known(given.tenured_bytes),
+            survived_objects: known(given.survived_objects),
+            cpu_ns: known(given.cpu_ns),
         });
     };
     // SAFETY: the header demands it.
-    unsafe { with_spaces(spaces, count, publish) };
+    unsafe { with_spaces(given.spaces, given.space_count, publish) };
 }
 
 /// Declares functions that publish lists of objects.

@@ -135,6 +135,15 @@ sized_structs! {
         tid: u32,
         osr_bytecode: u32,
     }
+    CCollected {
+        id: u64,
+        spaces: *const CSpace,
+        space_count: usize,
+        survived_bytes: u64,
+        tenured_bytes: u64,
+        survived_objects: u64,
+        cpu_ns: u64,
+    }
     CCollection {
         id: u64,
         collector: CText,

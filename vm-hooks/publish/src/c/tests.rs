@@ -6,6 +6,7 @@ use std::mem::{offset_of, size_of};
 use std::process::{Command, Stdio};
 
 use super::sampler::{CSamplerOptions, CSamplerStatus};
+use super::structs::CSpace;
 use super::*;
 use crate::event::{
     Boundary, BoundaryRule, ChainFrame, CollectionScope, ConstituentKind, CounterMeaning, Cover,
@@ -58,6 +59,9 @@ fn structs() -> String {
         ListingEntry = "vmscope_listing" { bytecode, end }
         CCompilation = "vmscope_compilation" {
             size, number, method, name, tier, tid, osr_bytecode
+        }
+        CCollected = "vmscope_collected" {
+            size, id, spaces, space_count, survived_bytes, tenured_bytes, survived_objects, cpu_ns,
         }
         CCollection = "vmscope_collection" {
             size, id, collector, kind, cause, spaces, space_count, scope, reserved

@@ -47,6 +47,10 @@ wire_struct! {
         pub survived_bytes: Option<u64>,
         /// Tenured bytes, if known.
         pub tenured_bytes: Option<u64>,
+        /// Number of surviving objects, if known.
+        pub survived_objects: Option<u64>,
+        /// CPU time of the collector's threads in nanoseconds, if known.
+        pub cpu_ns: Option<u64>,
     }
 }
 

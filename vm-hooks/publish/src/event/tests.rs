@@ -269,13 +269,15 @@ fn heap_event() -> impl Strategy<Value = Event<'static>> {
                 spaces,
             })
         }),
-        (any::<(u64, Option<u64>, Option<u64>)>(), spaces).prop_map(|(numbers, spaces)| {
-            let (id, survived_bytes, tenured_bytes) = numbers;
+        (any::<(u64, [Option<u64>; 4])>(), spaces).prop_map(|(numbers, spaces)| {
+            let (id, [survived_bytes, tenured_bytes, survived_objects, cpu_ns]) = numbers;
             Event::CollectionEnd(CollectionEnd {
                 id,
                 spaces,
                 survived_bytes,
                 tenured_bytes,
+                survived_objects,
+                cpu_ns,
             })
         }),
         phase.prop_map(|((collection, phase, within, stop_the_world, tid), name)| {

@@ -89,7 +89,7 @@ pub(crate) fn run(shared: &Arc<Shared>) {
 }
 
 fn look_around(shared: &Shared) {
-    let cpu = memory::clock(libc::CLOCK_THREAD_CPUTIME_ID).unwrap_or(0);
+    let cpu = memory::thread_cpu().unwrap_or(0);
     let place = shared.memory.word(word::SAMPLER_CPU);
     place.store(cpu, Ordering::Relaxed);
     shared.check_leases(memory::now());

@@ -192,7 +192,7 @@ messages! {
         7 number: u64, 8 begin: optional u64, 9 end: optional u64, 10 scope: u32,
         11 phases: repeated <Phase>, 12 spaces: repeated <SpaceUse>,
         13 survived_bytes: optional u64, 14 tenured_bytes: optional u64, 15 missed: u64,
-        16 missed_ns: optional u64,
+        16 missed_ns: optional u64, 17 survived_objects: optional u64, 18 cpu_ns: optional u64,
     }
     Phase = Phase {
         1 name: text, 2 within: optional u32, 3 begin: optional u64, 4 end: optional u64,

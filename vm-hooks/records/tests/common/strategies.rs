@@ -67,6 +67,7 @@ generate! {
     Collection {
         key, process, time, collector, kind, cause, number, begin, end, scope, missed,
         missed_ns, phases, spaces, survived_bytes, tenured_bytes,
+        survived_objects, cpu_ns,
     }
     Phase { name, within, begin, end, stop_the_world, thread }
     SpaceUse { name, before, after, capacity }

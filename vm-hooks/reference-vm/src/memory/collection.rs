@@ -66,6 +66,7 @@ impl Heap {
             sizes: self.sizes(),
             survived_bytes: outcome.survived_bytes,
             tenured_bytes: outcome.tenured_bytes,
+            survived_objects: outcome.survived_objects,
         });
         self.verify_under_stress(cause, roots);
     }
@@ -98,7 +99,7 @@ impl Heap {
         let start = Instant::now();
 
         observer.phase_begin("mark");
-        self.mark_live_objects(roots);
+        let survived_objects = self.mark_live_objects(roots);
         observer.phase_end();
         let marked_ns = ns_since(start);
 
@@ -128,6 +129,7 @@ impl Heap {
             sizes: self.sizes(),
             survived_bytes: self.old.used() + self.new_space.past.used(),
             tenured_bytes: 0,
+            survived_objects,
         });
         self.verify_under_stress(cause, roots);
     }

@@ -18,18 +18,21 @@ struct Marker<'h> {
     ephemerons: Vec<Object>,
     /// Weak objects. Their weak slots need an update.
     weak: Vec<Object>,
+    /// Number of marked objects.
+    marked: u64,
 }
 
 impl Heap {
     /// Sets the mark of all live objects, fills the mourn queue, and replaces weak references to
-    /// dead objects. Eden is empty.
-    pub(super) fn mark_live_objects(&mut self, roots: &mut dyn Roots) {
+    /// dead objects. Eden is empty. Returns the number of marked objects.
+    pub(super) fn mark_live_objects(&mut self, roots: &mut dyn Roots) -> u64 {
         let mut marker = Marker {
             heap: self,
             stack: Vec::new(),
             overflowed: false,
             ephemerons: Vec::new(),
             weak: Vec::new(),
+            marked: 0,
         };
         roots.visit(&mut |root| marker.mark(*root));
         for index in 0..marker.heap.mourners.len() {
@@ -41,6 +44,7 @@ impl Heap {
         marker.mark_reachable();
         marker.finish_ephemerons();
         marker.finish_weak_objects();
+        marker.marked
     }
 
     /// The objects of old space.
@@ -80,6 +84,7 @@ impl Marker<'_> {
         let Some(object) = self.unmarked(oop) else {
             return;
         };
+        self.marked += 1;
         let header = object.header().with_mark(true);
         if self.stack.len() < STACK_LIMIT {
             object.set_header(header);

@@ -51,6 +51,8 @@ pub struct End {
     pub survived_bytes: usize,
     /// Bytes that it moved from new space to old space.
     pub tenured_bytes: usize,
+    /// Number of live objects found.
+    pub survived_objects: u64,
 }
 
 /// Receives collection events as they happen. A full collection begins with a scavenge, reported as

@@ -14,6 +14,8 @@ pub(super) struct Outcome {
     pub tenured_bytes: usize,
     /// Bytes copied in all.
     pub survived_bytes: usize,
+    /// Number of copied objects.
+    pub survived_objects: u64,
 }
 
 /// One scavenge. Cheney's algorithm: copied objects that are not yet scanned lie between a scan
@@ -128,6 +130,7 @@ impl Scavenger<'_> {
     /// Copies an object, and leaves a forwarder behind.
     #[inline]
     fn copy(&mut self, object: Object) -> Oop {
+        self.outcome.survived_objects += 1;
         let size = object.size();
         let header = object.header();
         let tenure = match self.tenuring {

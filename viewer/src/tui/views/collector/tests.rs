@@ -176,6 +176,8 @@ fn collections_of_processes_that_are_left_out_are_not_shown() {
         spaces: Vec::new(),
         survived_bytes: None,
         tenured_bytes: None,
+        survived_objects: None,
+        cpu_ns: None,
     })));
     let mut driven = Driven::open(recording.end(100_000).bytes(), SIZES[0]);
     assert!(driven.keys("6").screen().contains("1 collection observed"));

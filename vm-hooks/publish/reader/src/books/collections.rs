@@ -94,6 +94,8 @@ impl Collections {
         collection.end = Some(time);
         collection.survived_bytes = end.survived_bytes;
         collection.tenured_bytes = end.tenured_bytes;
+        collection.survived_objects = end.survived_objects;
+        collection.cpu_ns = end.cpu_ns;
         for after in end.spaces.iter() {
             let name = after.name.to_str();
             let mut spaces = collection.spaces.iter_mut();

@@ -273,11 +273,13 @@ impl Observer for Diary {
             kind,
             survived_bytes,
             tenured_bytes,
+            survived_objects,
             ..
         } = end;
         let scavenge = *kind == Kind::Scavenge;
-        self.0
-            .push(format!("{scavenge} {survived_bytes} {tenured_bytes}"));
+        self.0.push(format!(
+            "{scavenge} {survived_bytes} {survived_objects} {tenured_bytes}"
+        ));
     }
 }
 
@@ -289,8 +291,8 @@ fn observers_are_told_collections_and_phases() {
     heap.collect_full("test", &mut roots, &mut diary);
     assert_eq!(
         diary.0.join("|"),
-        "Scavenge test 32|roots|.|remembered set|.|copying|.|ephemerons|.|true 32 0|\
-         Full test 0|mark|.|plan|.|update|.|compact|.|false 32 0"
+        "Scavenge test 32|roots|.|remembered set|.|copying|.|ephemerons|.|true 32 1 0|\
+         Full test 0|mark|.|plan|.|update|.|compact|.|false 32 1 0"
     );
 }
 
