@@ -12,6 +12,8 @@
 //! | [`life_table`] | survival curves and restricted means |
 //! | [`cost`] | the collector's time by group |
 //! | [`advice`] | changes that save the collector time |
+//! | `deaths` | distributions of lifetimes |
+//! | `replay` | the program's collections with other parameters |
 //! | [`least_squares`] | fits of durations |
 //! | [`groups`] | totals and mean lifetimes by class, site or method |
 //! | [`histogram`] | distributions of lifetimes, and allocations over time |
@@ -23,6 +25,7 @@ pub mod call_graph;
 pub mod classify;
 pub mod collections;
 pub mod cost;
+mod deaths;
 pub mod estimate;
 mod event;
 pub mod groups;
@@ -30,6 +33,7 @@ pub mod histogram;
 pub mod least_squares;
 pub mod life_table;
 pub mod read;
+mod replay;
 
 use crate::ids::{AllocationSiteId, ClassId, CollectionId, IndexVec};
 use collections::ObservedCollection;

@@ -1,21 +1,20 @@
 //! Changes that would save the collector time, with predicted savings.
 //!
-//! A prediction keeps the program's allocations and changes the numbers of collections:
-//!
-//! - *Pretenuring* objects leaves eden to the others: there are fewer scavenges by the share of the
-//!   objects' bytes, and nobody copies the objects. Old space grows by all their bytes instead of
-//!   the tenured ones, and full collections follow its growth.
-//! - *A larger eden* has fewer scavenges. Whether each copies more is unknown: between as many bytes
-//!   as before (objects that stay) and as many more as eden is larger (objects that die slowly).
-//! - *More growth* of old space between full collections makes these fewer.
-//! - *Not allocating* objects saves all that they cost.
+//! A prediction replays the recorded allocations with the changed parameter, and prices the
+//! collections by the cost model. It repeats this with other random choices: which objects were
+//! sampled, when exactly an object died, how full eden was at the begin, and which coefficients the
+//! model has. The saving is the mean share that the change saves, of the recorded time. Without a
+//! replay that comes close to the recording there is no advice on parameters and pretenuring.
 
 use super::Lifetimes;
 use super::collections::CollectionKind;
-use super::cost::{CollectorCost, GroupCost};
+use super::cost::{CollectorCost, GroupCost, Work};
 use super::estimate::Estimate;
+use super::event::Groups;
 use super::groups::{GroupKey, Grouping};
+use super::replay::{Amount, Outcome, Policy, Program};
 use crate::ids::CollectionId;
+use fastrand::Rng;
 use rustc_hash::FxHashMap;
 
 /// Savings below this share of the collector's time are no advice.
@@ -24,6 +23,9 @@ const LEAST_SHARE: f64 = 0.01;
 /// Most advised groups of a kind.
 const MOST_GROUPS: usize = 3;
 
+/// Most groups whose pretenuring is replayed.
+const MOST_REPLAYED: usize = 12;
+
 /// Least share of tenured bytes in the bytes of pretenured objects. Old space would fill with the
 /// others, and the full collections to come are a guess where the recording has none.
 const LEAST_TENURED: f64 = 0.5;
@@ -31,13 +33,19 @@ const LEAST_TENURED: f64 = 0.5;
 /// Groups whose deaths are so alike (cosine of the deaths by collection) die together.
 const ALIKE: f64 = 0.95;
 
+/// Number of replays with different random choices.
+const REPLAYS: usize = 24;
+
+/// Greatest relative difference between replayed and recorded collections, and copied bytes.
+const FAITHFUL: f64 = 0.25;
+
 /// A change of the program or of the VM's parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
     /// Allocate these objects in old space. Several groups die together: they are kept alive by the
     /// same objects, and pretenuring one alone saves less.
     Pretenure(Vec<GroupKey>),
-    /// Enlarge eden from a number of bytes to another.
+    /// Enlarge eden, and the survivor spaces with it, from a number of bytes to another.
     Eden(u64, u64),
     /// Let old space grow twice as much between full collections.
     OldGrowth,
@@ -54,27 +62,80 @@ pub struct Advice {
     pub saving: Estimate,
 }
 
-/// The advice that the data support: savings that are certainly positive, and at least a per cent
-/// of the collector's time. Most first. `cost` is of the same lifetimes and grouping.
-#[must_use]
-pub fn advice(lifetimes: &Lifetimes, grouping: Grouping, cost: &CollectorCost) -> Vec<Advice> {
-    let all = cost.scavenges.ns + cost.fulls.ns;
-    let is_sound = |advice: &Advice| {
-        let Estimate { value, error } = advice.saving;
-        value > error && value > LEAST_SHARE * all
-    };
-    let mut sound: Vec<Advice> = pretenuring(lifetimes, grouping, cost);
-    sound.retain(is_sound);
-    sound.sort_by(by_saving);
-    sound.truncate(MOST_GROUPS);
-    let mut avoided: Vec<Advice> = cost.groups.iter().map(avoiding).collect();
-    avoided.retain(is_sound);
-    avoided.truncate(MOST_GROUPS);
-    sound.extend(avoided);
-    sound.extend(eden(lifetimes, cost).into_iter().filter(is_sound));
-    sound.extend(old_growth(cost).into_iter().filter(is_sound));
-    sound.sort_by(by_saving);
-    sound
+/// How well a replay with the recorded parameters reproduces the recording. Each pair: replayed,
+/// recorded.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Reproduction {
+    /// Number of scavenges.
+    pub scavenges: (f64, f64),
+    /// Bytes that scavenges copied.
+    pub copied_bytes: (f64, f64),
+    /// Number of full collections.
+    pub fulls: (f64, f64),
+}
+
+impl Reproduction {
+    /// Whether the replay comes close enough for predictions. Numbers of collections may differ by
+    /// one.
+    #[must_use]
+    pub fn is_faithful(&self) -> bool {
+        let is_near = |(replayed, recorded): (f64, f64), spare: f64| {
+            (replayed - recorded).abs() <= FAITHFUL * recorded + spare
+        };
+        let Reproduction {
+            scavenges,
+            copied_bytes,
+            fulls,
+        } = *self;
+        is_near(scavenges, 1.0) && is_near(copied_bytes, 0.0) && is_near(fulls, 1.0)
+    }
+}
+
+/// Advice, and the replay that it rests on.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Advised {
+    /// The advice that the data support: savings that are certainly positive, and at least a per cent
+    /// of the collector's time. Most first.
+    pub advice: Vec<Advice>,
+    /// `None` without a model of scavenges, or without the sizes of the spaces.
+    pub reproduction: Option<Reproduction>,
+}
+
+impl Advised {
+    /// The advice for the lifetimes and grouping of `cost`.
+    #[must_use]
+    pub fn of(lifetimes: &Lifetimes, grouping: Grouping, cost: &CollectorCost) -> Self {
+        let all = cost.scavenges.ns + cost.fulls.ns;
+        let is_sound = |advice: &Advice| {
+            let Estimate { value, error } = advice.saving;
+            value > error && value > LEAST_SHARE * all
+        };
+        let mut advice: Vec<Advice> = cost.groups.iter().map(avoiding).collect();
+        advice.retain(is_sound);
+        advice.truncate(MOST_GROUPS);
+        let mut groups = Groups::new(lifetimes, grouping);
+        let predictor = Predictor::of(lifetimes, &mut groups, cost);
+        if let Some(predictor) = predictor
+            .as_ref()
+            .filter(|one| one.reproduction.is_faithful())
+        {
+            let sets = tenured_sets(lifetimes, grouping, cost);
+            let mut pretenuring: Vec<Advice> = sets
+                .into_iter()
+                .map(|set| predictor.pretenuring(&groups, set))
+                .filter(is_sound)
+                .collect();
+            pretenuring.sort_by(by_saving);
+            pretenuring.truncate(MOST_GROUPS);
+            advice.extend(pretenuring);
+            advice.extend(predictor.parameters().into_iter().filter(is_sound));
+        }
+        advice.sort_by(by_saving);
+        Advised {
+            advice,
+            reproduction: predictor.map(|one| one.reproduction),
+        }
+    }
 }
 
 fn by_saving(a: &Advice, b: &Advice) -> std::cmp::Ordering {
@@ -88,53 +149,154 @@ fn avoiding(group: &GroupCost) -> Advice {
     }
 }
 
-/// Groups that are mostly tenured, alone or with those that die with them.
-fn pretenuring(lifetimes: &Lifetimes, grouping: Grouping, cost: &CollectorCost) -> Vec<Advice> {
+/// Replays changes, and prices them.
+struct Predictor<'a> {
+    cost: &'a CollectorCost,
+    program: Program,
+    reproduction: Reproduction,
+}
+
+impl<'a> Predictor<'a> {
+    fn of(lifetimes: &Lifetimes, groups: &mut Groups<'_>, cost: &'a CollectorCost) -> Option<Self> {
+        cost.scavenges.fit.as_ref()?;
+        let program = Program::of(lifetimes, groups)?;
+        let mut rng = Rng::with_seed(0);
+        let replays = (0..REPLAYS).map(|_| {
+            let draw = program.draw(&mut rng);
+            program.run(&program.policy, &draw, &mut rng)
+        });
+        let replays: Vec<Outcome> = replays.collect();
+        let mean = |of: fn(&Outcome) -> f64| replays.iter().map(of).sum::<f64>() / REPLAYS as f64;
+        let (scavenges, fulls) = (&cost.scavenges, &cost.fulls);
+        let reproduction = Reproduction {
+            scavenges: (
+                mean(|one| one.scavenges.collections),
+                scavenges.collections as f64,
+            ),
+            copied_bytes: (mean(|one| one.scavenges.bytes), scavenges.survived_bytes),
+            fulls: (mean(|one| one.fulls.collections), fulls.collections as f64),
+        };
+        Some(Predictor {
+            cost,
+            program,
+            reproduction,
+        })
+    }
+
+    /// The saving of a change, in nanoseconds.
+    fn saving(&self, changed: &Policy) -> Estimate {
+        // The same choices for all changes.
+        let mut rng = Rng::with_seed(1);
+        let shares = (0..REPLAYS).map(|_| {
+            let draw = self.program.draw(&mut rng);
+            let price = Price {
+                scavenge: coefficients(&self.cost.scavenges, &mut rng),
+                full: coefficients(&self.cost.fulls, &mut rng),
+            };
+            let before = price.of(&self.program.run(&self.program.policy, &draw, &mut rng));
+            let after = price.of(&self.program.run(changed, &draw, &mut rng));
+            if before > 0.0 {
+                1.0 - after / before
+            } else {
+                0.0
+            }
+        });
+        let shares: Vec<f64> = shares.collect();
+        let mean = shares.iter().sum::<f64>() / REPLAYS as f64;
+        let squares: f64 = shares.iter().map(|share| (share - mean).powi(2)).sum();
+        let all = self.cost.scavenges.ns + self.cost.fulls.ns;
+        Estimate::new(mean, squares / (REPLAYS - 1) as f64).times(all)
+    }
+
+    fn pretenuring(&self, groups: &Groups<'_>, set: Vec<GroupKey>) -> Advice {
+        let numbers = set.iter().filter_map(|key| groups.index(*key));
+        let mut policy = Policy {
+            pretenured: numbers.collect(),
+            ..self.program.policy.clone()
+        };
+        policy.pretenured.sort_unstable();
+        Advice {
+            saving: self.saving(&policy),
+            change: Change::Pretenure(set),
+        }
+    }
+
+    /// Larger edens, and more growth of old space.
+    fn parameters(&self) -> Vec<Advice> {
+        let now = &self.program.policy;
+        let mut advice = Vec::new();
+        for factor in [2.0, 4.0] {
+            let policy = Policy {
+                eden: now.eden * factor,
+                survivors: now.survivors * factor,
+                ..now.clone()
+            };
+            advice.push(Advice {
+                change: Change::Eden(now.eden as u64, policy.eden as u64),
+                saving: self.saving(&policy),
+            });
+        }
+        // The growth between full collections is known from two on.
+        if self.cost.fulls.collections >= 2 {
+            let policy = Policy {
+                growth: 1.0 + 2.0 * (now.growth - 1.0),
+                least_growth: 2.0 * now.least_growth,
+                ..now.clone()
+            };
+            advice.push(Advice {
+                change: Change::OldGrowth,
+                saving: self.saving(&policy),
+            });
+        }
+        advice
+    }
+}
+
+/// Nanoseconds of a collection, of a byte and of an object.
+struct Price {
+    scavenge: [f64; 3],
+    full: [f64; 3],
+}
+
+impl Price {
+    fn of(&self, outcome: &Outcome) -> f64 {
+        let of = |amount: &Amount, price: &[f64; 3]| {
+            price[0] * amount.collections + price[1] * amount.bytes + price[2] * amount.objects
+        };
+        of(&outcome.scavenges, &self.scavenge) + of(&outcome.fulls, &self.full)
+    }
+}
+
+/// The model's coefficients with random errors. Without a model, a collection has its mean time.
+fn coefficients(work: &Work, rng: &mut Rng) -> [f64; 3] {
+    if work.fit.is_none() {
+        return [work.ns / (work.collections as f64).max(1.0), 0.0, 0.0];
+    }
+    [work.fixed(), work.per_byte(), work.per_object()].map(|one| {
+        // The sum of twelve uniform numbers is nearly normal, with a variance of 1.
+        let normal: f64 = (0..12).map(|_| rng.f64()).sum::<f64>() - 6.0;
+        (one.value + normal * one.error / 1.96).max(0.0)
+    })
+}
+
+/// Groups that are mostly tenured, alone and with the groups that die with them.
+fn tenured_sets(
+    lifetimes: &Lifetimes,
+    grouping: Grouping,
+    cost: &CollectorCost,
+) -> Vec<Vec<GroupKey>> {
     let is_tenured = |one: &&GroupCost| {
         let Estimate { value, error } = one.tenured_bytes;
         value - error > LEAST_TENURED * one.allocated_bytes.value
     };
     let tenured = cost.groups.iter().filter(is_tenured);
-    let tenured: Vec<&GroupCost> = tenured.take(100).collect();
-    let mut sets: Vec<Vec<&GroupCost>> = tenured.iter().map(|one| vec![*one]).collect();
-    for together in dying_together(lifetimes, grouping, &tenured) {
-        sets.push(together.iter().map(|at| tenured[*at]).collect());
-    }
-    let of_set = |set: Vec<&GroupCost>| Advice {
-        saving: pretenured(cost, &set),
-        change: Change::Pretenure(set.iter().map(|one| one.key).collect()),
-    };
-    sets.into_iter().map(of_set).collect()
-}
-
-/// The saving of pretenuring these groups.
-fn pretenured(cost: &CollectorCost, set: &[&GroupCost]) -> Estimate {
-    let sum = |of: fn(&GroupCost) -> Estimate| {
-        let parts = set.iter().map(|one| of(one));
-        parts.fold(Estimate::default(), Estimate::plus)
-    };
-    let allocated = sum(|one| one.allocated_bytes);
-    let (copied, tenured) = (sum(|one| one.copied_bytes), sum(|one| one.tenured_bytes));
-    let all: f64 = cost
-        .groups
+    let tenured: Vec<&GroupCost> = tenured.take(MOST_REPLAYED).collect();
+    let alone = tenured.iter().map(|one| vec![one.key]);
+    let together = dying_together(lifetimes, grouping, &tenured);
+    let together = together
         .iter()
-        .map(|one| one.allocated_bytes.value)
-        .sum();
-    let share = allocated.times(1.0 / all.max(1.0));
-    let scavenges = &cost.scavenges;
-    let per_byte = scavenges.per_byte();
-    // The others' copies and the fixed parts fall by the share, the groups' copies wholly.
-    let others = (scavenges.survived_bytes - copied.value).max(0.0);
-    let fixed = scavenges.fixed().times(scavenges.collections as f64);
-    let rest = fixed.plus(per_byte.times(others));
-    let saved = per_byte.product(copied).plus(rest.product(share));
-    // Old space grows by the allocated bytes in place of the tenured ones.
-    let growth = scavenges.tenured_bytes;
-    if growth <= 0.0 {
-        return saved;
-    }
-    let more = allocated.plus(tenured.times(-1.0)).times(1.0 / growth);
-    saved.plus(more.times(-cost.fulls.ns))
+        .map(|set| set.iter().map(|at| tenured[*at].key).collect());
+    alone.chain(together).collect()
 }
 
 /// Sets of groups, as indices, whose objects die in the same full collections.
@@ -176,42 +338,4 @@ fn dying_together(
     }
     sets.retain(|set| set.len() > 1);
     sets
-}
-
-/// Twice and four times the eden of the last scavenge.
-fn eden(lifetimes: &Lifetimes, cost: &CollectorCost) -> Vec<Advice> {
-    let collections = lifetimes.collections.iter().rev();
-    let mut spaces = collections.flat_map(|one| &one.record.spaces);
-    let Some(now) = spaces.find_map(|space| (space.name == "eden").then_some(space.capacity?))
-    else {
-        return Vec::new();
-    };
-    let scavenges = &cost.scavenges;
-    let fixed = scavenges.fixed().times(scavenges.collections as f64);
-    let copies = scavenges.per_byte().times(scavenges.survived_bytes);
-    let larger = [2_u64, 4].into_iter().map(|factor| {
-        let fewer = 1.0 - 1.0 / factor as f64;
-        let of_copies = copies.times(fewer / 2.0);
-        let doubt = Estimate {
-            value: 0.0,
-            error: of_copies.value,
-        };
-        Advice {
-            change: Change::Eden(now, now.saturating_mul(factor)),
-            saving: fixed.times(fewer).plus(of_copies).plus(doubt),
-        }
-    });
-    larger.collect()
-}
-
-fn old_growth(cost: &CollectorCost) -> Option<Advice> {
-    let fulls = &cost.fulls;
-    // The number of collections is whole: its half may be wrong by one collection.
-    (fulls.collections >= 2).then(|| Advice {
-        change: Change::OldGrowth,
-        saving: Estimate {
-            value: fulls.ns / 2.0,
-            error: fulls.ns / 2.0 / fulls.collections as f64,
-        },
-    })
 }

@@ -1,12 +1,14 @@
 //! The collector's time by class, site or method: collections joined with lifetimes (DESIGN.md §6).
 //!
-//! For each kind of collection, non-negative least squares fit the durations by a fixed part and by
-//! the surviving bytes that the VM counted:
+//! For each kind of collection, non-negative least squares fit the collector's time by a fixed part
+//! and by the survivors that the VM counted:
 //!
-//! - `scavenge = fixed + copying · surviving bytes`
-//! - `full = fixed + marking · surviving bytes`
+//! `time = fixed + per byte · surviving bytes + per object · surviving objects`
 //!
-//! A group pays for *surviving*: for the bytes of its objects in each collection that they survived.
+//! The time is the collector's CPU time where the VM reports it, else the duration, which includes
+//! waiting for a processor.
+//!
+//! A group pays for *surviving*: for its objects and their bytes in each collection that they survived.
 //! It pays for *allocating*, too: its share of the allocated bytes is its share of the scavenges'
 //! fixed part, since allocation brings the next scavenge nearer; likewise its share of the tenured
 //! bytes, and the fixed part of full collections.
@@ -18,20 +20,23 @@ use super::groups::{GroupKey, Grouping};
 use super::least_squares::Fit;
 use super::{Lifetimes, Object};
 use crate::ids::{AllocationSiteId, ClassId};
+use vmscope_records::Collection;
 
 /// The collections of one kind.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Work {
     /// Number of fully observed collections.
     pub collections: u64,
-    /// Sum of their durations, in nanoseconds.
+    /// Sum of their times, in nanoseconds.
     pub ns: f64,
+    /// Whether the times are CPU times. Otherwise they are durations.
+    pub is_cpu: bool,
     /// Sum of the surviving bytes that the VM counted.
     pub survived_bytes: f64,
     /// Sum of the bytes moved to old space.
     pub tenured_bytes: f64,
-    /// The model: nanoseconds for a collection, and for a surviving byte. `None` with too few
-    /// collections, or without counts of surviving bytes.
+    /// The model: nanoseconds for a collection, for a surviving byte and for a surviving object.
+    /// `None` with too few collections, or without counts of surviving bytes.
     pub fit: Option<Fit>,
 }
 
@@ -40,23 +45,30 @@ impl Work {
         let mut work = Work {
             collections: 0,
             ns: 0.0,
+            is_cpu: false,
             survived_bytes: 0.0,
             tenured_bytes: 0.0,
             fit: None,
         };
+        let of_kind = lifetimes.collections.iter().filter(|one| one.kind == kind);
+        let observed: Vec<(&Collection, u64)> = of_kind
+            .filter_map(|one| {
+                let duration = one.record.end?.since(one.record.begin?);
+                Some((&one.record, duration.0))
+            })
+            .collect();
+        work.is_cpu = observed.iter().all(|(record, _)| record.cpu_ns.is_some());
         let (mut rows, mut durations) = (Vec::new(), Vec::new());
-        for collection in lifetimes.collections.iter().filter(|one| one.kind == kind) {
-            let record = &collection.record;
-            let (Some(begin), Some(end)) = (record.begin, record.end) else {
-                continue;
-            };
-            let ns = end.since(begin).0 as f64;
+        for (record, duration) in observed {
+            let cpu = record.cpu_ns.filter(|_| work.is_cpu);
+            let ns = cpu.unwrap_or(duration) as f64;
             work.collections += 1;
             work.ns += ns;
             work.tenured_bytes += record.tenured_bytes.unwrap_or(0) as f64;
             if let Some(survived) = record.survived_bytes {
                 work.survived_bytes += survived as f64;
-                rows.push(vec![1.0, survived as f64]);
+                let objects = record.survived_objects.unwrap_or(0);
+                rows.push(vec![1.0, survived as f64, objects as f64]);
                 durations.push(ns);
             }
         }
@@ -76,6 +88,12 @@ impl Work {
         self.coefficient(1)
     }
 
+    /// Nanoseconds for a surviving object.
+    #[must_use]
+    pub fn per_object(&self) -> Estimate {
+        self.coefficient(2)
+    }
+
     fn coefficient(&self, term: usize) -> Estimate {
         let fit = self.fit.as_ref();
         fit.and_then(|fit| fit.coefficients.get(term).copied())
@@ -83,17 +101,17 @@ impl Work {
     }
 }
 
-/// Weighted bytes of a group.
+/// A weighted sum of bytes or objects.
 #[derive(Clone, Copy, Debug, Default)]
-struct Bytes {
+struct Sum {
     sum: f64,
     variance: f64,
 }
 
-impl Bytes {
-    fn add(&mut self, weight: f64, variance: f64, bytes: f64) {
-        self.sum += weight * bytes;
-        self.variance += variance * bytes * bytes;
+impl Sum {
+    fn add(&mut self, (weight, variance): (f64, f64), amount: f64) {
+        self.sum += weight * amount;
+        self.variance += variance * amount * amount;
     }
 
     fn estimate(self) -> Estimate {
@@ -101,15 +119,44 @@ impl Bytes {
     }
 }
 
-/// Bytes of a group's objects, by event.
+/// Bytes and numbers of a group's objects, by event.
 #[derive(Clone, Copy, Debug, Default)]
 struct Deeds {
-    allocated: Bytes,
-    /// Bytes times survived scavenges.
-    copied: Bytes,
-    tenured: Bytes,
-    /// Bytes times survived full collections.
-    marked: Bytes,
+    allocated: Sum,
+    tenured: Sum,
+    /// Scavenges.
+    copied: Survived,
+    /// Full collections.
+    marked: Survived,
+}
+
+/// Survivors, once for each survived collection.
+#[derive(Clone, Copy, Debug, Default)]
+struct Survived {
+    bytes: Sum,
+    objects: Sum,
+}
+
+impl Survived {
+    /// Adds objects of `bytes` that survived so many `collections`.
+    fn add(&mut self, weight: (f64, f64), bytes: f64, collections: f64) {
+        self.bytes.add(weight, bytes * collections);
+        self.objects.add(weight, collections);
+    }
+
+    /// Nanoseconds. Bytes and objects have one sampling error, since they are of the same objects.
+    fn cost(&self, work: &Work) -> Estimate {
+        let (bytes, objects) = (self.bytes.estimate(), self.objects.estimate());
+        let (per_byte, per_object) = (work.per_byte(), work.per_object());
+        let of_bytes = per_byte.product(bytes);
+        let of_objects = per_object.product(objects);
+        let sampling = per_byte.value * bytes.error + per_object.value * objects.error;
+        let model = (per_byte.error * bytes.value).hypot(per_object.error * objects.value);
+        Estimate {
+            value: of_bytes.value + of_objects.value,
+            error: sampling.hypot(model),
+        }
+    }
 }
 
 /// The collector's time for one group. All estimates are 95 % intervals.
@@ -183,10 +230,9 @@ impl CollectorCost {
         let of_group = |(key, deeds): (&GroupKey, &Deeds)| GroupCost {
             key: *key,
             allocated_bytes: deeds.allocated.estimate(),
-            copied_bytes: deeds.copied.estimate(),
+            copied_bytes: deeds.copied.bytes.estimate(),
             tenured_bytes: deeds.tenured.estimate(),
-            surviving: (scavenges.per_byte().product(deeds.copied.estimate()))
-                .plus(fulls.per_byte().product(deeds.marked.estimate())),
+            surviving: (deeds.copied.cost(&scavenges)).plus(deeds.marked.cost(&fulls)),
             allocating: (fixed(&scavenges).product(share(deeds.allocated, whole.0)))
                 .plus(fixed(&fulls).product(share(deeds.tenured, whole.1))),
         };
@@ -205,7 +251,7 @@ impl CollectorCost {
     }
 }
 
-fn share(part: Bytes, whole: f64) -> Estimate {
+fn share(part: Sum, whole: f64) -> Estimate {
     if whole > 0.0 {
         part.estimate().times(1.0 / whole)
     } else {
@@ -227,29 +273,27 @@ fn each_survival(
             weight,
             ..
         } = *object;
-        let (variance, bytes) = (weight * (weight - 1.0), object.bytes as f64);
+        let weighted = (weight, weight * (weight - 1.0));
+        let bytes = object.bytes as f64;
         add(class, site, &|deeds| {
             if object.tenured.is_some() {
-                deeds.tenured.add(weight, variance, bytes);
+                deeds.tenured.add(weighted, bytes);
             }
             if !is_counted {
-                deeds.allocated.add(weight, variance, bytes);
-                let copies = f64::from(object.scavenges);
-                deeds.copied.add(weight, variance, bytes * copies);
-                let fulls = f64::from(object.fulls);
-                deeds.marked.add(weight, variance, bytes * fulls);
+                deeds.allocated.add(weighted, bytes);
+                (deeds.copied).add(weighted, bytes, object.scavenges.into());
+                (deeds.marked).add(weighted, bytes, object.fulls.into());
             }
         });
     }
     for counts in &lifetimes.counts {
         add(counts.class, counts.site, &|deeds| {
-            deeds.allocated.add(1.0, 0.0, counts.bytes as f64);
+            deeds.allocated.add((1.0, 0.0), counts.bytes as f64);
             for bucket in &counts.buckets {
-                let bytes = (bucket.bytes + bucket.alive_bytes) as f64;
-                deeds
-                    .copied
-                    .add(1.0, 0.0, bytes * f64::from(bucket.scavenges));
-                deeds.marked.add(1.0, 0.0, bytes * f64::from(bucket.fulls));
+                let objects = ((bucket.objects + bucket.alive_objects) as f64, 0.0);
+                let bytes = (bucket.bytes + bucket.alive_bytes) as f64 / objects.0.max(1.0);
+                (deeds.copied).add(objects, bytes, bucket.scavenges.into());
+                (deeds.marked).add(objects, bytes, bucket.fulls.into());
             }
         });
     }

@@ -148,7 +148,11 @@ impl<'a> Groups<'a> {
 
     /// The group, if it has a number.
     pub fn known(&self, class: ClassId, site: Option<AllocationSiteId>) -> Option<u32> {
-        let key = self.grouping.key(self.lifetimes, class, site);
+        self.index(self.grouping.key(self.lifetimes, class, site))
+    }
+
+    /// The number of a group.
+    pub fn index(&self, key: GroupKey) -> Option<u32> {
         self.index.get(&key).copied()
     }
 

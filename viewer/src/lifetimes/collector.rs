@@ -6,7 +6,7 @@ use super::{Loaded, Wanted, counted};
 use crate::present::document::{Document, Part, Table, Value};
 use crate::present::numbers::{bytes, milliseconds, percent, some};
 use vmscope_symbolizer::lifetimes::Lifetimes;
-use vmscope_symbolizer::lifetimes::advice::{Advice, Change, advice};
+use vmscope_symbolizer::lifetimes::advice::{Advice, Advised, Change, Reproduction};
 use vmscope_symbolizer::lifetimes::cost::{CollectorCost, GroupCost, Work};
 use vmscope_symbolizer::lifetimes::estimate::Estimate;
 use vmscope_symbolizer::lifetimes::least_squares::LEAST_OBSERVATIONS;
@@ -18,14 +18,18 @@ const ROWS: usize = 20;
 pub struct Collector {
     pub cost: CollectorCost,
     pub advice: Vec<Advice>,
+    /// The replay that the advice rests on.
+    reproduction: Option<Reproduction>,
 }
 
 impl Collector {
     pub fn of(lifetimes: &Lifetimes, wanted: &Wanted) -> Self {
         let cost = CollectorCost::of(lifetimes, wanted.grouping);
+        let advised = Advised::of(lifetimes, wanted.grouping, &cost);
         Collector {
-            advice: advice(lifetimes, wanted.grouping, &cost),
             cost,
+            advice: advised.advice,
+            reproduction: advised.reproduction,
         }
     }
 
@@ -74,6 +78,7 @@ pub fn document(loaded: &Loaded, wanted: &Wanted) -> Document {
     lines.extend(model("scavenge", &collector.cost.scavenges));
     lines.extend(model("full collection", &collector.cost.fulls));
     lines.push(unattributed(&collector));
+    lines.extend(collector.reproduction.as_ref().map(replay));
     lines.extend(counted(lifetimes));
     let parts = vec![
         Part::Text(lines),
@@ -99,20 +104,48 @@ fn model(name: &str, work: &Work) -> Option<String> {
         ));
     };
     let mega = f64::from(1 << 20);
-    let per_mega = within(work.per_byte().times(mega));
-    let takes = match (work.fixed().value > 0.0, work.per_byte().value > 0.0) {
-        (true, true) => format!(
-            "{}, and {per_mega} for each MiB that survives",
-            within(work.fixed())
+    let terms = [
+        (work.fixed(), ""),
+        (work.per_byte().times(mega), " for each MiB that survives"),
+        (
+            work.per_object().times(1e3),
+            " for each 1,000 objects that survive",
         ),
-        (true, false) => format!("{}, whatever survives", within(work.fixed())),
-        _ => format!("{per_mega} for each MiB that survives"),
+    ];
+    let terms = terms.iter().filter(|(term, _)| term.value > 0.0);
+    let terms: Vec<String> = terms
+        .map(|(term, unit)| format!("{}{unit}", within(*term)))
+        .collect();
+    let (terms, explained) = (terms.join(", "), percent(fit.explained));
+    let times = if work.is_cpu {
+        "CPU times"
+    } else {
+        "durations"
     };
-    let explained = percent(fit.explained);
     Some(format!(
-        "Model: a {name} takes {takes}; that explains {explained} of the variance of {} durations",
+        "Model: a {name} takes {terms}; that explains {explained} of the variance of {} {times}",
         fit.observations,
     ))
+}
+
+/// How well the replay reproduces the recording.
+fn replay(reproduction: &Reproduction) -> String {
+    let one = |name: &str, (replayed, recorded): (f64, f64)| {
+        format!("{replayed:.1} {name} (recorded: {recorded})")
+    };
+    let copied = |size: f64| bytes(size.max(0.0) as u64);
+    let text = format!(
+        "Replay of the recorded allocations: {}, {}, {} copied (recorded: {})",
+        one("scavenges", reproduction.scavenges),
+        one("full collections", reproduction.fulls),
+        copied(reproduction.copied_bytes.0),
+        copied(reproduction.copied_bytes.1),
+    );
+    if reproduction.is_faithful() {
+        text
+    } else {
+        format!("{text}; too far from it for advice on parameters and pretenuring")
+    }
 }
 
 /// A time in nanoseconds with its 95 % half-width.
