@@ -110,20 +110,28 @@ impl Lifetimes {
 }
 
 impl Heap {
-    /// Tracks objects from now on, and forgets the objects tracked before. `seed` decides all random
-    /// choices. The distance 0 ends the tracking.
+    /// Tracks objects from now on. `seed` decides all random choices. Objects tracked before stay
+    /// tracked, and counts once begun go on at any rate: a count of a part of the time would be wrong.
+    /// The distance 0 ends the tracking and the counts.
     pub fn track_lifetimes(&mut self, rate: LifetimeRate, seed: u64) {
-        let counts = sampler::is_every_object(rate);
+        let before = std::mem::take(&mut self.lifetimes);
+        // Ids are never reused.
+        self.lifetimes.newest_object = before.newest_object;
         let first = self.eden.free;
-        self.lifetimes = Lifetimes {
-            rate,
-            sampler: (rate.distance > 0).then(|| Sampler::new(rate, counts, seed)),
-            census: counts.then(|| Census::new(&self.new_space, first)),
-            // Ids are never reused.
-            newest_object: self.lifetimes.newest_object,
-            budget: FIRST_BUDGET,
-            ..Lifetimes::default()
-        };
+        if rate.distance > 0 {
+            let begun = || Census::new(&self.new_space, first);
+            let census = before
+                .census
+                .or_else(|| sampler::is_every_object(rate).then(begun));
+            self.lifetimes = Lifetimes {
+                rate,
+                sampler: Some(Sampler::new(rate, census.is_some(), seed)),
+                census,
+                budget: FIRST_BUDGET,
+                newborn: None,
+                ..before
+            };
+        }
         self.lifetimes.draw_point(first);
         self.set_eden_limit();
     }
