@@ -184,20 +184,72 @@ fn nonsense_is_counted_and_ignored() {
     let without: Vec<_> = three_objects().lifetimes().objects;
     assert!(without.iter().all(|one| lifetimes.objects.contains(one)));
 
-    let limits = Limits {
-        max_objects: 2,
-        process: None,
-    };
-    let within = three_objects().lifetimes_within(limits);
-    assert_eq!(
-        (within.objects.len(), within.skipped.births_left_out),
-        (2, 1)
-    );
-    // The left-out object 2 has three fates; two of them came after the limit.
-    assert_eq!(within.skipped.fates_without_birth, 3);
     let process = Some(ProcessKey(7));
+    let limits = Limits::default();
     let other = three_objects().lifetimes_within(Limits { process, ..limits });
     assert_eq!((other.objects.len(), other.skipped.other_processes), (0, 4));
+}
+
+#[test]
+fn objects_beyond_the_limit_are_thinned_without_a_bias() {
+    // Of the first class each object, of the second one of 50. Every third object dies; the first
+    // deaths come before the births.
+    let count = 20_000;
+    let mut recording = heap();
+    recording.collection(1, "scavenge", 900_000, 900_001);
+    let deaths = |early| {
+        let dead = (1..=count).filter(move |object| object % 3 == 0);
+        let dead = dead.filter(move |object| (*object <= 300) == early);
+        dead.map(|object| (object, Fate::Died)).collect::<Vec<_>>()
+    };
+    recording.fates(Some(1), 900_001, &deaths(true));
+    for object in 1..=count {
+        let class = 1 + object % 2;
+        recording.births([Birth {
+            class: ClassKey(class),
+            weight: [1.0, 50.0][class as usize - 1],
+            ..birth(object, object)
+        }]);
+    }
+    recording.fates(Some(1), 900_001, &deaths(false));
+    for max_objects in [100, 3000, 20_000] {
+        let limits = Limits {
+            max_objects,
+            process: None,
+        };
+        let lifetimes = recording.lifetimes_within(limits);
+        let kept = lifetimes.objects.len() as u64;
+        // A halving keeps half, give or take 5 deviations.
+        let most = max_objects as u64;
+        assert!((most / 4..=most).contains(&kept), "{kept} of {most}");
+        let wanted = Skipped {
+            births_left_out: count - kept,
+            ..Skipped::default()
+        };
+        assert_eq!(lifetimes.skipped, wanted);
+        for (class, each) in [(1, 1.0), (2, 50.0)] {
+            for only_dead in [false, true] {
+                let objects = lifetimes.objects.iter().filter(|one| {
+                    let key = lifetimes.classes[one.class].key;
+                    key == ClassKey(class) && (!only_dead || one.death().is_some())
+                });
+                let weights = || objects.clone().map(|one| one.weight / each);
+                let error = weights().map(|w| w * (w - 1.0)).sum::<f64>().sqrt();
+                let sum = weights().sum::<f64>();
+                let all = (1..=count).filter(|object| 1 + object % 2 == class);
+                let exact = all.filter(|object| !only_dead || object % 3 == 0).count() as f64;
+                assert!(
+                    (sum - exact).abs() <= 4.0 * error,
+                    "{max_objects}, class {class}: {sum} ± {error} of {exact}"
+                );
+            }
+        }
+    }
+    let none = Limits {
+        max_objects: 0,
+        process: None,
+    };
+    assert!(recording.lifetimes_within(none).objects.len() <= 2);
 }
 
 #[test]

@@ -36,6 +36,15 @@ pub struct ReferenceVmArgs {
     /// Size of eden
     #[arg(long, value_name = "SIZE", default_value = "15M", value_parser = parse_bytes, help_heading = "Memory")]
     eden_size: u64,
+    /// Use of the survivor space above which the next scavenge tenures older survivors (0: each tenures all survivors, 100: none that fit)
+    #[arg(
+        long,
+        value_name = "PERCENT",
+        default_value_t = 90,
+        value_parser = clap::value_parser!(u8).range(..=100),
+        help_heading = "Memory"
+    )]
+    tenuring_threshold: u8,
     /// Size of a new segment of old space
     #[arg(long, value_name = "SIZE", default_value = "16M", value_parser = parse_bytes, help_heading = "Memory")]
     growth_headroom: u64,
@@ -154,6 +163,7 @@ pub fn run(args: &ReferenceVmArgs) -> Result<u8> {
     let mut vm = Vm::new(Options {
         memory: Parameters {
             eden_bytes: size(args.eden_size),
+            tenuring_threshold: args.tenuring_threshold.into(),
             growth_headroom: size(args.growth_headroom),
             shrink_threshold: size(args.shrink_threshold),
             full_gc_ratio: f64::from(args.full_gc_ratio) / 100.0,

@@ -14,13 +14,17 @@ use vmscope_records::{
 
 /// Most pairs of class and site with exact counts.
 const MAX_COUNTS: usize = 1 << 20;
+/// Largest weight in a recording. Thinning multiplies it by 2^64 at most.
+const MAX_WEIGHT: f64 = 1e18;
 
 /// Bounds of a reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// The process; `None` for the process of the first lifetime record.
     pub process: Option<ProcessKey>,
-    /// Most objects with single records. An object takes about 150 bytes during the reading.
+    /// Most objects with single records, at least 2. An object takes about 150 bytes during the
+    /// reading. If there are more, half of the objects are left out at random, again and again; the
+    /// weights of the others double.
     pub max_objects: usize,
 }
 
@@ -39,7 +43,7 @@ impl Default for Limits {
 pub struct Skipped {
     /// Records of other processes.
     pub other_processes: u64,
-    /// Births beyond [`Limits::max_objects`].
+    /// Births left out for [`Limits::max_objects`]. The weights of other objects make up for them.
     pub births_left_out: u64,
     /// Births of an unknown class.
     pub births_without_class: u64,
@@ -47,9 +51,9 @@ pub struct Skipped {
     pub births_without_site: u64,
     /// Second births of an object.
     pub duplicate_births: u64,
-    /// Births whose weight is not finite, or below 1.
+    /// Births whose weight is not a number from 1 to 10^18.
     pub bad_weights: u64,
-    /// Fates of unknown objects, also of those left out.
+    /// Fates of unknown objects.
     pub fates_without_birth: u64,
     /// Fates before the object's birth.
     pub fates_before_birth: u64,
@@ -123,6 +127,8 @@ struct Observation {
 struct Reading {
     lifetimes: Lifetimes,
     max_objects: usize,
+    /// How often the objects were halved.
+    halvings: u32,
     /// Places in [`Lifetimes::objects`], by key.
     places: FxHashMap<u64, u32>,
     /// Fates that came before the births.
@@ -172,7 +178,9 @@ impl Reading {
         let session = trace.session.as_ref().map(|session| session.time);
         let end = trace.end.as_ref().map(|end| end.time);
         Reading {
-            max_objects: max_objects.min(u32::MAX as usize),
+            // Halving leaves one object at least: an object's number may be 0.
+            max_objects: max_objects.clamp(2, u32::MAX as usize),
+            halvings: 0,
             places: FxHashMap::default(),
             early: Vec::new(),
             classes,
@@ -187,7 +195,7 @@ impl Reading {
 
     fn birth(&mut self, birth: &Birth) {
         let skipped = &mut self.lifetimes.skipped;
-        if !birth.weight.is_finite() || birth.weight < 1.0 {
+        if !(1.0..=MAX_WEIGHT).contains(&birth.weight) {
             skipped.bad_weights += 1;
             return;
         }
@@ -199,20 +207,24 @@ impl Reading {
             skipped.duplicate_births += 1;
             return;
         }
-        let place = self.lifetimes.objects.len();
-        if place >= self.max_objects {
+        self.first = Some(self.first.map_or(birth.time, |first| first.min(birth.time)));
+        self.last = self.last.max(birth.time);
+        while self.lifetimes.objects.len() >= self.max_objects {
+            self.halve();
+        }
+        let skipped = &mut self.lifetimes.skipped;
+        if !is_kept(birth.object.0, self.halvings) {
             skipped.births_left_out += 1;
             return;
         }
+        let place = self.lifetimes.objects.len();
         let site = birth.site.and_then(|key| self.sites.get(&key).copied());
         skipped.births_without_site += u64::from(birth.site.is_some() && site.is_none());
         self.places.insert(birth.object.0, place as u32);
-        self.first = Some(self.first.map_or(birth.time, |first| first.min(birth.time)));
-        self.last = self.last.max(birth.time);
         self.lifetimes.objects.push(Object {
             birth: birth.time,
             bytes: birth.bytes,
-            weight: birth.weight,
+            weight: birth.weight * f64::from(self.halvings).exp2(),
             allocated: birth.allocated_bytes.unwrap_or(UNKNOWN),
             death: UNKNOWN,
             class,
@@ -225,11 +237,35 @@ impl Reading {
         });
     }
 
+    /// Leaves out half of the objects, at random, and doubles the weights of the others.
+    fn halve(&mut self) {
+        self.halvings += 1;
+        let halvings = self.halvings;
+        let mut keys = vec![0; self.lifetimes.objects.len()];
+        for (key, place) in &self.places {
+            keys[*place as usize] = *key;
+        }
+        self.places.clear();
+        let (mut keys, places) = (keys.into_iter(), &mut self.places);
+        let before = self.lifetimes.objects.len();
+        self.lifetimes.objects.retain_mut(|object| {
+            object.weight *= 2.0;
+            let key = keys.next().filter(|key| is_kept(*key, halvings));
+            key.is_some_and(|key| places.insert(key, places.len() as u32).is_none())
+        });
+        let left_out = before - self.lifetimes.objects.len();
+        self.lifetimes.skipped.births_left_out += left_out as u64;
+        self.early.retain(|one| is_kept(one.object, halvings));
+    }
+
     fn fates(&mut self, fates: &Fates) {
         let known = fates
             .collection
             .and_then(|key| self.collections.get(&key).copied());
         for (object, time, fate) in fates.iter() {
+            if !is_kept(object.0, self.halvings) {
+                continue;
+            }
             let unknown = fates.collection.is_some() && known.is_none();
             self.lifetimes.skipped.fates_without_collection += u64::from(unknown);
             let observation = Observation {
@@ -352,6 +388,14 @@ impl Reading {
         }
         lifetimes
     }
+}
+
+/// Whether an object is kept after a number of halvings: each keeps half of the objects before. The
+/// bits of the mixed key (SplitMix64) decide, so that an object's records have the same fate.
+fn is_kept(key: u64, halvings: u32) -> bool {
+    let mixed = (key ^ key >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+    (mixed ^ mixed >> 31).trailing_zeros() >= halvings
 }
 
 impl Lifetimes {

@@ -267,7 +267,7 @@ fn counted(lifetimes: &Lifetimes) -> Vec<String> {
         (lifetimes.lost, "lifetime records were lost"),
         (
             births_left_out,
-            "births did not fit into the memory (--max-memory)",
+            "births were left out for --max-memory; the weights of the others make up for them",
         ),
         (other_processes, "records of other processes are left out"),
         (births_without_site, "objects have an unknown site"),

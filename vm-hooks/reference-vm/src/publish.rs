@@ -262,23 +262,7 @@ impl Vm {
                 });
             }
         }
-        let parameters = self.heap.parameters();
-        for (name, value) in [
-            ("eden size", parameters.eden_bytes),
-            ("growth headroom", parameters.growth_headroom),
-            ("shrink threshold", parameters.shrink_threshold),
-        ] {
-            let value = format!("{value}");
-            to.publish(&Fact {
-                name: name.into(),
-                value: value.as_str().into(),
-            });
-        }
-        let ratio = format!("{:.0} %", parameters.full_gc_ratio * 100.0);
-        to.publish(&Fact {
-            name: "full-GC ratio".into(),
-            value: ratio.as_str().into(),
-        });
+        self.describe_parameters(to);
         let code_size = match self.jit.zone_bytes() {
             0 => "0 (interpreter only)".to_owned(),
             bytes => format!("{bytes}"),
@@ -299,6 +283,33 @@ impl Vm {
         to.publish(&Regions {
             rules: region_rules(&module).into(),
         });
+    }
+
+    /// Publishes the memory's parameters after a change.
+    pub(crate) fn publish_parameters(&self) {
+        if let Some(publisher) = self.publication.listener() {
+            self.describe_parameters(&To::News(publisher));
+        }
+    }
+
+    fn describe_parameters(&self, to: &To<'_>) {
+        let parameters = self.heap.parameters();
+        let percent = |share: f64| format!("{:.0} %", share * 100.0);
+        for (name, value) in [
+            ("eden size", parameters.eden_bytes.to_string()),
+            (
+                "tenuring threshold",
+                percent(parameters.tenuring_threshold as f64 / 100.0),
+            ),
+            ("growth headroom", parameters.growth_headroom.to_string()),
+            ("shrink threshold", parameters.shrink_threshold.to_string()),
+            ("full-GC ratio", percent(parameters.full_gc_ratio)),
+        ] {
+            to.publish(&Fact {
+                name: name.into(),
+                value: value.as_str().into(),
+            });
+        }
     }
 
     fn publish_counters(&self, to: &To<'_>) {

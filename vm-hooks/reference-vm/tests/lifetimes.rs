@@ -264,6 +264,53 @@ fn a_profiler_that_leaves_ends_the_tracking() {
     assert!(!read.births.is_empty() && !read.counts.is_empty());
 }
 
+#[test]
+fn a_profilers_rate_does_not_restart_the_counts_of_the_vms_options() {
+    let mut vm = Vm::new(Options {
+        publish: true,
+        lifetimes: every_object(0),
+        ..Options::default()
+    })
+    .expect("a VM");
+    let file = vm.publication_file().expect("a publisher");
+    let mut attached = Attached::new(file.try_clone().expect("a file"), None).expect("attached");
+    attached.request_snapshot();
+    let rates = [
+        LifetimeRate::default(),
+        LifetimeRate {
+            distance: 100,
+            ..every_object(0).rate
+        },
+        every_object(2).rate,
+        LifetimeRate::default(),
+    ];
+    let mut read = Read {
+        lenient: true,
+        ..Read::default()
+    };
+    let text = "1 to: 50 do: [:i | Association basicNew]!\n";
+    for rate in rates {
+        attached.set_lifetime_rate(rate);
+        let granted = if rate.distance == 0 {
+            every_object(0).rate
+        } else {
+            rate
+        };
+        await_rate(&mut vm, granted);
+        assert!(vm.load("a", text).is_ok());
+        read.take(&mut attached);
+    }
+    drop(vm);
+    read.take(&mut attached);
+    let class = read.classes.iter().find(|class| class.1 == "Association");
+    let class = *class.expect("the class").0;
+    let of_text = read.counts.iter().filter(|((of, site), _)| {
+        *of == class && read.methods[&read.sites[site][0].method] == "UndefinedObject>>DoIt"
+    });
+    let objects: u64 = of_text.map(|(_, counts)| counts.0).sum();
+    assert_eq!(objects, 4 * 50);
+}
+
 const KNOWN: &str = "
 Object subclass: #Known instanceVariableNames: '' classVariableNames: '' package: 'x'!
 | kept |

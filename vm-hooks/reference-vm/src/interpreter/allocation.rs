@@ -31,6 +31,7 @@ type Packed = u64;
 
 /// Meaning of an address in code: the bytecode before it.
 #[derive(Clone, Copy, Debug, Default)]
+#[repr(align(32))]
 struct Place {
     /// Address of a bytecode or of machine code.
     pc: u64,
@@ -247,7 +248,7 @@ impl Vm {
         }
         let mut pc = fp.ip();
         loop {
-            let Place { frame, site, .. } = self.place(fp, pc);
+            let &Place { frame, site, .. } = self.place(fp, pc);
             if frame != 0 {
                 if self.allocation_sites.callers == 0 {
                     return site;
@@ -280,39 +281,38 @@ impl Vm {
 
     /// Meaning of an address in the code of a frame.
     #[inline(always)]
-    fn place(&mut self, fp: Fp, pc: Ip) -> Place {
+    fn place(&mut self, fp: Fp, pc: Ip) -> &Place {
         let word = pc.word().0;
-        let place = self.allocation_sites.places[place_of(word)];
-        if place.pc == word {
-            return place;
+        let at = place_of(word);
+        // A reference: a copy through memory is the largest part of an allocation's cost.
+        if self.allocation_sites.places[at].pc != word {
+            self.find_place(fp, pc);
         }
-        self.find_place(fp, pc)
+        &self.allocation_sites.places[at]
     }
 
     #[cold]
     #[inline(never)]
-    fn find_place(&mut self, fp: Fp, pc: Ip) -> Place {
+    fn find_place(&mut self, fp: Fp, pc: Ip) {
         let ip = self.bytecode_ip(pc);
         let frame = match self.image.method(fp.method()) {
             Some(method) if is_transparent(method) => 0,
             Some(method) => method.id << 32 | u64::from(bytecode_before(method, ip)),
             None => 0,
         };
-        let place = Place {
-            pc: pc.word().0,
+        let has_own_site = frame != 0 && self.allocation_sites.callers == 0;
+        let site = match has_own_site {
+            true => self.allocation_sites.intern(&[frame]),
+            false => 0,
+        };
+        let word = pc.word().0;
+        self.allocation_sites.places[place_of(word)] = Place {
+            // A full table is counted at each birth: the next one must not find this entry.
+            pc: if has_own_site && site == 0 { 0 } else { word },
             frame,
-            site: match frame {
-                0 => 0,
-                _ if self.allocation_sites.callers > 0 => 0,
-                _ => self.allocation_sites.intern(&[frame]),
-            },
+            site,
             is_pretenured: self.allocation_sites.pretenured.contains(&frame),
         };
-        // A full table is counted at each birth.
-        if frame == 0 || place.site != 0 || self.allocation_sites.callers > 0 {
-            self.allocation_sites.places[place_of(place.pc)] = place;
-        }
-        place
     }
 
     /// Whether the running allocation's site, or one of its nearest callers, is pretenured.

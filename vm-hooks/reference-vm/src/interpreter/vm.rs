@@ -410,6 +410,7 @@ impl Vm {
             1 => heap.old_total,
             2 => heap.eden_used,
             3 => heap.old_total + sizes.eden_capacity as u64,
+            6 => parameters.tenuring_threshold as u64,
             7 => heap.full_gcs,
             8 => heap.full_gc_ns / 1_000_000,
             9 => heap.scavenges,

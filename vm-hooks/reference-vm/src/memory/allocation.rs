@@ -191,7 +191,7 @@ impl Heap {
         grown
     }
 
-    /// Sets old space's size limit for the next full collection. Called after a full collection.
+    /// Sets old space's size limit for the next full collection, from its size after the last one.
     #[allow(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -199,7 +199,7 @@ impl Heap {
         reason = "a threshold need not be exact; the cast saturates"
     )]
     pub(super) fn set_full_threshold(&mut self) {
-        let used = self.old.used();
+        let used = self.triggers.after_full;
         let growth = (used as f64 * self.parameters.full_gc_ratio) as usize;
         let growth = growth.max(self.parameters.growth_headroom);
         self.triggers.full_threshold = used.saturating_add(growth);

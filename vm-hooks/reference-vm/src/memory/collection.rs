@@ -139,6 +139,7 @@ impl Heap {
         let needed = self.new_space.eden_bytes() + self.new_space.past.used();
         let keep = self.parameters.shrink_threshold.max(needed);
         self.counters.shrinks += self.old.shrink(keep);
+        self.triggers.after_full = self.old.used();
         self.set_full_threshold();
         self.triggers.full_wanted = false;
         self.triggers.wanted = None;

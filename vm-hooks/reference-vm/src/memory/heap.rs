@@ -97,6 +97,8 @@ pub(super) struct Triggers {
     pub eden_end: usize,
     /// Bytes that must stay free in old space, for new space's survivors.
     pub reserve: usize,
+    /// Old-space size in bytes after the last full collection.
+    pub after_full: usize,
     /// Old-space size in bytes that triggers a full collection.
     pub full_threshold: usize,
     /// The next allocation fails: old space is too large even after a full collection.
@@ -132,6 +134,7 @@ impl Heap {
         let mut parameters = parameters.clone();
         parameters.eden_bytes = parameters.eden_bytes.max(LEAST_EDEN);
         parameters.max_old_bytes = parameters.max_old_bytes.min(MOST_OLD);
+        parameters.tenuring_threshold = parameters.tenuring_threshold.min(100);
         let new_space = NewSpace::new(parameters.eden_bytes)?;
         // Scavenges may exceed the limit temporarily.
         let beyond = 2 * (new_space.eden_bytes() + new_space.past.capacity());
@@ -160,6 +163,7 @@ impl Heap {
                 eden_threshold: new_space.eden_end - new_space.eden_bytes() / 64,
                 eden_end: new_space.eden_end,
                 reserve: 0,
+                after_full: 0,
                 full_threshold: 0,
                 refuse: false,
                 countdown: parameters.stress.collect_every,
@@ -288,6 +292,19 @@ impl Heap {
     #[must_use]
     pub fn parameters(&self) -> &Parameters {
         &self.parameters
+    }
+
+    /// Changes parameters of the running heap: the tenuring threshold, the growth headroom, the shrink
+    /// threshold and the full-GC ratio. The others stay as they were.
+    pub fn change_parameters(&mut self, change: impl FnOnce(&mut Parameters)) {
+        let before = self.parameters.clone();
+        change(&mut self.parameters);
+        self.parameters.eden_bytes = before.eden_bytes;
+        self.parameters.max_old_bytes = before.max_old_bytes;
+        self.parameters.stress = before.stress;
+        self.parameters.tenuring_threshold = self.parameters.tenuring_threshold.min(100);
+        self.old.set_headroom(self.parameters.growth_headroom);
+        self.set_full_threshold();
     }
 
     /// Counters and present sizes.

@@ -1,10 +1,14 @@
-//! Start parameters of a heap.
+//! Parameters of a heap.
 
 /// Sizes and thresholds of a heap.
 #[derive(Clone, Debug)]
 pub struct Parameters {
     /// Eden size in bytes. Each survivor space has a fifth of this size.
     pub eden_bytes: usize,
+    /// Use of the survivor space, in percent, beyond which the next scavenge tenures the objects that
+    /// have survived before. 0: each scavenge tenures all survivors. 100: only survivors that do not
+    /// fit are tenured.
+    pub tenuring_threshold: usize,
     /// Least bytes of a new old space segment.
     pub growth_headroom: usize,
     /// Empty segments are freed while old space has more free bytes than this.
@@ -37,6 +41,7 @@ impl Default for Parameters {
     fn default() -> Self {
         Self {
             eden_bytes: 15 * MB,
+            tenuring_threshold: 90,
             growth_headroom: 16 * MB,
             shrink_threshold: 32 * MB,
             full_gc_ratio: 0.33,

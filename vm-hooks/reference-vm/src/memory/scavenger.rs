@@ -3,10 +3,6 @@
 use super::view::Object;
 use super::{Format, Heap, Observer, Oop, Roots};
 
-/// Tenuring threshold, in tenths of a survivor space. If survivors exceed the threshold, the next
-/// scavenge tenures objects from the past survivor space.
-const TENURING_TENTHS: usize = 9;
-
 /// Results of a scavenge.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
@@ -50,9 +46,10 @@ impl Heap {
         observer: &mut dyn Observer,
     ) -> Outcome {
         let past = &self.new_space.past;
-        let tenuring = if self.parameters.stress.tenure_all {
+        let threshold = self.parameters.tenuring_threshold;
+        let tenuring = if threshold == 0 || self.parameters.stress.tenure_all {
             Tenuring::All
-        } else if past.used() * 10 > past.capacity() * TENURING_TENTHS {
+        } else if past.used() * 100 > past.capacity() * threshold {
             Tenuring::Past
         } else {
             Tenuring::None

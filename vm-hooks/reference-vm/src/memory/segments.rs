@@ -29,6 +29,11 @@ impl Segments {
         })
     }
 
+    /// Sets the least bytes of a new segment.
+    pub fn set_headroom(&mut self, headroom: usize) {
+        self.headroom = whole_pages(headroom.max(1));
+    }
+
     /// First address.
     #[inline]
     pub fn start(&self) -> usize {

@@ -71,11 +71,8 @@ pub(crate) fn by_number(number: usize) -> Option<Primitive> {
         60 => Value(objects::at),
         61 => Value(objects::at_put),
         62 => Value(objects::size),
-        70 | 71 => Control(if number == 70 {
-            objects::basic_new
-        } else {
-            objects::basic_new_sized
-        }),
+        70 => Value(objects::basic_new),
+        71 => Value(objects::basic_new_sized),
         73 => Value(objects::inst_var_at),
         74 => Value(objects::inst_var_at_put),
         75 => Value(objects::identity_hash),
@@ -135,7 +132,7 @@ pub(crate) fn by_number(number: usize) -> Option<Primitive> {
         540 => Value(system::pretenure),
         541 => Value(objects::note_birth),
         542 => Value(objects::note_death),
-        543 => Control(objects::basic_new_old),
+        543 => Value(objects::basic_new_old),
         // 197 to 199 mark their frames, and always fail.
         _ => return None,
     })

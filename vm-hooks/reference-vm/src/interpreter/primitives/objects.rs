@@ -2,8 +2,7 @@
 
 use super::Args;
 use crate::interpreter::objects::{self, format, num_slots, slot};
-use crate::interpreter::raw::{Ip, Sp};
-use crate::interpreter::vm::{Next, Vm};
+use crate::interpreter::vm::Vm;
 use crate::memory::header::Format;
 use crate::memory::{Oop, classes};
 
@@ -69,13 +68,13 @@ pub fn size(vm: &mut Vm, args: Args) -> Option<Oop> {
 }
 
 /// `basicNew`.
-pub fn basic_new(vm: &mut Vm, ip: Ip, sp: Sp, count: usize) -> Option<Next> {
-    new_object(vm, ip, sp, count, 0, false)
+pub fn basic_new(vm: &mut Vm, args: Args) -> Option<Oop> {
+    new_object(vm, args, 0, false)
 }
 
 /// `basicNew` in old space.
-pub fn basic_new_old(vm: &mut Vm, ip: Ip, sp: Sp, count: usize) -> Option<Next> {
-    new_object(vm, ip, sp, count, 0, true)
+pub fn basic_new_old(vm: &mut Vm, args: Args) -> Option<Oop> {
+    new_object(vm, args, 0, true)
 }
 
 /// Notes the birth of the first argument, which the second argument, a SmallInteger, weighs. Answers
@@ -97,20 +96,20 @@ pub fn note_death(vm: &mut Vm, args: Args) -> Option<Oop> {
 }
 
 /// `basicNew:`.
-pub fn basic_new_sized(vm: &mut Vm, ip: Ip, sp: Sp, count: usize) -> Option<Next> {
-    let size = Args { sp, count }
+pub fn basic_new_sized(vm: &mut Vm, args: Args) -> Option<Oop> {
+    let size = args
         .integer(0)
         .filter(|size| (0..=MOST_ELEMENTS).contains(size))?;
-    new_object(vm, ip, sp, count, usize::try_from(size).ok()?, false)
+    new_object(vm, args, usize::try_from(size).ok()?, false)
 }
 
-/// Makes a new instance of the receiver class. `old`: in old space.
-fn new_object(vm: &mut Vm, ip: Ip, sp: Sp, count: usize, size: usize, old: bool) -> Option<Next> {
-    let class = sp.at(count);
-    if !vm.is_class(class) {
-        return None;
-    }
-    let index = vm.class_index_of(class);
+/// Makes a new instance of the receiver class. `old`: in old space. The running frame has saved its
+/// ip.
+fn new_object(vm: &mut Vm, args: Args, size: usize, old: bool) -> Option<Oop> {
+    let index = match vm.class_index_of(args.receiver()) {
+        0 => return None,
+        index => index,
+    };
     let described = vm.image.class(index)?;
     let (format, fields) = (described.format, described.instance_variables.len());
     let (format, slots) = match format {
@@ -124,17 +123,12 @@ fn new_object(vm: &mut Vm, ip: Ip, sp: Sp, count: usize, size: usize, old: bool)
     if is_immediate(index) || described.meta {
         return None;
     }
-    vm.save(ip);
     let is_site = vm.allocation_sites.has_pretenured() && vm.is_pretenured_site();
-    let object = if old || is_site {
+    if old || is_site {
         vm.allocate_old(index, format, slots)
     } else {
         vm.allocate(index, format, slots)
-    };
-    Some(Next {
-        ip,
-        sp: sp.replace(count + 1, object?),
-    })
+    }
 }
 
 /// Classes whose instances only the VM makes.

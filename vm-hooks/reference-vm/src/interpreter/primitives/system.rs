@@ -4,10 +4,10 @@ use std::io::Write;
 
 use super::Args;
 use super::strings::text;
-use crate::interpreter::objects::{class_index, slot};
+use crate::interpreter::objects::{self, class_index, slot};
 use crate::interpreter::raw::{Ip, Sp};
 use crate::interpreter::vm::{Next, Outcome, Vm, now_ns};
-use crate::memory::{Oop, classes};
+use crate::memory::{Oop, Parameters, classes};
 
 /// Longest file that a program can read, in bytes.
 const MOST_BYTES: u64 = 1 << 30;
@@ -167,11 +167,52 @@ pub fn pretenure(vm: &mut Vm, args: Args) -> Option<Oop> {
     Some(class)
 }
 
-/// Cog's VM parameters.
+/// Number of the full-GC ratio, the only VM parameter that is a Float.
+const FULL_GC_RATIO: i64 = 55;
+/// Largest size that a program can set, in bytes.
+const MOST_PARAMETER_BYTES: i64 = 1 << 40;
+/// Largest full-GC ratio that a program can set.
+const MOST_RATIO: f64 = 1e6;
+
+/// Cog's VM parameters. With a second argument: sets the parameter, and answers the value before.
 pub fn parameter(vm: &mut Vm, args: Args) -> Option<Oop> {
     let number = args.integer(0)?;
-    let value = vm.vm_parameter(number)?;
-    Oop::from_integer(i64::try_from(value).unwrap_or(i64::MAX >> 3))
+    let before = if number == FULL_GC_RATIO {
+        let ratio = vm.heap.parameters().full_gc_ratio;
+        vm.float(ratio)?
+    } else {
+        let value = vm.vm_parameter(number)?;
+        Oop::from_integer(i64::try_from(value).unwrap_or(i64::MAX >> 3))?
+    };
+    if args.count == 2 {
+        set_parameter(vm, number, args.at(1))?;
+        vm.publish_parameters();
+    }
+    Some(before)
+}
+
+/// Sets a VM parameter. `None`: not settable, or not to this value.
+fn set_parameter(vm: &mut Vm, number: i64, value: Oop) -> Option<()> {
+    if number == FULL_GC_RATIO {
+        let ratio = objects::float(value).or(value.as_integer().map(|ratio| ratio as f64))?;
+        let is_possible = (0.0..=MOST_RATIO).contains(&ratio);
+        return is_possible.then(|| vm.heap.change_parameters(|all| all.full_gc_ratio = ratio));
+    }
+    let most = if number == 6 {
+        100
+    } else {
+        MOST_PARAMETER_BYTES
+    };
+    let value = value.as_integer().filter(|value| *value <= most)?;
+    let value = usize::try_from(value).ok()?;
+    let field: fn(&mut Parameters) -> &mut usize = match number {
+        6 => |all| &mut all.tenuring_threshold,
+        24 => |all| &mut all.shrink_threshold,
+        25 => |all| &mut all.growth_headroom,
+        _ => return None,
+    };
+    vm.heap.change_parameters(|all| *field(all) = value);
+    Some(())
 }
 
 /// Contents of the code zone: an Array of pairs (name, address), sorted by address. With argument

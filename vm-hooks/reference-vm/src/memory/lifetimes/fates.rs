@@ -16,7 +16,7 @@ pub(super) fn forwarded(address: usize) -> Option<usize> {
 
 impl Lifetimes {
     fn new_fates(&mut self, collection: u64) -> Fates {
-        let mut fates = std::mem::take(&mut self.spare);
+        let mut fates = self.spare.pop().unwrap_or_default();
         fates.collection = collection;
         fates.survivals.clear();
         fates.deaths.clear();

@@ -20,10 +20,14 @@ use super::{Format, Heap, Oop};
 use census::Census;
 use sampler::{Place, Sampler};
 
-/// Births with a single record before the mean distance of single records doubles first.
-const FIRST_BUDGET: u64 = 1_000_000;
+/// Births with a single record before the mean distance of single records doubles first. Single
+/// records are most of the cost at distance 1; the counts are exact without them.
+const FIRST_BUDGET: u64 = 250_000;
 /// Further births with a single record before the distance doubles again.
-const NEXT_BUDGET: u64 = 500_000;
+const NEXT_BUDGET: u64 = 125_000;
+
+/// Most observations whose memory is kept for the next ones: a full collection makes two.
+const SPARES: usize = 2;
 
 /// A new object, before its birth is noted.
 #[derive(Clone, Copy, Debug)]
@@ -80,7 +84,7 @@ pub(super) struct Lifetimes {
     births: Vec<Birth>,
     fates: Vec<Fates>,
     /// Memory for the next observations.
-    spare: Fates,
+    spare: Vec<Fates>,
 }
 
 impl Lifetimes {
@@ -110,20 +114,28 @@ impl Lifetimes {
 }
 
 impl Heap {
-    /// Tracks objects from now on, and forgets the objects tracked before. `seed` decides all random
-    /// choices. The distance 0 ends the tracking.
+    /// Tracks objects from now on. `seed` decides all random choices. Objects tracked before stay
+    /// tracked, and counts once begun go on at any rate: a count of a part of the time would be wrong.
+    /// The distance 0 ends the tracking and the counts.
     pub fn track_lifetimes(&mut self, rate: LifetimeRate, seed: u64) {
-        let counts = sampler::is_every_object(rate);
+        let before = std::mem::take(&mut self.lifetimes);
+        // Ids are never reused.
+        self.lifetimes.newest_object = before.newest_object;
         let first = self.eden.free;
-        self.lifetimes = Lifetimes {
-            rate,
-            sampler: (rate.distance > 0).then(|| Sampler::new(rate, counts, seed)),
-            census: counts.then(|| Census::new(&self.new_space, first)),
-            // Ids are never reused.
-            newest_object: self.lifetimes.newest_object,
-            budget: FIRST_BUDGET,
-            ..Lifetimes::default()
-        };
+        if rate.distance > 0 {
+            let begun = || Census::new(&self.new_space, first);
+            let census = before
+                .census
+                .or_else(|| sampler::is_every_object(rate).then(begun));
+            self.lifetimes = Lifetimes {
+                rate,
+                sampler: Some(Sampler::new(rate, census.is_some(), seed)),
+                census,
+                budget: FIRST_BUDGET,
+                newborn: None,
+                ..before
+            };
+        }
         self.lifetimes.draw_point(first);
         self.set_eden_limit();
     }
@@ -324,9 +336,8 @@ impl Heap {
         {
             self.lifetimes.births = births;
         }
-        if let Some(fates) = fates.first_mut() {
-            self.lifetimes.spare = std::mem::take(fates);
-        }
+        self.lifetimes.spare.append(&mut fates);
+        self.lifetimes.spare.truncate(SPARES);
     }
 
     /// Exact counts that changed since the last call; or simply `all`. Counts exist only if the rate

@@ -161,7 +161,15 @@ impl Sampler {
             return None;
         }
         self.left = self.skip();
-        Some(self.rate.distance as f64)
+        Some(self.objects() as f64)
+    }
+
+    /// Mean distance in objects, where the sampler sees every object. A few bytes are each object.
+    fn objects(&self) -> u64 {
+        match self.rate.unit {
+            LifetimeUnit::Bytes => 1,
+            _ => self.rate.distance,
+        }
     }
 
     /// Probability that an object of `words` words contains a point.
@@ -180,7 +188,7 @@ impl Sampler {
         let ln_miss = match self.method {
             Method::Objects { ln_miss } | Method::Points { ln_miss, .. } => ln_miss,
         };
-        match (self.rate.unit, self.rate.distance) {
+        match (self.rate.unit, self.objects()) {
             (_, 0 | 1) => 0,
             (LifetimeUnit::EveryNth, distance) => distance - 1,
             _ => self.random.geometric(ln_miss),

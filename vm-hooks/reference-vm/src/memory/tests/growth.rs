@@ -124,6 +124,72 @@ fn objects_that_survive_twice_are_tenured_when_survivor_space_is_full() {
 }
 
 #[test]
+fn the_tenuring_threshold_decides_when_survivors_are_tenured() {
+    // Objects of a third of the survivor space each; whether they are old after each of 3 scavenges.
+    let run = |threshold| {
+        let mut heap = heap(&small());
+        heap.change_parameters(|all| all.tenuring_threshold = threshold);
+        let third = heap.sizes().survivor_capacity / 3 / 8;
+        let mut roots = vec![array(&mut heap, third - 2), array(&mut heap, third - 2)];
+        [(); 3].map(|()| {
+            heap.scavenge("test", &mut roots, &mut ());
+            roots.push(array(&mut heap, 1));
+            (!heap.is_new(roots[0]), heap.statistics().tenures)
+        })
+    };
+    assert_eq!(run(0), [(true, 2), (true, 3), (true, 4)], "at once");
+    // At the second scavenge, 66 % are in use.
+    assert_eq!(run(50), [(false, 0), (true, 2), (true, 2)]);
+    assert_eq!(run(70), [(false, 0), (false, 0), (false, 0)]);
+}
+
+#[test]
+fn at_a_tenuring_threshold_of_100_survivors_stay_until_they_do_not_fit() {
+    let mut heap = heap(&small());
+    heap.change_parameters(|all| all.tenuring_threshold = 100);
+    let mut roots = vec![array(&mut heap, 1000), array(&mut heap, 1000)];
+    for _ in 0..4 {
+        heap.scavenge("test", &mut roots, &mut ());
+        let sizes = heap.sizes();
+        assert_eq!(
+            (sizes.survivor_used, sizes.survivor_capacity),
+            (16_032, 16_384)
+        );
+    }
+    assert_eq!(heap.statistics().tenures, 0);
+    roots.push(array(&mut heap, 100));
+    heap.scavenge("test", &mut roots, &mut ());
+    assert_eq!(heap.statistics().tenures, 1);
+}
+
+#[test]
+fn parameters_change_while_the_heap_is_in_use() {
+    let mut heap = heap(&small());
+    // 200,000 bytes of old objects.
+    let mut roots = vec![old_list(&mut heap, 25, 998)];
+    heap.collect_full("test", &mut roots, &mut ());
+    // Whether the next full collection is due when old space has grown by 100,000 bytes.
+    let mut is_due = |ratio, headroom| {
+        let used = heap.statistics().old_used;
+        heap.change_parameters(|all| {
+            (all.full_gc_ratio, all.growth_headroom) = (ratio, headroom);
+            (all.eden_bytes, all.max_old_bytes) = (1, 1);
+        });
+        let more = old_list(&mut heap, 12, 998);
+        assert!(heap.statistics().old_used == used + 12 * 8000 && more != heap.nil());
+        let is_due = heap.collection_wanted();
+        heap.collect_full("test", &mut roots, &mut ());
+        is_due
+    };
+    assert!(is_due(0.33, 4096));
+    assert!(!is_due(0.6, 4096));
+    assert!(!is_due(0.33, 128 << 10));
+    let parameters = heap.parameters();
+    let kept = (parameters.eden_bytes, parameters.max_old_bytes);
+    assert_eq!(kept, (64 << 10, 1 << 20));
+}
+
+#[test]
 fn survivors_that_do_not_fit_are_tenured() {
     let mut heap = heap(&small());
     let mut roots: Vec<Oop> = (0..700).map(|_| array(&mut heap, 10)).collect();
