@@ -234,6 +234,13 @@ fn callers_share_the_allocations_of_their_callees() {
         (methods, of_method.objects.value, of_method.edges.len()),
         (vec![1, 2], 200.0, 1)
     );
+    let chains = of_method.chains.iter();
+    let chains = chains.map(|one| (one.site.index(), one.frames, one.bytes.value));
+    // Without the caller of method 1.
+    assert_eq!(
+        chains.collect::<Vec<_>>(),
+        [(0, 1, one), (1, 1, two), (2, 2, three)]
+    );
 
     let paths = graph.paths(MethodKey(9), MethodKey(2), 10);
     assert_eq!(

@@ -49,6 +49,19 @@ pub struct Edge {
     pub bytes: Estimate,
 }
 
+/// The allocations of a site.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Chain {
+    /// The site.
+    pub site: AllocationSiteId,
+    /// Number of the site's innermost frames that the graph shows; at least 1.
+    pub frames: usize,
+    /// Allocated objects.
+    pub objects: Estimate,
+    /// Allocated bytes.
+    pub bytes: Estimate,
+}
+
 /// Methods and calls. A recursive method counts an object once.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CallGraph {
@@ -56,6 +69,8 @@ pub struct CallGraph {
     pub nodes: Vec<Node>,
     /// Calls, by caller, bytecode and callee.
     pub edges: Vec<Edge>,
+    /// Sites with frames, by number.
+    pub chains: Vec<Chain>,
     /// All selected objects, also those without a known site.
     pub objects: Estimate,
     /// Bytes of `objects`.
@@ -87,6 +102,7 @@ impl CallGraph {
         // Own and all allocations.
         let mut nodes: FxHashMap<MethodKey, [Sums; 2]> = FxHashMap::default();
         let mut edges: FxHashMap<(MethodKey, BytecodePc, MethodKey), Sums> = FxHashMap::default();
+        let mut chains = Vec::new();
         let mut by_site: Vec<_> = by_site.into_iter().collect();
         by_site.sort_by_key(|(site, _)| *site);
         for (site, sums) in by_site {
@@ -103,6 +119,12 @@ impl CallGraph {
                 without_site.add_all(&sums);
                 continue;
             };
+            chains.extend(site.map(|site| Chain {
+                site,
+                frames: frames.len(),
+                objects: sums.x(),
+                bytes: sums.y(),
+            }));
             nodes.entry(*allocator).or_default()[0].add_all(&sums);
             let methods: FxHashSet<_> = frames.iter().map(|(method, _)| *method).collect();
             for method in methods {
@@ -137,6 +159,7 @@ impl CallGraph {
         CallGraph {
             nodes,
             edges,
+            chains,
             objects: all.x(),
             bytes: all.y(),
             objects_without_site: without_site.x(),

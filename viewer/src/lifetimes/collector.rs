@@ -2,7 +2,7 @@
 //! would help.
 
 use super::names::Names;
-use super::{Loaded, Wanted, counted};
+use super::{Loaded, Wanted, activity, counted};
 use crate::present::document::{Document, Part, Table, Value};
 use crate::present::numbers::{bytes, milliseconds, percent, some};
 use vmscope_symbolizer::lifetimes::Lifetimes;
@@ -79,13 +79,15 @@ pub fn document(loaded: &Loaded, wanted: &Wanted) -> Document {
     lines.extend(model("full collection", &collector.cost.fulls));
     lines.push(unattributed(&collector));
     lines.extend(collector.reproduction.as_ref().map(replay));
+    lines.extend(activity::rate(lifetimes));
     lines.extend(counted(lifetimes));
-    let parts = vec![
+    let mut parts = vec![
         Part::Text(lines),
         Part::Table(kinds(lifetimes, &collector.cost)),
         Part::Table(groups(&names, &collector, wanted)),
         Part::Table(advised(&names, &collector)),
     ];
+    parts.extend(activity::parts(lifetimes, wanted));
     Document {
         title: format!("The collector's time, by {}", wanted.by),
         parts,

@@ -1,7 +1,9 @@
 //! Documents as one page for browsers, which needs nothing else.
 
-use crate::present::document::{Document, Part, Table, Value};
+use crate::present::document::{Chart, Document, Part, Table, Value};
 use crate::present::encode::{Format, cell, encode};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use std::fmt::Write;
 use vmscope_symbolizer::Stop;
 
@@ -16,6 +18,7 @@ tr:nth-child(even) td { background: color-mix(in srgb, currentColor 6%, transpar
 .r { text-align: right; }
 .wide { overflow-x: auto; }
 .chart { background: #fff; }
+.flame { width: 100%; height: 600px; border: 0; background: #fff; }
 svg { max-width: 100%; height: auto; }
 ";
 
@@ -34,20 +37,37 @@ pub fn page(document: &Document) -> String {
                 }
             }
             Part::Table(table) => put_table(&mut out, table),
-            Part::Chart(_) => {
+            Part::Chart(chart) => {
                 let alone = Document {
                     title: String::new(),
                     parts: vec![part.clone()],
                 };
                 if let Some(Ok(svg)) = encode(&alone, Format::Svg, &Stop::new()) {
-                    let svg = String::from_utf8_lossy(&svg);
-                    let _ = writeln!(out, "<div class=\"chart\">{svg}</div>");
+                    put_chart(&mut out, chart, &svg);
                 }
             }
         }
     }
     out.push_str("</body></html>\n");
     out
+}
+
+/// A flame graph has a script, which believes that it is alone.
+fn put_chart(out: &mut String, chart: &Chart, svg: &[u8]) {
+    let _ = match chart {
+        Chart::Flame { .. } => {
+            let encoded = STANDARD.encode(svg);
+            writeln!(
+                out,
+                "<iframe class=\"flame\" sandbox=\"allow-scripts\" \
+                 src=\"data:image/svg+xml;base64,{encoded}\"></iframe>"
+            )
+        }
+        _ => {
+            let svg = String::from_utf8_lossy(svg);
+            writeln!(out, "<div class=\"chart\">{svg}</div>")
+        }
+    };
 }
 
 fn put_table(out: &mut String, table: &Table) {

@@ -1,28 +1,40 @@
 //! `vmscope lifetimes` and `vmscope gc`: lifetimes of objects, and the collector's work for them.
 
+mod activity;
+mod callers;
 pub mod collector;
+mod histograms;
 mod html;
+mod living;
 pub mod names;
 mod objects;
+mod single;
 
 use crate::export::output::Output;
 use crate::memory::MemoryOption;
-use crate::present::document::{Document, Part};
+use crate::present::document::{Chart, Document, Part, Value};
 use crate::present::encode::{Format, encode};
 use crate::print::Printer;
 use crate::record::DEFAULT_OUTPUT;
 use crate::report::open_recording;
 use anyhow::{Context, Result, anyhow, bail};
+use callers::GraphOptions;
 use clap::{Args, ValueEnum};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use vmscope_symbolizer::lifetimes::Lifetimes;
 use vmscope_symbolizer::lifetimes::groups::{Grouping, Thresholds};
 use vmscope_symbolizer::lifetimes::read::{Limits, Skipped};
+use vmscope_symbolizer::lifetimes::{Lifetimes, Measure, Object};
 use vmscope_symbolizer::{Stop, Trace};
 
 /// Memory of an object while lifetimes are read, in bytes.
 const OBJECT_BYTES: u64 = 128;
+
+/// Most rows of single objects in a document.
+const MAX_LISTED: usize = 100_000;
+
+/// Objects in a block of CSV.
+const BLOCK: usize = 4096;
 
 #[derive(Args, Clone, Debug)]
 pub struct LifetimesArgs {
@@ -38,6 +50,14 @@ pub struct LifetimesArgs {
     /// Objects are short-lived if they live at most this share of the run on average, in per cent
     #[arg(long, value_name = "PERCENT", default_value_t = 5.0)]
     short_lived: f64,
+    /// Unit of the table of lifetimes and of the survival curves
+    #[arg(long, value_enum, value_name = "UNIT", default_value_t = Unit::Time)]
+    measure: Unit,
+    /// List so many single objects, by birth; --csv lists all if this is not given
+    #[arg(long, value_name = "N")]
+    objects: Option<usize>,
+    #[command(flatten)]
+    graph: GraphOptions,
     #[command(flatten)]
     output: OutputOptions,
     #[command(flatten)]
@@ -72,9 +92,24 @@ struct OutputOptions {
     /// Write the charts as SVG
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
+    /// Write the charts as PNG, without flame graphs
+    #[arg(long, value_name = "FILE")]
+    png: Option<PathBuf>,
     /// Replace existing files
     #[arg(long)]
     force: bool,
+}
+
+impl OutputOptions {
+    /// Whether files are written instead of standard output.
+    fn is_file(&self) -> bool {
+        self.html.is_some() || self.svg.is_some() || self.png.is_some()
+    }
+
+    /// Whether CSV goes to standard output.
+    fn is_csv(&self) -> bool {
+        self.csv && !self.is_file()
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -89,12 +124,45 @@ enum By {
     ClassAndSite,
 }
 
+/// Units of lifetimes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Unit {
+    /// Seconds
+    Time,
+    /// Share of the run
+    Share,
+    /// Bytes that the program allocated meanwhile
+    Bytes,
+    /// Survived scavenges
+    Scavenges,
+    /// Survived full collections
+    FullCollections,
+}
+
+impl Unit {
+    pub const fn measure(self) -> Measure {
+        match self {
+            Unit::Time => Measure::Time,
+            Unit::Share => Measure::Relative,
+            Unit::Bytes => Measure::AllocatedBytes,
+            Unit::Scavenges => Measure::Scavenges,
+            Unit::FullCollections => Measure::FullCollections,
+        }
+    }
+}
+
 /// What the user wants to see.
 pub struct Wanted {
     pub grouping: Grouping,
     /// The grouping's noun.
     pub by: &'static str,
     pub thresholds: Thresholds,
+    /// Unit of lifetimes.
+    pub unit: Unit,
+    /// The part of the call graph.
+    pub graph: callers::Wanted,
+    /// Most rows of single objects and collections.
+    pub objects: usize,
 }
 
 impl Wanted {
@@ -109,7 +177,17 @@ impl Wanted {
             grouping,
             by,
             thresholds: Thresholds::default(),
+            unit: Unit::Time,
+            graph: callers::Wanted::default(),
+            objects: 0,
         }
+    }
+
+    /// Single objects of the wanted class.
+    pub fn objects_of<'a>(&self, lifetimes: &'a Lifetimes) -> impl Iterator<Item = &'a Object> {
+        let class = self.graph.selection.class;
+        let objects = lifetimes.objects.iter();
+        objects.filter(move |object| class.is_none_or(|class| object.class == class))
     }
 }
 
@@ -177,14 +255,61 @@ impl Loaded {
 /// An unreadable recording, a recording without lifetimes, a failed write.
 pub fn lifetimes(args: &LifetimesArgs, out: &mut Printer<'_>) -> Result<()> {
     let loaded = Loaded::open(&args.file, args.memory)?;
+    let names = names::Names::new(&loaded.trace, &loaded.lifetimes);
     let wanted = Wanted {
         thresholds: Thresholds {
             most_allocated: args.most_allocated / 100.0,
             short_lived: args.short_lived / 100.0,
         },
+        unit: args.measure,
+        graph: callers::Wanted::of(&args.graph, &loaded.lifetimes, &names)?,
+        objects: args.objects.unwrap_or(0).min(MAX_LISTED),
         ..Wanted::new(args.by)
     };
-    print(&objects::document(&loaded, &wanted), &args.output, out)
+    print(&objects::document(&loaded, &wanted), &args.output, out)?;
+    if args.output.is_csv() && args.objects.is_none() {
+        print_objects(&loaded.lifetimes, &names, &wanted, out)?;
+    }
+    Ok(())
+}
+
+/// Prints all objects as CSV, with memory for a block of them.
+fn print_objects(
+    lifetimes: &Lifetimes,
+    names: &names::Names<'_>,
+    wanted: &Wanted,
+    out: &mut Printer<'_>,
+) -> Result<()> {
+    let mut objects = wanted.objects_of(lifetimes).peekable();
+    let mut is_first = true;
+    while objects.peek().is_some() {
+        let block = single::table(lifetimes, names, objects.by_ref().take(BLOCK));
+        let text = encoded(
+            &Document {
+                title: String::new(),
+                parts: vec![Part::Table(block)],
+            },
+            Format::Csv,
+        )?;
+        let text = String::from_utf8_lossy(&text);
+        // The headings are those of the first block.
+        let rows = text.split_once('\n').map_or("", |(_, rows)| rows);
+        let text = if is_first {
+            format!("\n{text}")
+        } else {
+            rows.to_owned()
+        };
+        out.text(&text)?;
+        is_first = false;
+    }
+    Ok(())
+}
+
+fn encoded(document: &Document, format: Format) -> Result<Vec<u8>> {
+    let encoded = encode(document, format, &Stop::new());
+    encoded
+        .unwrap_or_else(|| Err("stopped".to_owned()))
+        .map_err(|sentence| anyhow!(sentence))
 }
 
 /// Runs `vmscope gc`.
@@ -193,33 +318,32 @@ pub fn lifetimes(args: &LifetimesArgs, out: &mut Printer<'_>) -> Result<()> {
 /// The same.
 pub fn gc(args: &GcArgs, out: &mut Printer<'_>) -> Result<()> {
     let loaded = Loaded::open(&args.file, args.memory)?;
-    let wanted = Wanted::new(args.by);
+    let wanted = Wanted {
+        // A table of all collections.
+        objects: if args.output.is_csv() { MAX_LISTED } else { 0 },
+        ..Wanted::new(args.by)
+    };
     print(&collector::document(&loaded, &wanted), &args.output, out)
 }
 
 fn print(document: &Document, options: &OutputOptions, out: &mut Printer<'_>) -> Result<()> {
-    let encoded = |format| {
-        let document = match format {
-            // Columns of numbers are no chart.
-            Format::Text => &without_charts(document),
-            _ => document,
-        };
-        let encoded = encode(document, format, &Stop::new());
-        encoded
-            .unwrap_or_else(|| Err("stopped".to_owned()))
-            .map_err(|sentence| anyhow!(sentence))
+    let encoded = |format| match format {
+        Format::Text => encoded(&without_charts(document), format),
+        _ => encoded(document, format),
     };
     let mut write = |path: &Path, bytes: &[u8]| {
         let file = Output::File(path.to_owned());
         file.write(options.force, out.data(), |out| Ok(out.write_all(bytes)?))
     };
-    if let Some(path) = &options.svg {
-        write(path, &encoded(Format::Svg)?)?;
+    for (path, format) in [(&options.svg, Format::Svg), (&options.png, Format::Png)] {
+        if let Some(path) = path {
+            write(path, &encoded(format)?)?;
+        }
     }
     if let Some(path) = &options.html {
         write(path, html::page(document).as_bytes())?;
     }
-    if options.svg.is_some() || options.html.is_some() {
+    if options.is_file() {
         return Ok(());
     }
     let format = match (options.json, options.csv) {
@@ -231,13 +355,27 @@ fn print(document: &Document, options: &OutputOptions, out: &mut Printer<'_>) ->
     Ok(())
 }
 
+/// A text has heat maps; columns of numbers are no chart.
 fn without_charts(document: &Document) -> Document {
     let parts = document.parts.iter();
-    let parts = parts.filter(|part| !matches!(part, Part::Chart(_)));
+    let parts = parts.filter(|part| match part {
+        Part::Chart(chart) => matches!(chart, Chart::Heat { .. }),
+        Part::Text(_) | Part::Table(_) => true,
+    });
     Document {
         title: document.title.clone(),
         parts: parts.cloned().collect(),
     }
+}
+
+/// An estimated number.
+fn rounded(value: f64) -> Value {
+    Value::Count(value.max(0.0).round() as u64)
+}
+
+/// An estimated size in bytes.
+fn sized(value: f64) -> Value {
+    Value::Bytes(value.max(0.0).round() as u64)
 }
 
 /// Sentences about records that do not count.

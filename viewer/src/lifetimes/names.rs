@@ -39,6 +39,11 @@ impl<'a> Names<'a> {
         )
     }
 
+    /// The name of a series in a chart; `None`: all other groups.
+    pub fn series(&self, key: Option<GroupKey>) -> String {
+        key.map_or_else(|| "others".to_owned(), |key| self.group(key))
+    }
+
     pub fn group(&self, key: GroupKey) -> String {
         let class = |id| self.lifetimes.classes[id].name.clone();
         match key {

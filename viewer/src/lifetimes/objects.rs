@@ -1,22 +1,17 @@
 //! The document of `vmscope lifetimes`: what was allocated, and how long it lived.
 
+use super::histograms::{self, BINS, SERIES, Scale};
 use super::names::Names;
-use super::{Loaded, Wanted, counted};
-use crate::present::document::{Axis, Chart, Document, Part, Table, Value};
+use super::{Loaded, Wanted, callers, counted, living, rounded, single, sized};
+use crate::present::document::{Chart, Document, Part, Table, Value};
 use crate::present::numbers::{bytes, count, some};
 use std::collections::BTreeMap;
 use vmscope_symbolizer::lifetimes::classify::{Classification, Parameters, SiteLifetime};
 use vmscope_symbolizer::lifetimes::estimate::Estimate;
-use vmscope_symbolizer::lifetimes::groups::{Group, GroupKey, Grouping, groups};
-use vmscope_symbolizer::lifetimes::histogram::{Allocations, Bin, Histogram, Weighting, width_for};
+use vmscope_symbolizer::lifetimes::groups::{Group, Grouping, groups};
+use vmscope_symbolizer::lifetimes::histogram::Allocations;
 use vmscope_symbolizer::lifetimes::life_table::life_tables;
 use vmscope_symbolizer::lifetimes::{Lifetimes, Measure};
-
-/// Bins of histograms: two per cent of the run each.
-const BINS: usize = 50;
-
-/// Groups with a series of their own in charts.
-const SERIES: usize = 8;
 
 /// Most rows of a life table.
 const STEPS: usize = 20;
@@ -30,10 +25,34 @@ pub fn document(loaded: &Loaded, wanted: &Wanted) -> Document {
     let groups = groups(lifetimes, wanted.grouping);
     let mut parts = vec![Part::Text(summary(lifetimes))];
     parts.push(Part::Table(allocated(&names, &groups, wanted)));
-    parts.push(Part::Chart(frequencies(lifetimes)));
     parts.push(Part::Chart(allocations(lifetimes, &names, wanted.grouping)));
+    parts.extend(histograms::births(lifetimes).map(Part::Chart));
+    parts.push(Part::Chart(histograms::sites_by_classes(lifetimes, &names)));
+    parts.push(Part::Table(histograms::table(lifetimes, wanted.unit)));
+    for measure in [
+        Measure::Time,
+        Measure::AllocatedBytes,
+        Measure::Scavenges,
+        Measure::FullCollections,
+    ] {
+        let frequencies = histograms::frequencies(lifetimes, &names, measure);
+        parts.push(Part::Chart(frequencies));
+    }
+    parts.push(Part::Chart(histograms::densities(lifetimes)));
     parts.extend(survival(lifetimes).map(Part::Table));
+    let curves = histograms::survival(lifetimes, &names, wanted.unit.measure());
+    parts.push(Part::Chart(curves));
+    let living = living::table(lifetimes, &names, &groups, wanted);
+    if let Some(living) = living {
+        parts.push(Part::Table(living));
+        parts.push(Part::Chart(living::chart(lifetimes, &names, wanted)));
+    }
     parts.extend(decisions(lifetimes, &names).map(Part::Table));
+    parts.extend(callers::parts(lifetimes, &names, wanted.graph));
+    if wanted.objects > 0 {
+        let objects = wanted.objects_of(lifetimes).take(wanted.objects);
+        parts.push(Part::Table(single::table(lifetimes, &names, objects)));
+    }
     Document {
         title: format!("Lifetimes of objects, by {}", wanted.by),
         parts,
@@ -80,6 +99,8 @@ fn allocated(names: &Names<'_>, groups: &[Group], wanted: &Wanted) -> Table {
             ">share of bytes",
             ">mean size",
             ">alive at the end",
+            ">mean lifetime",
+            ">mean lifetime in bytes",
             ">mean lifetime (of the run)",
             ">± of lifetime",
             ">mean if the end is death",
@@ -113,10 +134,12 @@ fn allocated(names: &Names<'_>, groups: &[Group], wanted: &Wanted) -> Table {
             rounded(group.objects.value),
             rounded(group.objects.error),
             Value::Share(group.share_of_objects.value),
-            Value::Bytes(group.bytes.value.max(0.0).round() as u64),
+            sized(group.bytes.value),
             Value::Share(group.share_of_bytes.value),
-            Value::Bytes(group.mean_bytes.value.max(0.0).round() as u64),
+            sized(group.mean_bytes.value),
             rounded(group.alive.value),
+            mean(Measure::Time).map_or(Value::Empty, |mean| Value::Seconds(mean.value / 1e9)),
+            mean(Measure::AllocatedBytes).map_or(Value::Empty, |mean| sized(mean.value)),
             relative.map_or(Value::Empty, |mean| Value::Share(mean.value)),
             relative.map_or(Value::Empty, |mean| Value::Share(mean.error)),
             to_end.map_or(Value::Empty, Value::Share),
@@ -128,62 +151,19 @@ fn allocated(names: &Names<'_>, groups: &[Group], wanted: &Wanted) -> Table {
     table
 }
 
-fn rounded(value: f64) -> Value {
-    Value::Count(value.max(0.0).round() as u64)
-}
-
-/// Frequencies of lifetimes, as shares of the run.
-fn frequencies(lifetimes: &Lifetimes) -> Chart {
-    let width = width_for(lifetimes, Measure::Relative, BINS);
-    let by = (Grouping::All, 1);
-    let histogram = Histogram::of(
-        lifetimes,
-        by,
-        (Measure::Relative, width),
-        Weighting::Objects,
-    );
-    let mut columns = vec![0.0; BINS];
-    for (_, bins) in &histogram.groups {
-        for (column, Bin { dead, alive }) in columns.iter_mut().zip(bins) {
-            *column += dead.value + alive.value;
-        }
-    }
-    let all: f64 = columns.iter().sum();
-    let mut sum = 0.0;
-    let line = columns.iter().map(|column| {
-        sum += column;
-        if all > 0.0 { sum / all } else { 0.0 }
-    });
-    Chart::Histogram {
-        title: "Objects by lifetime (line: share of objects that live at most as long)".to_owned(),
-        axis: relative_axis("lifetime as a share of the run"),
-        line: line.collect(),
-        columns,
-    }
-}
-
-fn relative_axis(name: &str) -> Axis {
-    Axis {
-        name: name.to_owned(),
-        labels: ["0 %", "20 %", "40 %", "60 %", "80 %", "100 %"]
-            .map(str::to_owned)
-            .to_vec(),
-    }
-}
-
 /// Allocated bytes over time, by group.
 fn allocations(lifetimes: &Lifetimes, names: &Names<'_>, grouping: Grouping) -> Chart {
-    let width = width_for(lifetimes, Measure::Relative, BINS);
-    let all = Allocations::of(lifetimes, (grouping, SERIES), (Measure::Relative, width));
+    let scale = Scale::of(lifetimes, Measure::Time, BINS);
+    let by = (grouping, SERIES);
+    let all = Allocations::of(lifetimes, by, (Measure::Time, scale.width));
     let series = all.groups.iter().map(|(key, bins)| {
-        let name = key.map_or_else(|| "others".to_owned(), |key: GroupKey| names.group(key));
         let mut values: Vec<f64> = bins.iter().map(|bin| bin.bytes.value).collect();
         values.resize(BINS, 0.0);
-        (name, values)
+        (names.series(*key), values)
     });
     Chart::Stacked {
         title: "Allocated bytes over time".to_owned(),
-        axis: relative_axis("share of the run"),
+        axis: scale.axis("time"),
         series: series.collect(),
     }
 }
@@ -249,7 +229,7 @@ fn decisions(lifetimes: &Lifetimes, names: &Names<'_>) -> Option<Table> {
         if table.rows.len() < SITES {
             table.rows.push(vec![
                 Value::Text(names.site(site.site)),
-                Value::Bytes(site.bytes.value.max(0.0) as u64),
+                sized(site.bytes.value),
                 Value::Share(site.short.value),
                 Value::Share(site.long.value),
                 Value::Share(site.immortal.value),

@@ -88,9 +88,33 @@ pub enum Chart {
         /// Line height per column, 0 to 1; may be empty.
         line: Vec<f64>,
     },
+    /// Colours by value, on a logarithmic scale.
+    Heat {
+        title: String,
+        /// Horizontal axis. With as many labels as columns, each names a column.
+        across: Axis,
+        /// Vertical axis, from the bottom. With as many labels as rows, each names a row.
+        up: Axis,
+        /// Values by column, each from the bottom; 0 is empty.
+        cells: Vec<Vec<f64>>,
+        /// Unit of the values.
+        unit: &'static str,
+    },
+    /// Curves.
+    Lines {
+        title: String,
+        /// Horizontal axis.
+        across: Axis,
+        /// Vertical axis, from the bottom.
+        up: Axis,
+        /// Series: name, points from 0 to 1 in both directions.
+        series: Vec<(String, Vec<(f64, f64)>)>,
+    },
     /// Flame graph.
     Flame {
         title: String,
+        /// Unit of the counts.
+        unit: &'static str,
         /// Collapsed stacks: lines `frame;frame;frame count`.
         collapsed: Vec<String>,
     },
@@ -102,6 +126,15 @@ pub struct Axis {
     pub name: String,
     /// Labels at equal distances, the first and the last at the axis's ends.
     pub labels: Vec<String>,
+}
+
+impl Axis {
+    pub fn new(name: &str, labels: impl IntoIterator<Item = String>) -> Self {
+        Axis {
+            name: name.to_owned(),
+            labels: labels.into_iter().collect(),
+        }
+    }
 }
 
 impl Table {

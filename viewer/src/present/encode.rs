@@ -1,7 +1,9 @@
-//! Documents for other programs: text, CSV, JSON, SVG.
+//! Documents for other programs: text, CSV, JSON, SVG, PNG.
 
 mod csv;
+mod draw;
 mod json;
+mod png;
 mod svg;
 #[cfg(test)]
 mod tests;
@@ -9,7 +11,7 @@ mod text;
 
 pub use text::{cell, table_lines, text_of};
 
-use super::document::Document;
+use super::document::{Chart, Document, Part};
 use std::path::Path;
 use vmscope_symbolizer::Stop;
 
@@ -23,9 +25,12 @@ pub enum Format {
     Json,
     /// Charts.
     Svg,
+    /// Charts, without flame graphs.
+    Png,
 }
 
 impl Format {
+    /// Formats that views export.
     pub const ALL: [Format; 4] = [Format::Text, Format::Csv, Format::Json, Format::Svg];
 
     pub const fn name(self) -> &'static str {
@@ -34,6 +39,7 @@ impl Format {
             Format::Csv => "CSV",
             Format::Json => "JSON",
             Format::Svg => "SVG",
+            Format::Png => "PNG",
         }
     }
 
@@ -44,6 +50,7 @@ impl Format {
             Format::Csv => "csv",
             Format::Json => "json",
             Format::Svg => "svg",
+            Format::Png => "png",
         }
     }
 
@@ -62,6 +69,52 @@ pub fn encode(shown: &Document, format: Format, stop: &Stop) -> Option<Result<Ve
         Format::Text => text_of(shown, stop).map(|text| Ok(text.into_bytes())),
         Format::Csv => csv::encode(shown, stop),
         Format::Json => json::encode(shown, stop),
-        Format::Svg => Some(svg::encode(shown)),
+        Format::Svg => Some(charts(shown).and_then(|charts| svg::encode(&charts))),
+        Format::Png => Some(charts(shown).and_then(|charts| png::encode(&charts))),
+    }
+}
+
+/// The charts, or a sentence without any.
+fn charts(shown: &Document) -> Result<Vec<&Chart>, String> {
+    let charts = shown.parts.iter().filter_map(|part| match part {
+        Part::Chart(chart) => Some(chart),
+        Part::Text(_) | Part::Table(_) => None,
+    });
+    let charts: Vec<&Chart> = charts.collect();
+    match charts.is_empty() {
+        true => Err("this view shows no chart: export text, CSV or JSON".to_owned()),
+        false => Ok(charts),
+    }
+}
+
+/// A whole number with commas.
+fn rounded(value: f64) -> String {
+    crate::present::numbers::number(value.round())
+}
+
+/// Places of positive values between the least and the greatest, on a logarithmic scale.
+#[derive(Clone, Copy, Debug, Default)]
+struct LogScale {
+    least: f64,
+    most: f64,
+}
+
+impl LogScale {
+    /// The scale of these values; others than positive ones are left out.
+    fn of(values: impl Iterator<Item = f64>) -> Self {
+        let positive = values.filter(|value| *value > 0.0 && value.is_finite());
+        let range = positive.fold(None, |range: Option<(f64, f64)>, value| {
+            let (least, most) = range.unwrap_or((value, value));
+            Some((least.min(value), most.max(value)))
+        });
+        let (least, most) = range.unwrap_or_default();
+        LogScale { least, most }
+    }
+
+    /// 0 for the least value to 1 for the greatest; `None` for a value that is not positive.
+    fn place(self, value: f64) -> Option<f64> {
+        let is_one = self.most <= self.least;
+        let place = || (value / self.least).ln() / (self.most / self.least).ln();
+        (value > 0.0).then(|| if is_one { 1.0 } else { place().clamp(0.0, 1.0) })
     }
 }

@@ -37,12 +37,16 @@ pub fn golden(name: &str, file: &[u8], arguments: &[&str]) {
 
 /// Compares what a subcommand prints with a file, or writes it anew.
 pub fn golden_of(subcommand: &str, name: &str, file: &[u8], arguments: &[&str]) {
-    let text = printed(subcommand, file, arguments);
+    golden_text(name, &printed(subcommand, file, arguments));
+}
+
+/// Compares a text with a file, or writes it anew.
+pub fn golden_text(name: &str, text: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/golden")
         .join(name);
     if std::env::var_os("BLESS").is_some() {
-        std::fs::write(&path, &text).expect("a golden file");
+        std::fs::write(&path, text).expect("a golden file");
     }
     let wanted = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(text == wanted, "{name} is not:\n{text}");

@@ -60,9 +60,34 @@ fn of_chart(chart: &Chart) -> Json {
             "kind": "histogram", "title": title, "axis": of_axis(axis),
             "columns": columns, "line": line,
         }),
-        Chart::Flame { title, collapsed } => {
-            json!({ "kind": "flame", "title": title, "collapsed": collapsed })
+        Chart::Heat {
+            title,
+            across,
+            up,
+            cells,
+            unit,
+        } => json!({
+            "kind": "heat", "title": title, "across": of_axis(across), "up": of_axis(up),
+            "unit": unit, "cells": cells,
+        }),
+        Chart::Lines {
+            title,
+            across,
+            up,
+            series,
+        } => {
+            let named = |(name, points): &(String, Vec<(f64, f64)>)| json!({ "name": name, "points": points });
+            let series: Vec<Json> = series.iter().map(named).collect();
+            json!({
+                "kind": "lines", "title": title, "across": of_axis(across), "up": of_axis(up),
+                "series": series,
+            })
         }
+        Chart::Flame {
+            title,
+            unit,
+            collapsed,
+        } => json!({ "kind": "flame", "title": title, "unit": unit, "collapsed": collapsed }),
     }
 }
 

@@ -99,7 +99,47 @@ fn pictures_are_xml_with_every_column_and_name() {
     assert_eq!(picture.matches("<rect").count(), 1 + 3 + 2, "{picture}");
     assert_eq!(picture.matches("<polyline").count(), 1);
     assert!(picture.contains("&lt;Pauses&gt;"), "{picture}");
-    assert!(picture.contains("\none\n"), "{picture}");
+    assert!(picture.contains(">one<"), "{picture}");
+    assert!(picture.contains("highest column: 4"), "{picture}");
+}
+
+/// Width, height, and the bytes of all rows of a PNG, each with its filter.
+fn decoded(png: &[u8]) -> (u32, u32, Vec<u8>) {
+    let number = |at: usize| u32::from_be_bytes(png[at..at + 4].try_into().unwrap());
+    assert_eq!(&png[..8], b"\x89PNG\r\n\x1a\n");
+    let (mut at, mut kinds, mut rows) = (8, Vec::new(), Vec::new());
+    while at < png.len() {
+        let data = at + 8..at + 8 + number(at) as usize;
+        let mut crc = flate2::Crc::new();
+        crc.update(&png[at + 4..data.end]);
+        assert_eq!(number(data.end), crc.sum());
+        kinds.push(String::from_utf8_lossy(&png[at + 4..at + 8]).into_owned());
+        if png[at + 4..].starts_with(b"IDAT") {
+            let mut reader = flate2::read::ZlibDecoder::new(&png[data.clone()]);
+            std::io::Read::read_to_end(&mut reader, &mut rows).unwrap();
+        }
+        at = data.end + 4;
+    }
+    assert_eq!(kinds, ["IHDR", "IDAT", "IEND"]);
+    (number(16), number(20), rows)
+}
+
+#[test]
+fn a_png_has_the_colours_of_the_svg() {
+    let (width, height, rows) = decoded(&encode(&shown(), Format::Png).unwrap());
+    assert_eq!((width, height), (1200, 720));
+    assert_eq!(rows.len(), 720 * (1 + 3 * 1200));
+    let pixel = |x: usize, y: usize| &rows[y * 3601 + 1 + 3 * x..][..3];
+    // The first chart: series one, 2 of 4, below series two, in the right half; white in the left.
+    assert_eq!(pixel(900, 270), [0x00, 0x9e, 0x73]);
+    assert_eq!(pixel(900, 100), [0xe6, 0x9f, 0x00]);
+    assert_eq!(pixel(300, 100), [255, 255, 255]);
+    // The second one: its first column.
+    assert_eq!(pixel(200, 360 + 270), [0x56, 0xb4, 0xe9]);
+    // Its title is black.
+    let title = (360 + 10..360 + 30).flat_map(|y| (40..110).map(move |x| (x, y)));
+    let black = title.filter(|(x, y)| pixel(*x, *y) == [0, 0, 0]).count();
+    assert!(black > 50, "{black}");
 }
 
 #[test]
@@ -121,6 +161,7 @@ fn what_is_not_there_is_said() {
 fn flame_graphs_are_pictures_too() {
     let flame = Chart::Flame {
         title: "Stacks".into(),
+        unit: "bytes",
         collapsed: vec!["main;a 3".into(), "main;b 1".into()],
     };
     let shown = Document {
@@ -128,7 +169,9 @@ fn flame_graphs_are_pictures_too() {
         parts: vec![Part::Chart(flame)],
     };
     let picture = String::from_utf8(encode(&shown, Format::Svg).unwrap()).unwrap();
-    assert!(picture.contains("main (4 samples"), "{picture}");
+    assert!(picture.contains("main (4 bytes"), "{picture}");
+    let says = encode(&shown, Format::Png).unwrap_err();
+    assert!(says.contains("export SVG"), "{says}");
 }
 
 #[test]
@@ -176,4 +219,82 @@ fn long_tables_can_be_stopped_and_tell_how_far_they_are() {
             "{format:?}"
         );
     }
+}
+
+fn axis(labels: &[&str]) -> Axis {
+    Axis::new("axis", labels.iter().map(|one| (*one).to_owned()))
+}
+
+fn alone(chart: Chart, format: Format) -> String {
+    let shown = Document {
+        title: String::new(),
+        parts: vec![Part::Chart(chart)],
+    };
+    String::from_utf8(encode(&shown, format).unwrap()).unwrap()
+}
+
+#[test]
+fn heat_maps_of_numbers_are_shades() {
+    let heat = Chart::Heat {
+        title: "<Heat>".into(),
+        across: axis(&["0 s", "4 s"]),
+        up: axis(&["low", "high"]),
+        // Columns from the bottom: two rows make a line.
+        cells: vec![
+            vec![1000.0, 0.0, 0.0, 0.0],
+            vec![0.0, 1.0, 0.0, 0.0],
+            vec![0.0, 0.0, 0.0, f64::NAN],
+            vec![0.0, 0.0, 5.0, 5.0],
+        ],
+        unit: "objects",
+    };
+    let text = alone(heat.clone(), Format::Text);
+    let wanted = "\n\n<Heat>\n      axis (1 to 1,000 objects: .:-=+*#%@)\n\
+                  high |   =\n low |@.\n      0 s4 s  axis\n";
+    assert_eq!(text, wanted);
+    let picture = alone(heat.clone(), Format::Svg);
+    // The ground, five cells, the legend.
+    assert_eq!(picture.matches("<rect").count(), 1 + 4 + 20, "{picture}");
+    assert!(picture.contains("1,000 objects (logarithmic)"), "{picture}");
+    // The least and the greatest value have the ends of the scale.
+    assert!(
+        picture.contains("#fde725") && picture.contains("#440154"),
+        "{picture}"
+    );
+    let json: serde_json::Value = serde_json::from_str(&alone(heat, Format::Json)).unwrap();
+    assert_eq!(json["parts"][0]["chart"]["cells"][0][0], 1000.0);
+}
+
+#[test]
+fn heat_maps_of_names_are_tables() {
+    let heat = Chart::Heat {
+        title: "Heat".into(),
+        across: axis(&["A", "B"]),
+        up: axis(&["first", "second"]),
+        cells: vec![vec![1234.0, 0.0], vec![0.0, 2.0]],
+        unit: "bytes",
+    };
+    let text = alone(heat.clone(), Format::Text);
+    let wanted = "\n\nHeat (bytes)\naxis        A  B\nsecond         2\nfirst   1,234\n";
+    assert_eq!(text, wanted);
+    let picture = alone(heat, Format::Svg);
+    assert!(picture.contains("first: A: 1,234 bytes"), "{picture}");
+}
+
+#[test]
+fn curves_stay_in_the_picture() {
+    let lines = Chart::Lines {
+        title: "Curves".into(),
+        across: axis(&["0", "1"]),
+        up: axis(&["0 %", "100 %"]),
+        series: vec![("one".into(), vec![(0.0, 1.0), (2.0, -1.0), (1.0, f64::NAN)])],
+    };
+    let picture = alone(lines.clone(), Format::Svg);
+    assert!(
+        picture.contains("points=\"70.0,40.0 1160.0,280.0\""),
+        "{picture}"
+    );
+    // The curve, and the grid.
+    assert_eq!(picture.matches("<polyline").count(), 1 + 2, "{picture}");
+    assert!(alone(lines, Format::Text).contains("one          2   -1"));
 }

@@ -1,9 +1,11 @@
 //! Documents as plain text.
 
-use crate::present::document::{Chart, Column, Document, Part, Table, Value, each};
+use super::{LogScale, rounded};
+use crate::present::document::{Axis, Chart, Column, Document, Part, Table, Value, each};
 use crate::present::numbers::{count, percent};
 use crate::present::text::harmless;
 use crate::present::text::width;
+use std::fmt::Write;
 use std::iter::once;
 use vmscope_symbolizer::Stop;
 
@@ -60,7 +62,48 @@ fn put_chart(chart: &Chart, text: &mut String, stop: &Stop) -> Option<()> {
             }
             table
         }
-        Chart::Flame { title, collapsed } => {
+        Chart::Heat {
+            title,
+            across,
+            up,
+            cells,
+            unit,
+        } => {
+            if up.labels.len() != cells.first().map_or(0, Vec::len) {
+                put_shades(title, [across, up], cells, unit, text);
+                return Some(());
+            }
+            let mut table = Table::new(&format!("{title} ({unit})"), &[&up.name]);
+            table
+                .columns
+                .extend(across.labels.iter().map(|label| Column {
+                    name: label.clone(),
+                    right: true,
+                }));
+            for (row, name) in up.labels.iter().enumerate().rev() {
+                let values = cells.iter().map(|column| match column.get(row) {
+                    Some(value) if *value > 0.0 => Value::Text(rounded(*value)),
+                    _ => Value::Empty,
+                });
+                let name = Value::Text(name.clone());
+                table.rows.push(once(name).chain(values).collect());
+            }
+            return put_table(&table, text, stop);
+        }
+        Chart::Lines { title, series, .. } => {
+            let mut table = Table::new(title, &["series", ">across", ">up"]);
+            for (name, points) in series {
+                let row = |(x, y): &(f64, f64)| {
+                    let name = Value::Text(name.clone());
+                    vec![name, number(Some(x)), number(Some(y))]
+                };
+                table.rows.extend(points.iter().map(row));
+            }
+            return put_table(&table, text, stop);
+        }
+        Chart::Flame {
+            title, collapsed, ..
+        } => {
             let mut table = Table::new(title, &["stack"]);
             table.rows = collapsed
                 .iter()
@@ -73,6 +116,76 @@ fn put_chart(chart: &Chart, text: &mut String, stop: &Stop) -> Option<()> {
         first.right = !matches!(chart, Chart::Flame { .. });
     }
     put_table(&table, text, stop)
+}
+
+/// Characters from an empty cell to the greatest value.
+const SHADES: [char; 10] = [' ', '.', ':', '-', '=', '+', '*', '#', '%', '@'];
+
+/// A heat map by characters, which are twice as high as wide: a line holds two rows.
+fn put_shades(
+    title: &str,
+    [across, up]: [&Axis; 2],
+    cells: &[Vec<f64>],
+    unit: &str,
+    text: &mut String,
+) {
+    let rows = cells.iter().map(Vec::len).max().unwrap_or(0).div_ceil(2);
+    let value = |column: &[f64], row: usize| -> f64 { column.iter().skip(2 * row).take(2).sum() };
+    let lines = (0..rows).rev().map(|row| {
+        let values = cells.iter().map(|column| value(column, row));
+        values.collect::<Vec<f64>>()
+    });
+    let lines: Vec<Vec<f64>> = lines.collect();
+    let scale = LogScale::of(lines.iter().flatten().copied());
+    let ends = |axis: &Axis| -> [String; 2] {
+        let end = |label: Option<&String>| label.map_or_else(String::new, |one| harmless(one));
+        [end(axis.labels.first()), end(axis.labels.last())]
+    };
+    let [bottom, top] = ends(up);
+    let margin = width(&top).max(width(&bottom));
+    let _ = writeln!(text, "{}", harmless(title));
+    let _ = writeln!(
+        text,
+        "{:margin$}  {} ({} to {} {unit}: {})",
+        "",
+        harmless(&up.name),
+        rounded(scale.least),
+        rounded(scale.most),
+        String::from_iter(SHADES.get(1..).unwrap_or_default()),
+    );
+    for (at, values) in lines.iter().enumerate() {
+        let label = match at {
+            0 => top.as_str(),
+            _ if at + 1 == rows => bottom.as_str(),
+            _ => "",
+        };
+        let shades: String = values
+            .iter()
+            .map(|value| shade(scale.place(*value)))
+            .collect();
+        let _ = writeln!(text, "{label:>margin$} |{}", shades.trim_end());
+    }
+    let [left, right] = ends(across);
+    let room = cells.len().saturating_sub(width(&left));
+    let line = format!(
+        "{:margin$}  {left}{right:>room$}  {}",
+        "",
+        harmless(&across.name)
+    );
+    let _ = writeln!(text, "{}", line.trim_end());
+}
+
+/// The character of a place from 0 to 1; `None` for an empty cell.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_precision_loss,
+    reason = "a place from 0 to 1"
+)]
+fn shade(place: Option<f64>) -> char {
+    let last = SHADES.len() - 1;
+    let index = place.map_or(0, |place| 1 + (place * (last - 1) as f64).round() as usize);
+    SHADES.get(index.min(last)).copied().unwrap_or(' ')
 }
 
 fn number(value: Option<&f64>) -> Value {

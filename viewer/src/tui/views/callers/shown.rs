@@ -24,7 +24,12 @@ pub fn flame(tree: &CallTree, zoom: NodeId, title: String, stop: &Stop) -> Optio
             return None;
         }
         if let Some(collapsed) = lines(tree, zoom, least) {
-            return Some((Chart::Flame { title, collapsed }, least));
+            let flame = Chart::Flame {
+                title,
+                unit: "samples",
+                collapsed,
+            };
+            return Some((flame, least));
         }
         least = least.saturating_mul(2);
     }
