@@ -1,9 +1,10 @@
 //! `vmscope lifetimes` and `vmscope gc`: lifetimes of objects, and the collector's work for them.
 
+pub mod cache;
 pub mod collector;
 mod html;
 pub mod names;
-mod objects;
+pub mod objects;
 
 use crate::export::output::Output;
 use crate::memory::MemoryOption;
@@ -23,6 +24,11 @@ use vmscope_symbolizer::{Stop, Trace};
 
 /// Memory of an object while lifetimes are read, in bytes.
 const OBJECT_BYTES: u64 = 128;
+
+/// How to record lifetimes.
+pub const HOW: &str = "Record with --lifetimes=1/100, a VM that tells them: `vmscope demo dataframe \
+                       --lifetimes=1/100`, `vmscope record --lifetimes=1/100 -- vmscope reference-vm \
+                       dataframe`. A run that was recorded so was too short: no object was sampled.";
 
 #[derive(Args, Clone, Debug)]
 pub struct LifetimesArgs {
@@ -78,7 +84,7 @@ struct OutputOptions {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum By {
+pub enum By {
     /// Class
     Class,
     /// Allocating bytecode
@@ -95,10 +101,12 @@ pub struct Wanted {
     /// The grouping's noun.
     pub by: &'static str,
     pub thresholds: Thresholds,
+    /// Most groups of the collector's time with rows of their own.
+    pub rows: usize,
 }
 
 impl Wanted {
-    fn new(by: By) -> Self {
+    pub fn new(by: By) -> Self {
         let (grouping, by) = match by {
             By::Class => (Grouping::Class, "class"),
             By::Site => (Grouping::Site, "site"),
@@ -109,6 +117,7 @@ impl Wanted {
             grouping,
             by,
             thresholds: Thresholds::default(),
+            rows: 20,
         }
     }
 }
@@ -121,20 +130,62 @@ impl Default for Wanted {
 
 /// The first lines of a report on a recording with lifetimes, with their titles.
 pub fn headline(trace: &Trace, path: &Path, memory: MemoryOption) -> Vec<(&'static str, String)> {
-    if trace.classes.is_empty() {
-        return Vec::new();
-    }
-    let read = || -> Result<Lifetimes> {
-        let mut reader = open_recording(path)?;
-        let limits = limits(memory.max_for(reader.progress().1));
-        Ok(Lifetimes::read(&mut reader, trace, limits)?)
-    };
-    let lifetimes = match read() {
-        Ok(lifetimes) => lifetimes,
+    let lifetimes = match of_recording(trace, path, memory, |_, _| ControlFlow::Continue(())) {
+        Ok(Some(lifetimes)) => lifetimes,
+        Ok(None) => return Vec::new(),
         Err(error) => return vec![("Lifetimes:", format!("cannot be read: {error:#}"))],
     };
     let collector = collector::Collector::of(&lifetimes, &Wanted::default());
     collector.headline(&names::Names::new(trace, &lifetimes))
+}
+
+/// The documents of `vmscope gc` and `vmscope lifetimes`; `None` without lifetimes.
+///
+/// # Errors
+/// An unreadable recording.
+pub fn documents(
+    trace: &Trace,
+    path: &Path,
+    memory: MemoryOption,
+) -> Result<Option<[Document; 2]>> {
+    let read = of_recording(trace, path, memory, |_, _| ControlFlow::Continue(()))?;
+    let read = read.filter(has_any);
+    Ok(read.map(|lifetimes| {
+        let loaded = Loaded {
+            trace,
+            lifetimes: &lifetimes,
+        };
+        let wanted = Wanted::default();
+        [
+            collector::document(&loaded, &wanted),
+            objects::document(&loaded, &wanted),
+        ]
+    }))
+}
+
+/// The lifetimes in the recording at `path`; `None` without any, or after a stop by `watch`, which
+/// gets the read bytes and the file's size.
+///
+/// # Errors
+/// An unreadable recording.
+pub fn of_recording(
+    trace: &Trace,
+    path: &Path,
+    memory: MemoryOption,
+    watch: impl FnMut(u64, u64) -> ControlFlow<()>,
+) -> Result<Option<Lifetimes>> {
+    if trace.classes.is_empty() {
+        return Ok(None);
+    }
+    let mut reader = open_recording(path)?;
+    let limits = limits(memory.max_for(reader.progress().1));
+    let read = Lifetimes::read_with(&mut reader, trace, limits, watch);
+    read.with_context(|| format!("cannot read {}", path.display()))
+}
+
+/// Whether any object was recorded or counted.
+pub fn has_any(lifetimes: &Lifetimes) -> bool {
+    !lifetimes.objects.is_empty() || !lifetimes.counts.is_empty()
 }
 
 fn limits(max_memory: u64) -> Limits {
@@ -145,29 +196,33 @@ fn limits(max_memory: u64) -> Limits {
 }
 
 /// A recording with its lifetimes.
-pub struct Loaded {
-    pub trace: Trace,
-    pub lifetimes: Lifetimes,
+#[derive(Clone, Copy, Debug)]
+pub struct Loaded<'a> {
+    pub trace: &'a Trace,
+    pub lifetimes: &'a Lifetimes,
 }
 
-impl Loaded {
-    /// # Errors
-    /// An unreadable recording, or a recording without lifetimes.
-    fn open(path: &Path, memory: MemoryOption) -> Result<Self> {
-        let shown = path.display();
-        let mut reader = open_recording(path)?;
-        let max_memory = memory.max_for(reader.progress().1);
-        let trace = Trace::read_with(&mut reader, max_memory, &mut |_| ControlFlow::Continue(()))
-            .with_context(|| format!("cannot read {shown}"))?;
-        let lifetimes = Lifetimes::read(&mut reader, &trace, limits(max_memory))
-            .with_context(|| format!("cannot read {shown}"))?;
-        if lifetimes.objects.is_empty() && lifetimes.counts.is_empty() {
-            bail!(
-                "{shown} has no lifetimes of objects; record with --lifetimes=1/100, a VM that tells \
-                 them (vmscope demo garbage --lifetimes)"
-            );
-        }
-        Ok(Loaded { trace, lifetimes })
+/// Calls with a recording and its lifetimes.
+///
+/// # Errors
+/// An unreadable recording, or a recording without lifetimes.
+fn with_loaded<T>(
+    path: &Path,
+    memory: MemoryOption,
+    call: impl FnOnce(&Loaded<'_>) -> Result<T>,
+) -> Result<T> {
+    let shown = path.display();
+    let mut reader = open_recording(path)?;
+    let max_memory = memory.max_for(reader.progress().1);
+    let trace = Trace::read_with(&mut reader, max_memory, &mut |_| ControlFlow::Continue(()))
+        .with_context(|| format!("cannot read {shown}"))?;
+    let lifetimes = of_recording(&trace, path, memory, |_, _| ControlFlow::Continue(()))?;
+    match lifetimes.filter(has_any) {
+        Some(lifetimes) => call(&Loaded {
+            trace: &trace,
+            lifetimes: &lifetimes,
+        }),
+        None => bail!("{shown} has no lifetimes of objects. {HOW}"),
     }
 }
 
@@ -176,7 +231,6 @@ impl Loaded {
 /// # Errors
 /// An unreadable recording, a recording without lifetimes, a failed write.
 pub fn lifetimes(args: &LifetimesArgs, out: &mut Printer<'_>) -> Result<()> {
-    let loaded = Loaded::open(&args.file, args.memory)?;
     let wanted = Wanted {
         thresholds: Thresholds {
             most_allocated: args.most_allocated / 100.0,
@@ -184,7 +238,9 @@ pub fn lifetimes(args: &LifetimesArgs, out: &mut Printer<'_>) -> Result<()> {
         },
         ..Wanted::new(args.by)
     };
-    print(&objects::document(&loaded, &wanted), &args.output, out)
+    with_loaded(&args.file, args.memory, |loaded| {
+        print(&objects::document(loaded, &wanted), &args.output, out)
+    })
 }
 
 /// Runs `vmscope gc`.
@@ -192,9 +248,10 @@ pub fn lifetimes(args: &LifetimesArgs, out: &mut Printer<'_>) -> Result<()> {
 /// # Errors
 /// The same.
 pub fn gc(args: &GcArgs, out: &mut Printer<'_>) -> Result<()> {
-    let loaded = Loaded::open(&args.file, args.memory)?;
     let wanted = Wanted::new(args.by);
-    print(&collector::document(&loaded, &wanted), &args.output, out)
+    with_loaded(&args.file, args.memory, |loaded| {
+        print(&collector::document(loaded, &wanted), &args.output, out)
+    })
 }
 
 fn print(document: &Document, options: &OutputOptions, out: &mut Printer<'_>) -> Result<()> {
