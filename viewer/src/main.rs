@@ -139,7 +139,7 @@ enum Command {
 fn main() -> ExitCode {
     // First: where a thousand threads are busy, each millisecond of work before takes a second.
     let favoured = Favoured::begin();
-    let command = Cli::parse().command;
+    let command = Cli::parse_from(record::joined(std::env::args_os())).command;
     if !matches!(
         command,
         Command::Attach(_) | Command::Top(_) | Command::Dump(_) | Command::Demo(_)

@@ -118,7 +118,7 @@ fn the_json_keeps_its_schema_and_its_sums_agree() {
     sums_agree(&narrowed);
 
     // The fields that were promised.
-    assert_eq!(document["schema"], "vmscope-report/2.4");
+    assert_eq!(document["schema"], "vmscope-report/2.5");
     for (part, fields) in [
         (
             "session",
@@ -179,7 +179,7 @@ fn the_json_keeps_its_schema_and_its_sums_agree() {
         );
     }
     for (words, what) in [
-        ("vmscope-report/2.4", "the version"),
+        ("vmscope-report/2.5", "the version"),
         ("method only", "exactness"),
     ] {
         assert!(page.contains(words), "{what}");

@@ -86,6 +86,24 @@ fn a_recording_is_looked_at_from_open_to_quit() {
     assert!(csv.contains("main"), "{csv}");
 }
 
+/// The views read lifetimes from the file.
+#[test]
+fn lifetimes_are_looked_at() {
+    let folder = Folder::new();
+    let file = folder.file("x.vmscope");
+    std::fs::write(&file, recordings::lifetimes::scavenged().bytes()).expect("a file");
+    let Some(tmux) = Tmux::run(SIZE, &line(&["view", "x.vmscope"], &file)) else {
+        return;
+    };
+    tmux.shows("400 samples");
+    tmux.press(&["0"]);
+    tmux.shows("Collector works for: Frame>>add:@10");
+    tmux.press(&["L"]);
+    tmux.shows("460 objects recorded singly");
+    tmux.press(&["q"]);
+    is_restored(&tmux, 0);
+}
+
 /// Screen line containing a text.
 fn line_with<'a>(screen: &'a str, text: &str) -> &'a str {
     let mut lines = screen.lines();

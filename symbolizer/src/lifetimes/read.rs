@@ -6,6 +6,7 @@ use crate::ids::{AllocationSiteId, ClassId, CollectionId, Id};
 use crate::trace::Trace;
 use rustc_hash::FxHashMap;
 use std::io::{Read, Seek};
+use std::ops::ControlFlow;
 use vmscope_records::recording::{Item, ReadError, Reader};
 use vmscope_records::{
     Birth, ClassKey, CollectionKey, Content, Fate, Fates, LifetimeCounts, ProcessKey, Record,
@@ -78,6 +79,21 @@ impl Lifetimes {
         trace: &Trace,
         limits: Limits,
     ) -> Result<Self, ReadError> {
+        let all = Self::read_with(reader, trace, limits, |_, _| ControlFlow::Continue(()));
+        all.map(Option::unwrap_or_default)
+    }
+
+    /// The same. `watch` gets the read bytes and the file's size after every chunk, and may stop the
+    /// reading: `None`.
+    ///
+    /// # Errors
+    /// The same.
+    pub fn read_with<R: Read + Seek>(
+        reader: &mut Reader<R>,
+        trace: &Trace,
+        limits: Limits,
+        mut watch: impl FnMut(u64, u64) -> ControlFlow<()>,
+    ) -> Result<Option<Self>, ReadError> {
         reader.rewind();
         let mut reading: Option<Reading> = None;
         let mut other_processes = 0;
@@ -104,13 +120,17 @@ impl Lifetimes {
                     _ => {}
                 }
             }
+            let (done, all) = reader.progress();
+            if watch(done, all).is_break() {
+                return Ok(None);
+            }
         }
         let mut lifetimes = reading.map(Reading::finish).unwrap_or_default();
         lifetimes.skipped.other_processes = other_processes;
         let of_lifetimes = |stream| matches!(stream, Stream::Lifetimes | Stream::Any);
         let lost = trace.lost.iter().filter(|lost| of_lifetimes(lost.stream));
         lifetimes.lost = lost.fold(0, |sum, lost| lost.count.saturating_add(sum));
-        Ok(lifetimes)
+        Ok(Some(lifetimes))
     }
 }
 

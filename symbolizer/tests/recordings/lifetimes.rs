@@ -1,12 +1,12 @@
 //! Recordings of allocated objects.
 
-use super::{PROCESS, Recording};
+use super::{PROCESS, Recording, THREAD, code};
 use std::io::Cursor;
 use vmscope_records::recording::Reader;
 use vmscope_records::{
     AllocationSite, Birth, Births, BytecodePc, Class, ClassKey, Collection, CollectionKey,
-    CollectionScope, Fate, Fates, LifetimeCounts, MethodKey, ObjectKey, Record, SiteKey,
-    SurvivalBucket, TimeNs,
+    CollectionScope, Constituent, Fate, Fates, LifetimeCounts, MethodKey, ObjectKey, Record,
+    SiteKey, SurvivalBucket, TimeNs,
 };
 use vmscope_symbolizer::Trace;
 use vmscope_symbolizer::lifetimes::Lifetimes;
@@ -28,6 +28,70 @@ pub fn heap() -> Recording {
         .site(1, &[(1, 10), (9, 5)])
         .site(2, &[(1, 20)])
         .site(3, &[(2, 10), (1, 30), (9, 6)]);
+    recording
+}
+
+/// A run of 0.4 s with 40 scavenges. Between two of them, `Reader>>next` (bytecode 10) allocates ten
+/// objects that die, and `Frame>>add:` up to three of 1000 bytes that survive one scavenge. A scavenge
+/// takes 1 ms, and 1 µs for each surviving byte. Samples are in `Reader>>next`.
+pub fn scavenged() -> Recording {
+    const MS: u64 = 1_000_000;
+    const CODE: u64 = 0x1000_0000;
+    let mut recording = heap();
+    recording
+        .method(1, "Reader", "next")
+        .method(2, "Frame", "add:")
+        .method(9, "Loader", "run")
+        .constituent(Constituent {
+            name: "Reader>>next".to_owned(),
+            method: Some(MethodKey(1)),
+            ..code(1, 0, CODE, CODE + 0x100)
+        });
+    let mut object = 0;
+    let mut kept: Vec<u64> = Vec::new();
+    for turn in 0..40u64 {
+        let begin = 10 * turn * MS;
+        let mut births = Vec::new();
+        let mut dead: Vec<(u64, Fate)> = kept.drain(..).map(|one| (one, Fate::Died)).collect();
+        let mut survived = Vec::new();
+        let number = turn % 4;
+        for nth in 0..10 + number {
+            let (time, is_kept) = (begin + (1 + nth) * MS / 4, nth >= 10);
+            let (class, site, bytes) = if is_kept { (2, 3, 1000) } else { (1, 1, 16) };
+            births.push(Birth {
+                class: ClassKey(class),
+                site: Some(SiteKey(site)),
+                bytes,
+                ..birth(object, time)
+            });
+            if is_kept {
+                survived.push((object, Fate::Survived));
+                kept.push(object);
+            } else {
+                dead.push((object, Fate::Died));
+            }
+            object += 1;
+        }
+        let at = begin + 4 * MS;
+        let end = at + MS + 1000 * 1000 * number;
+        recording.births(births);
+        recording.put(Record::Collection(Box::new(Collection {
+            key: CollectionKey(turn + 1),
+            process: PROCESS,
+            time: TimeNs(end),
+            kind: "scavenge".to_owned(),
+            begin: Some(TimeNs(at)),
+            end: Some(TimeNs(end)),
+            scope: CollectionScope::Whole,
+            survived_bytes: Some(1000 * number),
+            ..Collection::default()
+        })));
+        recording.fates(Some(turn + 1), end, &[dead, survived].concat());
+        for nth in 0..10 {
+            recording.sample(begin + nth * MS, THREAD, CODE + 8);
+        }
+    }
+    recording.end(400 * MS);
     recording
 }
 

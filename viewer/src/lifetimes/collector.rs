@@ -11,9 +11,6 @@ use vmscope_symbolizer::lifetimes::cost::{CollectorCost, GroupCost, Work};
 use vmscope_symbolizer::lifetimes::estimate::Estimate;
 use vmscope_symbolizer::lifetimes::least_squares::LEAST_OBSERVATIONS;
 
-/// Most rows of groups.
-const ROWS: usize = 20;
-
 /// The collector's time, its groups and advice.
 pub struct Collector {
     pub cost: CollectorCost,
@@ -67,9 +64,9 @@ impl Collector {
     }
 }
 
-pub fn document(loaded: &Loaded, wanted: &Wanted) -> Document {
-    let lifetimes = &loaded.lifetimes;
-    let names = Names::new(&loaded.trace, lifetimes);
+pub fn document(loaded: &Loaded<'_>, wanted: &Wanted) -> Document {
+    let lifetimes = loaded.lifetimes;
+    let names = Names::new(loaded.trace, lifetimes);
     let collector = Collector::of(lifetimes, wanted);
     let headline = collector.headline(&names).into_iter();
     let mut lines: Vec<String> = headline
@@ -224,7 +221,7 @@ fn groups(names: &Names<'_>, collector: &Collector, wanted: &Wanted) -> Table {
     let (shown, others) = collector
         .cost
         .groups
-        .split_at(collector.cost.groups.len().min(ROWS));
+        .split_at(collector.cost.groups.len().min(wanted.rows));
     let row = |name: String, groups: &[GroupCost]| {
         let sum = |of: &dyn Fn(&GroupCost) -> Estimate| {
             groups

@@ -1,13 +1,14 @@
 //! `vmscope lifetimes` and `vmscope gc`: lifetimes of objects, and the collector's work for them.
 
 mod activity;
+pub mod cache;
 mod callers;
 pub mod collector;
 mod histograms;
 mod html;
 mod living;
 pub mod names;
-mod objects;
+pub mod objects;
 mod single;
 
 use crate::export::output::Output;
@@ -35,6 +36,11 @@ const MAX_LISTED: usize = 100_000;
 
 /// Objects in a block of CSV.
 const BLOCK: usize = 4096;
+
+/// How to record lifetimes.
+pub const HOW: &str = "Record with --lifetimes=1/100, a VM that tells them: `vmscope demo dataframe \
+                       --lifetimes=1/100`, `vmscope record --lifetimes=1/100 -- vmscope reference-vm \
+                       dataframe`. A run that was recorded so was too short: no object was sampled.";
 
 #[derive(Args, Clone, Debug)]
 pub struct LifetimesArgs {
@@ -113,7 +119,7 @@ impl OutputOptions {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum By {
+pub enum By {
     /// Class
     Class,
     /// Allocating bytecode
@@ -163,10 +169,12 @@ pub struct Wanted {
     pub graph: callers::Wanted,
     /// Most rows of single objects and collections.
     pub objects: usize,
+    /// Most groups of the collector's time with rows of their own.
+    pub rows: usize,
 }
 
 impl Wanted {
-    fn new(by: By) -> Self {
+    pub fn new(by: By) -> Self {
         let (grouping, by) = match by {
             By::Class => (Grouping::Class, "class"),
             By::Site => (Grouping::Site, "site"),
@@ -180,6 +188,7 @@ impl Wanted {
             unit: Unit::Time,
             graph: callers::Wanted::default(),
             objects: 0,
+            rows: 20,
         }
     }
 
@@ -199,20 +208,62 @@ impl Default for Wanted {
 
 /// The first lines of a report on a recording with lifetimes, with their titles.
 pub fn headline(trace: &Trace, path: &Path, memory: MemoryOption) -> Vec<(&'static str, String)> {
-    if trace.classes.is_empty() {
-        return Vec::new();
-    }
-    let read = || -> Result<Lifetimes> {
-        let mut reader = open_recording(path)?;
-        let limits = limits(memory.max_for(reader.progress().1));
-        Ok(Lifetimes::read(&mut reader, trace, limits)?)
-    };
-    let lifetimes = match read() {
-        Ok(lifetimes) => lifetimes,
+    let lifetimes = match of_recording(trace, path, memory, |_, _| ControlFlow::Continue(())) {
+        Ok(Some(lifetimes)) => lifetimes,
+        Ok(None) => return Vec::new(),
         Err(error) => return vec![("Lifetimes:", format!("cannot be read: {error:#}"))],
     };
     let collector = collector::Collector::of(&lifetimes, &Wanted::default());
     collector.headline(&names::Names::new(trace, &lifetimes))
+}
+
+/// The documents of `vmscope gc` and `vmscope lifetimes`; `None` without lifetimes.
+///
+/// # Errors
+/// An unreadable recording.
+pub fn documents(
+    trace: &Trace,
+    path: &Path,
+    memory: MemoryOption,
+) -> Result<Option<[Document; 2]>> {
+    let read = of_recording(trace, path, memory, |_, _| ControlFlow::Continue(()))?;
+    let read = read.filter(has_any);
+    Ok(read.map(|lifetimes| {
+        let loaded = Loaded {
+            trace,
+            lifetimes: &lifetimes,
+        };
+        let wanted = Wanted::default();
+        [
+            collector::document(&loaded, &wanted),
+            objects::document(&loaded, &wanted),
+        ]
+    }))
+}
+
+/// The lifetimes in the recording at `path`; `None` without any, or after a stop by `watch`, which
+/// gets the read bytes and the file's size.
+///
+/// # Errors
+/// An unreadable recording.
+pub fn of_recording(
+    trace: &Trace,
+    path: &Path,
+    memory: MemoryOption,
+    watch: impl FnMut(u64, u64) -> ControlFlow<()>,
+) -> Result<Option<Lifetimes>> {
+    if trace.classes.is_empty() {
+        return Ok(None);
+    }
+    let mut reader = open_recording(path)?;
+    let limits = limits(memory.max_for(reader.progress().1));
+    let read = Lifetimes::read_with(&mut reader, trace, limits, watch);
+    read.with_context(|| format!("cannot read {}", path.display()))
+}
+
+/// Whether any object was recorded or counted.
+pub fn has_any(lifetimes: &Lifetimes) -> bool {
+    !lifetimes.objects.is_empty() || !lifetimes.counts.is_empty()
 }
 
 fn limits(max_memory: u64) -> Limits {
@@ -223,29 +274,33 @@ fn limits(max_memory: u64) -> Limits {
 }
 
 /// A recording with its lifetimes.
-pub struct Loaded {
-    pub trace: Trace,
-    pub lifetimes: Lifetimes,
+#[derive(Clone, Copy, Debug)]
+pub struct Loaded<'a> {
+    pub trace: &'a Trace,
+    pub lifetimes: &'a Lifetimes,
 }
 
-impl Loaded {
-    /// # Errors
-    /// An unreadable recording, or a recording without lifetimes.
-    fn open(path: &Path, memory: MemoryOption) -> Result<Self> {
-        let shown = path.display();
-        let mut reader = open_recording(path)?;
-        let max_memory = memory.max_for(reader.progress().1);
-        let trace = Trace::read_with(&mut reader, max_memory, &mut |_| ControlFlow::Continue(()))
-            .with_context(|| format!("cannot read {shown}"))?;
-        let lifetimes = Lifetimes::read(&mut reader, &trace, limits(max_memory))
-            .with_context(|| format!("cannot read {shown}"))?;
-        if lifetimes.objects.is_empty() && lifetimes.counts.is_empty() {
-            bail!(
-                "{shown} has no lifetimes of objects; record with --lifetimes=1/100, a VM that tells \
-                 them (vmscope demo garbage --lifetimes)"
-            );
-        }
-        Ok(Loaded { trace, lifetimes })
+/// Calls with a recording and its lifetimes.
+///
+/// # Errors
+/// An unreadable recording, or a recording without lifetimes.
+fn with_loaded<T>(
+    path: &Path,
+    memory: MemoryOption,
+    call: impl FnOnce(&Loaded<'_>) -> Result<T>,
+) -> Result<T> {
+    let shown = path.display();
+    let mut reader = open_recording(path)?;
+    let max_memory = memory.max_for(reader.progress().1);
+    let trace = Trace::read_with(&mut reader, max_memory, &mut |_| ControlFlow::Continue(()))
+        .with_context(|| format!("cannot read {shown}"))?;
+    let lifetimes = of_recording(&trace, path, memory, |_, _| ControlFlow::Continue(()))?;
+    match lifetimes.filter(has_any) {
+        Some(lifetimes) => call(&Loaded {
+            trace: &trace,
+            lifetimes: &lifetimes,
+        }),
+        None => bail!("{shown} has no lifetimes of objects. {HOW}"),
     }
 }
 
@@ -254,23 +309,25 @@ impl Loaded {
 /// # Errors
 /// An unreadable recording, a recording without lifetimes, a failed write.
 pub fn lifetimes(args: &LifetimesArgs, out: &mut Printer<'_>) -> Result<()> {
-    let loaded = Loaded::open(&args.file, args.memory)?;
-    let names = names::Names::new(&loaded.trace, &loaded.lifetimes);
-    let wanted = Wanted {
-        thresholds: Thresholds {
-            most_allocated: args.most_allocated / 100.0,
-            short_lived: args.short_lived / 100.0,
-        },
-        unit: args.measure,
-        graph: callers::Wanted::of(&args.graph, &loaded.lifetimes, &names)?,
-        objects: args.objects.unwrap_or(0).min(MAX_LISTED),
-        ..Wanted::new(args.by)
-    };
-    print(&objects::document(&loaded, &wanted), &args.output, out)?;
-    if args.output.is_csv() && args.objects.is_none() {
-        print_objects(&loaded.lifetimes, &names, &wanted, out)?;
-    }
-    Ok(())
+    with_loaded(&args.file, args.memory, |loaded| {
+        let Loaded { trace, lifetimes } = *loaded;
+        let names = names::Names::new(trace, lifetimes);
+        let wanted = Wanted {
+            thresholds: Thresholds {
+                most_allocated: args.most_allocated / 100.0,
+                short_lived: args.short_lived / 100.0,
+            },
+            unit: args.measure,
+            graph: callers::Wanted::of(&args.graph, lifetimes, &names)?,
+            objects: args.objects.unwrap_or(0).min(MAX_LISTED),
+            ..Wanted::new(args.by)
+        };
+        print(&objects::document(loaded, &wanted), &args.output, out)?;
+        if args.output.is_csv() && args.objects.is_none() {
+            print_objects(lifetimes, &names, &wanted, out)?;
+        }
+        Ok(())
+    })
 }
 
 /// Prints all objects as CSV, with memory for a block of them.
@@ -317,13 +374,14 @@ fn encoded(document: &Document, format: Format) -> Result<Vec<u8>> {
 /// # Errors
 /// The same.
 pub fn gc(args: &GcArgs, out: &mut Printer<'_>) -> Result<()> {
-    let loaded = Loaded::open(&args.file, args.memory)?;
     let wanted = Wanted {
         // A table of all collections.
         objects: if args.output.is_csv() { MAX_LISTED } else { 0 },
         ..Wanted::new(args.by)
     };
-    print(&collector::document(&loaded, &wanted), &args.output, out)
+    with_loaded(&args.file, args.memory, |loaded| {
+        print(&collector::document(loaded, &wanted), &args.output, out)
+    })
 }
 
 fn print(document: &Document, options: &OutputOptions, out: &mut Printer<'_>) -> Result<()> {

@@ -4,7 +4,7 @@ use super::histograms::{self, BINS, SERIES, Scale};
 use super::names::Names;
 use super::{Loaded, Wanted, callers, counted, living, rounded, single, sized};
 use crate::present::document::{Chart, Document, Part, Table, Value};
-use crate::present::numbers::{bytes, count, some};
+use crate::present::numbers::{bytes, count, points, some};
 use std::collections::BTreeMap;
 use vmscope_symbolizer::lifetimes::classify::{Classification, Parameters, SiteLifetime};
 use vmscope_symbolizer::lifetimes::estimate::Estimate;
@@ -16,12 +16,15 @@ use vmscope_symbolizer::lifetimes::{Lifetimes, Measure};
 /// Most rows of a life table.
 const STEPS: usize = 20;
 
+/// Sampled objects for shares within 5 points (95 %).
+const ENOUGH: usize = 385;
+
 /// Most sites with a decision.
 const SITES: usize = 30;
 
-pub fn document(loaded: &Loaded, wanted: &Wanted) -> Document {
-    let lifetimes = &loaded.lifetimes;
-    let names = Names::new(&loaded.trace, lifetimes);
+pub fn document(loaded: &Loaded<'_>, wanted: &Wanted) -> Document {
+    let lifetimes = loaded.lifetimes;
+    let names = Names::new(loaded.trace, lifetimes);
     let groups = groups(lifetimes, wanted.grouping);
     let mut parts = vec![Part::Text(summary(lifetimes))];
     parts.push(Part::Table(allocated(&names, &groups, wanted)));
@@ -72,6 +75,16 @@ fn summary(lifetimes: &Lifetimes) -> Vec<String> {
             "They stand for {} allocated objects (±: 95 % of the sampling error)",
             count(all.round() as u64)
         ));
+        let sampled = lifetimes.objects.len();
+        if sampled < ENOUGH {
+            // Shares of one half are the least certain.
+            let off = points(0.98 / (sampled as f64).sqrt());
+            let sampled = some(sampled as u64, "object was", "objects were");
+            lines.push(format!(
+                "Only {sampled} sampled: shares may be off by {off} points. {ENOUGH} objects are \
+                 needed for 5 points: record for longer, or a greater part of the objects"
+            ));
+        }
     }
     let alive = lifetimes.objects.iter().filter(|one| one.death().is_none());
     lines.push(format!(
@@ -109,9 +122,9 @@ fn allocated(names: &Names<'_>, groups: &[Group], wanted: &Wanted) -> Table {
             "lives",
         ],
     );
-    let most = groups
+    let (most, others): (Vec<&Group>, Vec<&Group>) = groups
         .iter()
-        .filter(|one| one.is_most_allocated(&wanted.thresholds));
+        .partition(|one| one.is_most_allocated(&wanted.thresholds));
     for group in most {
         let mean = |measure| group.mean_lifetime(measure).map(|mean| mean.restricted);
         let relative = mean(Measure::Relative);
@@ -147,6 +160,19 @@ fn allocated(names: &Names<'_>, groups: &[Group], wanted: &Wanted) -> Table {
             number(Measure::FullCollections),
             Value::Text(lives.to_owned()),
         ]);
+    }
+    if !others.is_empty() {
+        let sum = |of: &dyn Fn(&Group) -> f64| others.iter().map(|one| of(one)).sum::<f64>();
+        let mut row = vec![
+            Value::Text(some(others.len() as u64, "more", "more")),
+            rounded(sum(&|one| one.objects.value)),
+            Value::Empty,
+            Value::Share(sum(&|one| one.share_of_objects.value)),
+            Value::Bytes(sum(&|one| one.bytes.value).max(0.0).round() as u64),
+            Value::Share(sum(&|one| one.share_of_bytes.value)),
+        ];
+        row.resize(table.columns.len(), Value::Empty);
+        table.rows.push(row);
     }
     table
 }

@@ -9,7 +9,8 @@ mod svg;
 mod tests;
 mod text;
 
-pub use text::{cell, table_lines, text_of};
+pub use json::value as json_value;
+pub use text::{cell, fitted_lines, short_cell, table_lines, text_of};
 
 use super::document::{Chart, Document, Part};
 use std::path::Path;

@@ -8,8 +8,26 @@ use vmscope_symbolizer::annotate::{
     Annotation, ByMethod, Candidate, Located, Origin, Piece, Spot, Subject, Taken, Tally, Version,
     annotate, hottest_method, machine_code, subject_of_entry, versions,
 };
+use vmscope_symbolizer::methods::is_method;
 use vmscope_symbolizer::profile::Case;
-use vmscope_symbolizer::{EntryId, Filter, Profile, Stop};
+use vmscope_symbolizer::{EntryId, Filter, Profile, Stop, Summary};
+
+/// The method with samples that a text names, as `Foo>>bar` is named in `Foo>>bar@36 (Baz)`. The
+/// longest name wins, then the one with most samples.
+pub fn entry_named_in(text: &str, profile: &Profile, summary: Option<&Summary>) -> Option<EntryId> {
+    let is_named = |name: &str| {
+        text.match_indices(name).any(|(at, _)| {
+            let (before, after) = (&text[..at], &text[at + name.len()..]);
+            (before.is_empty() || before.ends_with(' '))
+                && (after.is_empty() || after.starts_with(['@', ' ']))
+        })
+    };
+    let entries = profile.entries.enumerated();
+    let named = entries.filter(|(id, entry)| is_method(profile, *id) && is_named(&entry.name));
+    let samples = |id: EntryId| summary.and_then(|summary| summary.entries.get(id).copied());
+    let best = named.max_by_key(|(id, entry)| (entry.name.len(), samples(*id)));
+    best.map(|(id, _)| id)
+}
 
 /// Maximum number of methods in the palette.
 const MAX_HOTTEST: usize = 50;

@@ -2,10 +2,14 @@
 
 use crate::memory::parse_bytes;
 use clap::Args;
+use std::ffi::OsString;
 use vmscope_publish_reader::{LifetimeRate, LifetimeUnit};
 
 /// The usual rate: each hundredth object.
 const USUAL: &str = "1/100";
+
+/// What is said of other texts.
+const EXPECTED: &str = "expected a part of the objects, such as 1/100, or a size, such as 64K";
 
 /// Options of commands that record.
 #[derive(Args, Clone, Copy, Debug, Default)]
@@ -31,6 +35,27 @@ impl LifetimeOptions {
     }
 }
 
+/// Arguments in which a part of the objects belongs to the option before it: `--lifetimes 1/100`
+/// means `--lifetimes=1/100`. No program or process is called so.
+pub fn joined(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut all: Vec<OsString> = Vec::new();
+    let mut is_own = true;
+    for argument in arguments {
+        // The rest is a command.
+        is_own &= argument != "--";
+        let parts = argument.to_str().and_then(|text| text.split_once('/'));
+        let is_part = parts.is_some_and(|(part, _)| part.parse::<u64>().is_ok());
+        match all.last_mut() {
+            Some(last) if is_own && is_part && last == "--lifetimes" => {
+                last.push("=");
+                last.push(argument);
+            }
+            _ => all.push(argument),
+        }
+    }
+    all
+}
+
 /// A rate: `k/n` that reduces to `1/N`, or a number of bytes.
 pub fn parse_rate(text: &str) -> Result<LifetimeRate, String> {
     let rate = |unit, distance| LifetimeRate {
@@ -39,15 +64,13 @@ pub fn parse_rate(text: &str) -> Result<LifetimeRate, String> {
         callers: 0,
     };
     let Some((part, whole)) = text.split_once('/') else {
-        return match parse_bytes(text)? {
+        return match parse_bytes(text).map_err(|_| EXPECTED.to_owned())? {
             0 => Err("the mean distance between samples is at least 1 byte".to_owned()),
             bytes => Ok(rate(LifetimeUnit::Bytes, bytes)),
         };
     };
     let (Ok(part), Ok(whole)) = (part.parse::<u64>(), whole.parse::<u64>()) else {
-        return Err(
-            "expected a part of the objects, such as 1/100, or a size, such as 64K".to_owned(),
-        );
+        return Err(EXPECTED.to_owned());
     };
     if part == 0 || whole == 0 {
         return Err("a part of the objects is more than 0".to_owned());
@@ -68,6 +91,28 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_part_of_the_objects_may_follow_the_option() {
+        let of = |line: &str| {
+            let joined = joined(line.split(' ').map(OsString::from));
+            let words: Vec<_> = joined.iter().filter_map(|word| word.to_str()).collect();
+            words.join(" ")
+        };
+        for (line, same) in [
+            ("demo --lifetimes 1/10 -e 1", "demo --lifetimes=1/10 -e 1"),
+            ("demo --lifetimes dataframe", "demo --lifetimes dataframe"),
+            ("attach --lifetimes 4711", "attach --lifetimes 4711"),
+            (
+                "record --lifetimes -- a/b 1/2",
+                "record --lifetimes -- a/b 1/2",
+            ),
+            ("record -- x --lifetimes 1/2", "record -- x --lifetimes 1/2"),
+            ("demo --lifetimes 5/1", "demo --lifetimes=5/1"),
+        ] {
+            assert_eq!(of(line), same);
+        }
+    }
+
+    #[test]
     fn a_rate_is_a_part_of_the_objects_or_a_size() {
         let of = |text: &str| parse_rate(text).map(|rate| (rate.unit, rate.distance));
         assert_eq!(of("1/1"), Ok((LifetimeUnit::Objects, 1)));
@@ -82,8 +127,8 @@ mod tests {
             ("-1/2", "such as 1/100"),
             ("1/2/3", "such as 1/100"),
             ("0", "at least 1 byte"),
-            ("often", "expected a size"),
-            ("", "expected a size"),
+            ("often", "such as 1/100"),
+            ("", "such as 1/100"),
         ] {
             let error = of(text).expect_err(text);
             assert!(error.contains(message), "{text}: {error}");

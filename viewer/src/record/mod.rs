@@ -14,6 +14,7 @@ mod starts_programs;
 
 pub use command::launch_code;
 pub use engines::ChosenEngine;
+pub use lifetime_rate::joined;
 pub use named::Named;
 pub use opening::{Interrupted, Target};
 pub use options::{DEFAULT_OUTPUT, RecordOptions, SamplingOptions};

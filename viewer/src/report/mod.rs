@@ -6,6 +6,7 @@ mod calls;
 mod compilers;
 mod entries;
 mod handlers;
+mod lifetimes;
 mod matrix;
 mod options;
 pub(crate) mod page;
@@ -18,7 +19,9 @@ mod vm;
 pub use options::{NarrowOptions, ReportOptions, beginning, percent, seconds};
 
 use crate::binaries::DiskBinaries;
+use crate::lifetimes::documents;
 use crate::memory::{Bounded, MemoryOption};
+use crate::present::encode::json_value;
 use crate::print::Printer;
 use anyhow::{Context, Result};
 use page::Page;
@@ -32,10 +35,10 @@ use vmscope_records::recording::Reader;
 use vmscope_symbolizer::native::{Binaries, ResolveOptions, resolve_all, resolve_kernel};
 use vmscope_symbolizer::symbols::Hits;
 use vmscope_symbolizer::trace::Progress;
-use vmscope_symbolizer::{Making, Profile, Summary, Trace, profile_of_telling};
+use vmscope_symbolizer::{Making, Profile, Stop, Summary, Trace, profile_of_telling};
 
 /// Version of the JSON schema: minor versions add fields, major versions change some.
-const SCHEMA: &str = "vmscope-report/2.4";
+const SCHEMA: &str = "vmscope-report/2.5";
 
 /// Opens a recording.
 ///
@@ -130,15 +133,16 @@ pub fn run(path: &Path, options: &ReportOptions, out: &mut Printer<'_>) -> Resul
         };
     }
     match (options.json, options.full) {
-        (true, _) => out.json(&json(&page)?)?,
-        (false, true) => out.text(&text(&page))?,
+        (true, _) => out.json(&json(&page, path)?)?,
+        (false, true) => out.text(&text(&page, path)?)?,
         (false, false) => out.styled(&brief::text(&page, path), options.color)?,
     }
     Ok(())
 }
 
 /// VMProfiler's report: all sections as text. A section is a module with `text` and `json`.
-fn text(page: &Page<'_>) -> String {
+fn text(page: &Page<'_>, path: &Path) -> Result<String> {
+    let lifetimes = documents(&page.profile.trace, path, page.options.memory)?;
     let mut out = String::new();
     accuracy::text(page, &mut out);
     session::text(page, &mut out);
@@ -147,14 +151,15 @@ fn text(page: &Page<'_>) -> String {
     entries::text(page, &mut out);
     handlers::text(page, &mut out);
     vm::text(page, &mut out);
+    lifetimes::text(page, lifetimes.as_ref(), &mut out);
     compilers::text(page, &mut out);
     matrix::text(page, &mut out);
     threads::text(page, &mut out);
-    out
+    Ok(out)
 }
 
 /// All sections as one JSON object (docs/report-json.md).
-fn json(page: &Page<'_>) -> Result<Value> {
+fn json(page: &Page<'_>, path: &Path) -> Result<Value> {
     let mut report = json!({
         "schema": SCHEMA,
         "session": session::json(page)?,
@@ -170,6 +175,11 @@ fn json(page: &Page<'_>) -> Result<Value> {
     });
     if let Some(marks) = session::marks_json(page) {
         report["marks"] = marks;
+    }
+    let lifetimes = documents(&page.profile.trace, path, page.options.memory)?;
+    let fields = ["collector_costs", "lifetimes"];
+    for (field, document) in fields.into_iter().zip(lifetimes.iter().flatten()) {
+        report[field] = json_value(document, &Stop::new()).into();
     }
     Ok(report)
 }

@@ -19,6 +19,7 @@ use super::screen;
 use super::theme::Theme;
 use super::view_id::ViewId;
 use super::views::{Cx, View, make};
+use crate::lifetimes::cache::LifetimesCache;
 use crate::queries::inclusive::StackCache;
 use crate::report::Loading;
 pub use asking::Slow;
@@ -72,6 +73,10 @@ pub struct App {
     views: Vec<(ViewId, Box<dyn View>)>,
     subject: Option<EntryId>,
     stacks: StackCache,
+    /// Lifetimes of objects; without a source for a running process.
+    pub(super) lifetimes: LifetimesCache,
+    /// Whether the recording has lifetimes.
+    has_lifetimes: bool,
     pattern: String,
     history: History,
     summary: Fetched<(), Summed>,
@@ -129,6 +134,8 @@ impl App {
             views: ViewId::ALL.into_iter().map(|id| (id, make(id))).collect(),
             subject: None,
             stacks: StackCache::default(),
+            lifetimes: LifetimesCache::default(),
+            has_lifetimes: false,
             pattern: String::new(),
             history: History::default(),
             summary: Fetched::default(),
@@ -156,6 +163,14 @@ impl App {
             span: Some(commands::SPANS[0]),
             ..self
         }
+    }
+
+    /// Views with tabs: views of lifetimes have some only if the recording has lifetimes. Keys show
+    /// all views.
+    pub(super) fn tabs(&self) -> impl Iterator<Item = ViewId> {
+        let has_lifetimes = self.has_lifetimes;
+        let all = ViewId::ALL.into_iter();
+        all.filter(move |id| has_lifetimes || !id.needs_lifetimes())
     }
 
     /// Whether the screen needs ticks: visible work is under way.
@@ -206,6 +221,7 @@ impl App {
             end: self.bounds.1,
             subject: self.subject,
             stacks: &self.stacks,
+            lifetimes: &self.lifetimes,
             theme: &self.theme,
             area: screen::body(self),
         }

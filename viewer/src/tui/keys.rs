@@ -247,6 +247,8 @@ pub const GLOBAL: &[Binding] = &[
     row(Group::Views, Command::Show(ViewId::Callers), &[ch('7')], "", "callers: flame graph, tree"),
     row(Group::Views, Command::Show(ViewId::Threads), &[ch('8')], "", "threads"),
     row(Group::Views, Command::Show(ViewId::Truth), &[ch('9')], "", "accuracy: limits, delivery, resolution"),
+    row(Group::Views, Command::Show(ViewId::Costs), &[ch('0')], "", "collector costs by allocation site"),
+    row(Group::Views, Command::Show(ViewId::Lifetimes), &[ch('L')], "", "lifetimes of objects"),
     row(Group::Views, Command::NextView, &[key(KeyCode::Tab)], "", "next view"),
     row(Group::Views, Command::PreviousView, &[key(KeyCode::BackTab)], "", "previous view"),
     row(Group::Views, Command::Back, &[ch('['), key(KeyCode::Backspace), alt(KeyCode::Left)], "back", "previous screen"),

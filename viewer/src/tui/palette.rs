@@ -52,6 +52,8 @@ fn synonyms(then: &Then) -> &'static str {
         Command::Redraw => "refresh reload",
         Command::Show(ViewId::Callers) => "stacks callgraph callees",
         Command::Show(ViewId::Collector) => "garbage gc heap pauses",
+        Command::Show(ViewId::Costs) => "garbage gc advice pretenure eden survive",
+        Command::Show(ViewId::Lifetimes) => "allocations classes survival deaths",
         Command::Show(ViewId::Truth) => "truth losses limits",
         _ => "",
     }

@@ -9,6 +9,7 @@ use super::jobs::{Job, Slot};
 use super::live::LiveState;
 use super::screen;
 use super::theme::{Colors, Theme};
+use crate::lifetimes::cache::LifetimesCache;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
@@ -17,6 +18,8 @@ use ratatui::crossterm::event::{
 };
 use std::path::PathBuf;
 use vmscope_records::recording::Reader;
+use vmscope_symbolizer::lifetimes::Lifetimes;
+use vmscope_symbolizer::lifetimes::read::Limits;
 use vmscope_symbolizer::{Profile, Trace, profile_of};
 
 /// Terminal sizes of every view's goldens.
@@ -52,7 +55,14 @@ pub struct Driven {
 impl Driven {
     /// Opens a recording.
     pub fn open(bytes: Vec<u8>, size: (u16, u16)) -> Self {
-        Self::with_theme(profile(bytes), size, THEME)
+        let profile = profile(bytes.clone());
+        let mut app = App::new("test.vmscope".to_owned(), THEME, size);
+        app.lifetimes = LifetimesCache::of(move |trace, _| {
+            let mut reader = Reader::open(std::io::Cursor::new(&bytes)).ok()?;
+            let read = Lifetimes::read(&mut reader, trace, Limits::default());
+            Some(read.map_err(|error| error.to_string()))
+        });
+        Self::of(profile, app, size)
     }
 
     /// Opens a profile with given terminal capabilities.

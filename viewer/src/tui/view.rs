@@ -5,6 +5,7 @@ use super::event::Event;
 use super::run::{Loop, message_of};
 use super::terminal;
 use super::theme::Theme;
+use crate::lifetimes::cache::LifetimesCache;
 use crate::memory::MemoryOption;
 use crate::record::DEFAULT_OUTPUT;
 use crate::report::load_profile_with;
@@ -44,6 +45,7 @@ pub fn view(args: &ViewArgs) -> Result<()> {
     let theme = Theme::of(|name| std::env::var(name).ok());
     let name = args.file.file_name().unwrap_or(args.file.as_os_str());
     let mut app = App::new(name.to_string_lossy().into_owned(), theme, (0, 0));
+    app.lifetimes = LifetimesCache::of_file(args.file.clone(), args.memory);
     let mut looped = Loop::new();
     looped.sources.clone_from(&args.source);
     let (model, sender) = (Arc::clone(&looped.model), looped.sender.clone());

@@ -14,11 +14,15 @@ pub enum ViewId {
     Threads,
     /// Accuracy.
     Truth,
+    /// What allocated objects cost the collector.
+    Costs,
+    /// Lifetimes of allocated objects.
+    Lifetimes,
 }
 
 impl ViewId {
     /// All views in key order.
-    pub const ALL: [ViewId; 9] = [
+    pub const ALL: [ViewId; 11] = [
         ViewId::Overview,
         ViewId::Hot,
         ViewId::Method,
@@ -28,7 +32,31 @@ impl ViewId {
         ViewId::Callers,
         ViewId::Threads,
         ViewId::Truth,
+        ViewId::Costs,
+        ViewId::Lifetimes,
     ];
+
+    /// The key that shows it.
+    pub const fn key(self) -> char {
+        match self {
+            ViewId::Overview => '1',
+            ViewId::Hot => '2',
+            ViewId::Method => '3',
+            ViewId::Timeline => '4',
+            ViewId::Zone => '5',
+            ViewId::Collector => '6',
+            ViewId::Callers => '7',
+            ViewId::Threads => '8',
+            ViewId::Truth => '9',
+            ViewId::Costs => '0',
+            ViewId::Lifetimes => 'L',
+        }
+    }
+
+    /// Whether it needs lifetimes of objects, which few recordings have.
+    pub const fn needs_lifetimes(self) -> bool {
+        matches!(self, ViewId::Costs | ViewId::Lifetimes)
+    }
 
     pub const fn name(self) -> &'static str {
         match self {
@@ -41,6 +69,8 @@ impl ViewId {
             ViewId::Callers => "Callers",
             ViewId::Threads => "Threads",
             ViewId::Truth => "Accuracy",
+            ViewId::Costs => "Collector costs",
+            ViewId::Lifetimes => "Lifetimes",
         }
     }
 
@@ -50,6 +80,8 @@ impl ViewId {
             ViewId::Hot => "Hot",
             ViewId::Timeline => "Time",
             ViewId::Collector => "GC",
+            ViewId::Costs => "Costs",
+            ViewId::Lifetimes => "Life",
             other => other.name(),
         }
     }

@@ -7,10 +7,14 @@ use vmscope_symbolizer::Stop;
 
 /// The document with names as recorded, or a sentence after a failure; `None` after a stop.
 pub fn encode(shown: &Document, stop: &Stop) -> Option<Result<Vec<u8>, String>> {
-    let parts: Option<Vec<Json>> = shown.parts.iter().map(|one| part(one, stop)).collect();
-    let value = json!({ "title": shown.title, "parts": parts? });
-    let text = json::pretty(&value).map(String::into_bytes);
+    let text = json::pretty(&value(shown, stop)?).map(String::into_bytes);
     Some(text.map_err(|error| format!("cannot write JSON: {error}")))
+}
+
+/// The document as a value; `None` after a stop.
+pub fn value(shown: &Document, stop: &Stop) -> Option<Json> {
+    let parts: Option<Vec<Json>> = shown.parts.iter().map(|one| part(one, stop)).collect();
+    Some(json!({ "title": shown.title, "parts": parts? }))
 }
 
 fn part(part: &Part, stop: &Stop) -> Option<Json> {

@@ -2,12 +2,14 @@
 
 use super::{LogScale, rounded};
 use crate::present::document::{Axis, Chart, Column, Document, Part, Table, Value, each};
-use crate::present::numbers::{count, percent};
-use crate::present::text::harmless;
-use crate::present::text::width;
+use crate::present::numbers::{bytes_short, count, milliseconds, percent};
+use crate::present::text::{fit, harmless, right, width, wrap};
 use std::fmt::Write;
 use std::iter::once;
 use vmscope_symbolizer::Stop;
+
+/// Least columns of long names in narrow tables.
+const LEAST_NAME: usize = 24;
 
 /// The whole document; `None` after a stop.
 pub fn text_of(shown: &Document, stop: &Stop) -> Option<String> {
@@ -234,6 +236,76 @@ pub fn table_lines(table: &Table, stop: &Stop) -> Option<Vec<String>> {
         lines.push(line);
     })?;
     Some(lines)
+}
+
+/// The same in at most `room` columns: headings are wrapped, names in the first column shortened.
+/// Also the names of the last columns, if they do not fit.
+pub fn fitted_lines(table: &Table, room: usize) -> (Vec<String>, Vec<&str>) {
+    let rows = table.rows.iter();
+    let rows: Vec<Vec<String>> = rows
+        .map(|row| row.iter().map(short_cell).collect())
+        .collect();
+    let widest = |(at, column): (usize, &Column)| {
+        let cells = rows.iter().filter_map(|row| row.get(at));
+        let words = column.name.split_whitespace().map(width);
+        cells
+            .map(|cell| width(cell))
+            .chain(words)
+            .max()
+            .unwrap_or(0)
+    };
+    let mut widths: Vec<usize> = table.columns.iter().enumerate().map(widest).collect();
+    let Some(name) = widths.first().copied() else {
+        return (Vec::new(), Vec::new());
+    };
+    let mut used = name.min(LEAST_NAME);
+    let fitting = widths.iter().skip(1).take_while(|width| {
+        used += 2 + **width;
+        used <= room
+    });
+    let fitting = 1 + fitting.count();
+    widths.truncate(fitting);
+    let others: usize = widths.iter().skip(1).map(|width| 2 + width).sum();
+    widths[0] = name.min(room.saturating_sub(others));
+    let line = |cells: &mut dyn Iterator<Item = &str>| {
+        let columns = table.columns.iter().zip(&widths);
+        let cells = columns
+            .zip(cells)
+            .map(|((column, &width), cell)| match column.right {
+                true => right(cell, width),
+                false => fit(cell, width),
+            });
+        let cells: Vec<String> = cells.collect();
+        cells.join("  ").trim_end().to_owned()
+    };
+    let heads = table.columns.iter().zip(&widths);
+    let heads = heads.map(|(column, &width)| wrap(&column.name, width.max(1), 0));
+    let heads: Vec<String> = heads.collect();
+    let height = heads.iter().map(|head| head.lines().count()).max();
+    let heading = (0..height.unwrap_or(0)).rev().map(|from_below| {
+        line(
+            &mut heads
+                .iter()
+                .map(|head| head.lines().rev().nth(from_below).unwrap_or("")),
+        )
+    });
+    let rows = rows
+        .iter()
+        .map(|row| line(&mut row.iter().map(String::as_str)));
+    let left_out = table.columns.iter().skip(fitting);
+    (
+        heading.chain(rows).collect(),
+        left_out.map(|column| column.name.as_str()).collect(),
+    )
+}
+
+/// A value in few columns, with its unit.
+pub fn short_cell(value: &Value) -> String {
+    match value {
+        Value::Seconds(seconds) => milliseconds(seconds * 1e9),
+        Value::Bytes(bytes) => bytes_short(*bytes),
+        Value::Share(_) | Value::Empty | Value::Text(_) | Value::Count(_) => cell(value),
+    }
 }
 
 pub fn cell(cell: &Value) -> String {

@@ -52,8 +52,8 @@ impl App {
         match command {
             Command::Quit | Command::Suspend | Command::Redraw | Command::Help => {}
             Command::Show(id) => self.show(id),
-            Command::NextView => self.show(self.neighbour(1)),
-            Command::PreviousView => self.show(self.neighbour(ViewId::ALL.len() - 1)),
+            Command::NextView => self.show(self.neighbour(false)),
+            Command::PreviousView => self.show(self.neighbour(true)),
             Command::Back => {
                 if self.with_view(profile, |view, cx| view.back(cx)) == Some(true) {
                     return;
@@ -111,10 +111,14 @@ impl App {
         self.acts(acts.unwrap_or_default());
     }
 
-    fn neighbour(&self, by: usize) -> ViewId {
-        let at = ViewId::ALL.iter().position(|id| *id == self.current);
-        let next = (at.unwrap_or(0) + by) % ViewId::ALL.len();
-        ViewId::ALL.get(next).copied().unwrap_or(self.current)
+    fn neighbour(&self, is_before: bool) -> ViewId {
+        let mut tabs: Vec<ViewId> = self.tabs().collect();
+        if is_before {
+            tabs.reverse();
+        }
+        let at = tabs.iter().position(|id| *id == self.current);
+        let next = at.map_or(0, |at| (at + 1) % tabs.len());
+        tabs.get(next).copied().unwrap_or(self.current)
     }
 
     fn next_span(&mut self) {

@@ -12,6 +12,7 @@ impl App {
         self.stage = Stage::Open;
         self.generation += 1;
         self.has_grown = false;
+        self.has_lifetimes = !profile.trace.classes.is_empty() && self.lifetimes.has_source();
         let until = self.live.as_ref().map(|live| live.until);
         self.bounds = bounds(profile, until);
         self.follow_span();

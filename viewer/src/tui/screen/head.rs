@@ -1,7 +1,7 @@
 //! Two lines above the view: tabs; breadcrumb, with sample counts at the right.
 
 use crate::present::numbers::{count, some};
-use crate::present::text::{line, width};
+use crate::present::text::{line, start, width};
 use crate::record::live_line::bytes;
 use crate::tui::app::App;
 use crate::tui::filter_state::Kind;
@@ -12,6 +12,9 @@ use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Clear;
 use vmscope_symbolizer::Profile;
+
+/// Columns of a tab's name where all names do not fit.
+const LEAST: usize = 4;
 
 /// Piece of the breadcrumb.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,21 +54,26 @@ pub fn crumbs(app: &App, profile: &Profile) -> Vec<Crumb> {
 
 /// Tabs: view, text, first column.
 fn tabs(app: &App) -> Vec<(ViewId, String, usize)> {
-    let long: usize = ViewId::ALL.iter().map(|id| id.name().len() + 4).sum();
     // The last tab needs no blank behind it.
-    let is_long = long <= usize::from(app.size.0) + 1;
+    let room = usize::from(app.size.0) + 1;
+    let fits = |name: &dyn Fn(ViewId) -> usize| app.tabs().map(name).sum::<usize>() <= room;
+    let is_long = fits(&|id| id.name().len() + 4);
+    let is_short = fits(&|id| id.short().len() + 3);
     let mut column = 0;
-    let tab = |(id, number): (ViewId, usize)| {
+    let tab = |id: ViewId| {
+        let number = id.key();
         let text = if is_long {
             format!(" {number} {} ", id.name())
-        } else {
+        } else if is_short || id == app.current {
             format!("{number} {} ", id.short())
+        } else {
+            format!("{number} {} ", start(id.short(), LEAST))
         };
         let begin = column;
         column += text.len();
         (id, text, begin)
     };
-    ViewId::ALL.into_iter().zip(1..).map(tab).collect()
+    app.tabs().map(tab).collect()
 }
 
 /// Line of tabs.

@@ -3,6 +3,7 @@
 
 mod callers;
 mod collector;
+mod documents;
 mod empty;
 mod hot;
 mod method;
@@ -19,8 +20,10 @@ use super::keys::{Binding, Command};
 use super::theme::Theme;
 use super::view_id::ViewId;
 use crate::annotate::source::Source;
+use crate::lifetimes::cache::LifetimesCache;
 use crate::present::document::Document;
 use crate::queries::inclusive::StackCache;
+use documents::Documents;
 use ratatui::Frame;
 use ratatui::layout::{Position, Rect};
 use std::sync::Arc;
@@ -39,6 +42,8 @@ pub fn make(id: ViewId) -> Box<dyn View> {
         ViewId::Callers => Box::new(callers::Callers::default()),
         ViewId::Threads => Box::new(threads::Threads::default()),
         ViewId::Truth => Box::new(truth::Truth::default()),
+        ViewId::Costs => Box::new(Documents::new(documents::Subject::Costs)),
+        ViewId::Lifetimes => Box::new(Documents::new(documents::Subject::Lifetimes)),
     }
 }
 
@@ -61,6 +66,8 @@ pub struct Cx<'a> {
     pub subject: Option<EntryId>,
     /// Stacks of a finished recording, shared by views.
     pub stacks: &'a StackCache,
+    /// Lifetimes in a finished recording, shared by views.
+    pub lifetimes: &'a LifetimesCache,
     /// Terminal capabilities.
     pub theme: &'a Theme,
     /// Area of the view.
@@ -78,6 +85,7 @@ pub struct KeptCx {
     end: TimeNs,
     subject: Option<EntryId>,
     stacks: StackCache,
+    lifetimes: LifetimesCache,
     theme: Theme,
     area: Rect,
 }
@@ -95,6 +103,7 @@ impl KeptCx {
             end: self.end,
             subject: self.subject,
             stacks: &self.stacks,
+            lifetimes: &self.lifetimes,
             theme: &self.theme,
             area: self.area,
         }
@@ -113,6 +122,7 @@ impl Cx<'_> {
             end: self.end,
             subject: self.subject,
             stacks: self.stacks.clone(),
+            lifetimes: self.lifetimes.clone(),
             theme: *self.theme,
             area: self.area,
         }

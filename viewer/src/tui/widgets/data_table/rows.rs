@@ -24,7 +24,7 @@ pub enum Sort {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
     /// Heading on the screen.
-    pub title: &'static str,
+    pub title: Cow<'static, str>,
     /// Name in exports and palette; empty for a screen-only column.
     pub name: Cow<'static, str>,
     /// Width in terminal columns (minimum width of the stretched column); 0 for an export-only
@@ -42,7 +42,7 @@ impl Column {
     /// Left-aligned column without sorting, shown on every screen.
     pub const fn left(title: &'static str, name: &'static str, width: usize) -> Self {
         Column {
-            title,
+            title: Cow::Borrowed(title),
             name: Cow::Borrowed(name),
             width,
             right: false,
