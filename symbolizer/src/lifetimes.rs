@@ -138,7 +138,7 @@ pub struct Counts {
 /// The lifetimes of one process.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Lifetimes {
-    /// The process; `None` without lifetimes.
+    /// The process; `None` without lifetimes and collections.
     pub process: Option<ProcessKey>,
     /// Start of the recording, or the first birth if earlier.
     pub begin: TimeNs,
@@ -154,6 +154,9 @@ pub struct Lifetimes {
     pub objects: Vec<Object>,
     /// Exact counts, by class and site; empty unless the VM counts every object.
     pub counts: Vec<Counts>,
+    /// The VM's tenuring threshold, if reported: the share of a survivor space that must be filled
+    /// before its objects are tenured. 0 to 1.
+    pub tenuring_threshold: Option<f64>,
     /// Whether the VM reported survivals. Otherwise collections between birth and death count as
     /// survived.
     pub has_survivals: bool,

@@ -1,4 +1,4 @@
-//! The collector's time by site, and advice, on handmade recordings with known costs.
+//! The collector's time by site on handmade recordings with known costs.
 
 #![allow(
     clippy::unwrap_used,
@@ -14,7 +14,7 @@ use vmscope_records::{
     Birth, Collection, CollectionKey, CollectionScope, Fate, Record, SiteKey, SpaceUse, TimeNs,
 };
 use vmscope_symbolizer::lifetimes::Lifetimes;
-use vmscope_symbolizer::lifetimes::advice::{Change, advice};
+use vmscope_symbolizer::lifetimes::advice::Advised;
 use vmscope_symbolizer::lifetimes::cost::CollectorCost;
 use vmscope_symbolizer::lifetimes::groups::{GroupKey, Grouping};
 
@@ -126,36 +126,6 @@ fn survivors_pay_for_copies_and_all_pay_for_allocation() {
 }
 
 #[test]
-fn advice_names_the_tenured_site_and_what_pretenuring_it_saves() {
-    let lifetimes = two_sites();
-    let cost = CollectorCost::of(&lifetimes, Grouping::Site);
-    let all = advice(&lifetimes, Grouping::Site, &cost);
-    let saving = |wanted: &Change| all.iter().find(|one| one.change == *wanted).unwrap().saving;
-    let survivors: u64 = (1..=40).map(|number| 3 + number % 6).sum();
-    let share = survivors as f64 / (800 + survivors) as f64;
-    // No copies, and fewer scavenges; old space grows as before.
-    let wanted = PER_BYTE as f64 * (16 * survivors) as f64 + share * 40.0 * FIXED as f64;
-    let pretenured = saving(&Change::Pretenure(vec![site_of(&lifetimes, 2)]));
-    assert!(
-        (pretenured.value / wanted - 1.0).abs() < 1e-6,
-        "{pretenured:?} {wanted}"
-    );
-    let dying = Change::Pretenure(vec![site_of(&lifetimes, 1)]);
-    assert!(all.iter().all(|one| one.change != dying));
-    // Half of the fixed parts, and between none and half of the copies.
-    let eden = saving(&Change::Eden(1 << 20, 2 << 20));
-    let (fixed, copies) = (
-        40.0 * FIXED as f64,
-        PER_BYTE as f64 * (16 * survivors) as f64,
-    );
-    assert!(
-        (eden.value - fixed / 2.0 - copies / 4.0).abs() < 1.0,
-        "{eden:?}"
-    );
-    assert!(eden.error >= copies / 4.0 - 1.0);
-}
-
-#[test]
 fn few_collections_give_no_model_and_no_advice() {
     let mut recording = heap();
     scavenge(&mut recording, 1, 16, 0);
@@ -167,5 +137,8 @@ fn few_collections_give_no_model_and_no_advice() {
     let cost = CollectorCost::of(&lifetimes, Grouping::Site);
     assert_eq!(cost.scavenges.fit, None);
     assert!(is_near(cost.unattributed, cost.scavenges.ns));
-    assert_eq!(advice(&lifetimes, Grouping::Site, &cost), []);
+    assert_eq!(
+        Advised::of(&lifetimes, Grouping::Site, &cost),
+        Advised::default()
+    );
 }

@@ -49,6 +49,9 @@ pub enum Change {
     Eden(u64, u64),
     /// Let old space grow twice as much between full collections.
     OldGrowth,
+    /// Change the tenuring threshold: the shares of the survivor space above which its objects are
+    /// tenured, before and afterwards.
+    Tenuring(f64, f64),
     /// Allocate none of these objects.
     Avoid(GroupKey),
 }
@@ -154,11 +157,14 @@ struct Predictor<'a> {
     cost: &'a CollectorCost,
     program: Program,
     reproduction: Reproduction,
+    tenuring_threshold: Option<f64>,
 }
 
 impl<'a> Predictor<'a> {
     fn of(lifetimes: &Lifetimes, groups: &mut Groups<'_>, cost: &'a CollectorCost) -> Option<Self> {
-        cost.scavenges.fit.as_ref()?;
+        if lifetimes.objects.is_empty() || cost.scavenges.fit.is_none() {
+            return None;
+        }
         let program = Program::of(lifetimes, groups)?;
         let mut rng = Rng::with_seed(0);
         let replays = (0..REPLAYS).map(|_| {
@@ -180,6 +186,7 @@ impl<'a> Predictor<'a> {
             cost,
             program,
             reproduction,
+            tenuring_threshold: lifetimes.tenuring_threshold,
         })
     }
 
@@ -221,7 +228,7 @@ impl<'a> Predictor<'a> {
         }
     }
 
-    /// Larger edens, and more growth of old space.
+    /// Larger edens, other tenuring thresholds, and more growth of old space.
     fn parameters(&self) -> Vec<Advice> {
         let now = &self.program.policy;
         let mut advice = Vec::new();
@@ -236,11 +243,25 @@ impl<'a> Predictor<'a> {
                 saving: self.saving(&policy),
             });
         }
+        // The VM has the parameter.
+        if let Some(threshold) = self.tenuring_threshold {
+            for tenuring in [0.0, 0.5, 1.0] {
+                let policy = Policy {
+                    tenuring,
+                    ..now.clone()
+                };
+                if policy != *now {
+                    advice.push(Advice {
+                        change: Change::Tenuring(threshold, tenuring),
+                        saving: self.saving(&policy),
+                    });
+                }
+            }
+        }
         // The growth between full collections is known from two on.
         if self.cost.fulls.collections >= 2 {
             let policy = Policy {
-                growth: 1.0 + 2.0 * (now.growth - 1.0),
-                least_growth: 2.0 * now.least_growth,
+                growth: 2.0,
                 ..now.clone()
             };
             advice.push(Advice {

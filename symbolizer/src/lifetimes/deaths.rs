@@ -34,8 +34,9 @@ struct AtFirst {
 
 /// Neighbours with one share.
 struct Block {
-    /// Weighted sum of ages, of weights, and of weights of the dead.
-    ages: f64,
+    /// First and last age.
+    ages: (f64, f64),
+    /// Sum of weights, and of weights of the dead.
     weight: f64,
     dead: f64,
 }
@@ -65,22 +66,23 @@ impl Deaths {
         let mut blocks: Vec<Block> = Vec::new();
         for one in seen.first {
             let mut block = Block {
-                ages: one.weight * one.age,
+                ages: (one.age, one.age),
                 weight: one.weight,
                 dead: if one.is_dead { one.weight } else { 0.0 },
             };
             while let Some(last) =
                 blocks.pop_if(|last| last.dead * block.weight >= block.dead * last.weight)
             {
-                block.ages += last.ages;
+                block.ages.0 = last.ages.0;
                 block.weight += last.weight;
                 block.dead += last.dead;
             }
             blocks.push(block);
         }
-        let points = blocks
-            .iter()
-            .map(|one| (one.ages / one.weight, one.dead / one.weight));
+        let points = blocks.iter().flat_map(|block| {
+            let share = block.dead / block.weight;
+            [(block.ages.0, share), (block.ages.1, share)]
+        });
         Deaths {
             points: [(0.0, 0.0)].into_iter().chain(points).collect(),
             rate: seen.deaths / seen.exposure.max(1.0),
@@ -158,15 +160,16 @@ mod tests {
             seen.first(age, 1.0, is_dead);
         }
         let deaths = Deaths::of(seen);
-        assert_eq!(
-            deaths.points,
-            [(0.0, 0.0), (1.0, 0.0), (3.0, 0.5), (5.0, 1.0)]
-        );
-        assert!(is_near(deaths.lifetime((0.0, 5.0), 0.25), 2.0));
-        assert!(is_near(deaths.lifetime((0.0, 3.0), 0.5), 2.0));
-        assert!(is_near(deaths.lifetime((3.0, 5.0), 0.5), 4.0));
+        // 1: none of 1; 2 and 4: one of 2; 5: one of 1.
+        let half = [(2.0, 0.5), (4.0, 0.5)];
+        assert_eq!(deaths.points[1..3], [(1.0, 0.0); 2]);
+        assert_eq!(deaths.points[3..5], half);
+        assert_eq!(deaths.points[5..], [(5.0, 1.0); 2]);
+        assert!(is_near(deaths.lifetime((0.0, 5.0), 0.25), 1.5));
+        assert!(is_near(deaths.lifetime((0.0, 3.0), 0.5), 1.5));
+        assert!(is_near(deaths.lifetime((4.0, 5.0), 0.5), 4.5));
         // No deaths there.
-        assert!(is_near(deaths.lifetime((0.5, 1.0), 0.5), 0.75));
+        assert!(is_near(deaths.lifetime((2.5, 3.0), 0.5), 2.75));
         assert!(is_near(Deaths::default().lifetime((2.0, 4.0), 0.5), 3.0));
     }
 

@@ -69,7 +69,7 @@ pub struct Skipped {
 }
 
 impl Lifetimes {
-    /// Reads the lifetimes of a process. `trace` is of the same recording. Memory is bounded by
+    /// Reads the lifetimes of a process; without any, its collections. `trace` is of the same recording. Memory is bounded by
     /// `limits`; ignored records are counted in [`Lifetimes::skipped`].
     ///
     /// # Errors
@@ -125,6 +125,12 @@ impl Lifetimes {
                 return Ok(None);
             }
         }
+        if reading.is_none()
+            && let Some(collection) = trace.collections.first()
+        {
+            let process = limits.process.unwrap_or(collection.process);
+            reading = Some(Reading::new(trace, process, 0));
+        }
         let mut lifetimes = reading.map(Reading::finish).unwrap_or_default();
         lifetimes.skipped.other_processes = other_processes;
         let of_lifetimes = |stream| matches!(stream, Stream::Lifetimes | Stream::Any);
@@ -167,6 +173,7 @@ impl Reading {
     fn new(trace: &Trace, process: ProcessKey, max_objects: usize) -> Self {
         let mut lifetimes = Lifetimes {
             process: Some(process),
+            tenuring_threshold: tenuring_threshold(trace, process),
             ..Lifetimes::default()
         };
         let mut classes: Vec<_> = trace.classes.values().cloned().collect();
@@ -408,6 +415,14 @@ impl Reading {
         }
         lifetimes
     }
+}
+
+/// The newest fact of that name: a percentage.
+fn tenuring_threshold(trace: &Trace, process: ProcessKey) -> Option<f64> {
+    let mut facts = trace.facts.iter().rev();
+    let fact = facts.find(|one| one.process == process && one.name == "tenuring threshold")?;
+    let percent: f64 = fact.value.strip_suffix('%')?.trim().parse().ok()?;
+    (0.0..=100.0).contains(&percent).then_some(percent / 100.0)
 }
 
 /// Whether an object is kept after a number of halvings: each keeps half of the objects before. The

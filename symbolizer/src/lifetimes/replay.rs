@@ -32,12 +32,8 @@ pub(super) struct Policy {
     pub survivors: f64,
     /// Share of the survivor space; a fuller one is tenured.
     pub tenuring: f64,
-    /// Old space's bytes at the first full collection.
-    pub first_full: f64,
-    /// Old space's growth between full collections: a factor above 1...
+    /// Old space's growth between full collections, as a multiple of the recorded growth.
     pub growth: f64,
-    /// ...and at least so many bytes.
-    pub least_growth: f64,
     /// Numbers of the groups whose objects are allocated in old space, ascending.
     pub pretenured: Vec<u32>,
 }
@@ -71,6 +67,28 @@ struct Traced {
     group: u32,
 }
 
+/// A recorded full collection. It was due when the preceding scavenge had tenured a part of its
+/// bytes. Sizes are of old space, in bytes.
+#[derive(Clone, Copy, Debug)]
+struct Full {
+    before: f64,
+    /// Bytes that the preceding scavenge tenured.
+    tenured: f64,
+    /// Size after the full collection before this one.
+    after_last: Option<f64>,
+}
+
+/// When full collections are due.
+#[derive(Clone, Copy, Debug)]
+struct Due {
+    /// Old space's bytes at the first one.
+    first: f64,
+    /// Old space's growth until the next one: a factor above 1...
+    growth: f64,
+    /// ...and at least so many bytes.
+    least_growth: f64,
+}
+
 /// Contents of old space that belong to no traced object, from a position on.
 #[derive(Clone, Copy, Debug, Default)]
 struct Untraced {
@@ -88,6 +106,7 @@ pub(super) struct Program {
     lifetimes: Vec<Deaths>,
     /// By position.
     untraced: Vec<Untraced>,
+    fulls: Vec<Full>,
     /// Position of the end.
     end: f64,
     /// The recorded parameters, without pretenuring.
@@ -100,6 +119,7 @@ pub(super) struct Draw {
     deaths: Vec<f64>,
     /// Number of objects that each stands for.
     counts: Vec<f64>,
+    due: Due,
 }
 
 /// Use of the space with a name that begins so: before and after, and its capacity.
@@ -140,29 +160,26 @@ impl Program {
         let policy = Policy {
             eden: space(last, "eden")[2]?,
             survivors: space(last, "survivor")[2]?,
-            tenuring: TENURING,
-            first_full: f64::INFINITY,
-            growth: f64::INFINITY,
-            least_growth: f64::INFINITY,
+            tenuring: lifetimes.tenuring_threshold.unwrap_or(TENURING),
+            growth: 1.0,
             pretenured: Vec::new(),
         };
         let mut program = Program {
             objects: Vec::new(),
             lifetimes: Vec::new(),
             untraced: Vec::new(),
+            fulls: Vec::new(),
             end: position,
             policy,
         };
-        program.learn_growth(lifetimes);
+        program.find_fulls(lifetimes);
         program.trace(lifetimes, &positions, groups);
         program.fill_old_space(lifetimes, &positions);
         Some(program)
     }
 
-    /// When full collections came. They were due before the scavenge that preceded them, or when it
-    /// had tenured a part of its bytes: half of them, on average.
-    fn learn_growth(&mut self, lifetimes: &Lifetimes) {
-        let policy = &mut self.policy;
+    /// When full collections came.
+    fn find_fulls(&mut self, lifetimes: &Lifetimes) {
         let (mut after_last, mut tenured) = (None, 0.0);
         for collection in lifetimes.collections.iter() {
             if collection.kind == CollectionKind::Scavenge {
@@ -171,14 +188,11 @@ impl Program {
             }
             let [before, after, _] = space(collection, "old");
             let Some(before) = before else { continue };
-            let due = before - tenured / 2.0;
-            match after_last {
-                None => policy.first_full = due,
-                Some(last) => {
-                    policy.growth = policy.growth.min((due / f64::max(last, 1.0)).max(1.0));
-                    policy.least_growth = policy.least_growth.min((due - last).max(0.0));
-                }
-            }
+            self.fulls.push(Full {
+                before,
+                tenured,
+                after_last,
+            });
             after_last = after;
         }
     }
@@ -310,7 +324,30 @@ impl Program {
             let relative = (1.0 - 1.0 / object.weight).max(0.0).sqrt();
             counts.push(object.weight * (1.0 + relative * (poisson(rng) - 1.0)));
         }
-        Draw { deaths, counts }
+        Draw {
+            deaths,
+            counts,
+            due: self.draw_due(rng),
+        }
+    }
+
+    fn draw_due(&self, rng: &mut Rng) -> Due {
+        let mut due = Due {
+            first: f64::INFINITY,
+            growth: f64::INFINITY,
+            least_growth: f64::INFINITY,
+        };
+        for full in &self.fulls {
+            let size = full.before - rng.f64() * full.tenured;
+            match full.after_last {
+                None => due.first = size,
+                Some(last) => {
+                    due.growth = due.growth.min((size / last.max(1.0)).max(1.0));
+                    due.least_growth = due.least_growth.min((size - last).max(0.0));
+                }
+            }
+        }
+        due
     }
 
     /// Replays the program. The first scavenge comes at a random point: a change shifts all later
@@ -325,7 +362,7 @@ impl Program {
             past_bytes: 0.0,
             old: Vec::new(),
             old_bytes: 0.0,
-            threshold: policy.first_full,
+            threshold: draw.due.first,
             untraced: 0,
             outcome: Outcome::default(),
         };
@@ -459,11 +496,11 @@ impl Heap<'_> {
         fulls.collections += 1.0;
         fulls.bytes += used;
         fulls.objects += objects.sum::<f64>() + untraced.objects;
-        let Policy {
+        let Due {
             growth,
             least_growth,
             ..
-        } = *self.policy;
-        self.threshold = (used * growth).max(used + least_growth);
+        } = self.draw.due;
+        self.threshold = used + self.policy.growth * (used * (growth - 1.0)).max(least_growth);
     }
 }

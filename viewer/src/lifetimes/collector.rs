@@ -2,7 +2,7 @@
 //! would help.
 
 use super::names::Names;
-use super::{Loaded, Wanted, activity, counted};
+use super::{HOW, Loaded, Wanted, activity, counted, has_any};
 use crate::present::document::{Document, Part, Table, Value};
 use crate::present::numbers::{bytes, milliseconds, percent, some};
 use vmscope_symbolizer::lifetimes::Lifetimes;
@@ -74,16 +74,23 @@ pub fn document(loaded: &Loaded<'_>, wanted: &Wanted) -> Document {
         .collect();
     lines.extend(model("scavenge", &collector.cost.scavenges));
     lines.extend(model("full collection", &collector.cost.fulls));
-    lines.push(unattributed(&collector));
+    let has_objects = has_any(lifetimes);
+    if has_objects {
+        lines.push(unattributed(&collector));
+    } else {
+        lines.push(format!("No object was recorded. {HOW}"));
+    }
     lines.extend(collector.reproduction.as_ref().map(replay));
     lines.extend(activity::rate(lifetimes));
     lines.extend(counted(lifetimes));
     let mut parts = vec![
         Part::Text(lines),
         Part::Table(kinds(lifetimes, &collector.cost)),
-        Part::Table(groups(&names, &collector, wanted)),
-        Part::Table(advised(&names, &collector)),
     ];
+    if has_objects {
+        parts.push(Part::Table(groups(&names, &collector, wanted)));
+        parts.push(Part::Table(advised(&names, &collector)));
+    }
     parts.extend(activity::parts(lifetimes, wanted));
     Document {
         title: format!("The collector's time, by {}", wanted.by),
@@ -285,6 +292,11 @@ fn change(names: &Names<'_>, change: &Change) -> String {
         }
         Change::Eden(now, then) => format!("enlarge eden from {} to {}", bytes(*now), bytes(*then)),
         Change::OldGrowth => "let old space grow twice as much between full collections".to_owned(),
+        Change::Tenuring(now, then) => format!(
+            "change the tenuring threshold from {} to {}",
+            percent(*now),
+            percent(*then)
+        ),
         Change::Avoid(key) => format!("do without {}", names.group(*key)),
     }
 }

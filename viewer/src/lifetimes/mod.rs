@@ -209,8 +209,8 @@ impl Default for Wanted {
 /// The first lines of a report on a recording with lifetimes, with their titles.
 pub fn headline(trace: &Trace, path: &Path, memory: MemoryOption) -> Vec<(&'static str, String)> {
     let lifetimes = match of_recording(trace, path, memory, |_, _| ControlFlow::Continue(())) {
-        Ok(Some(lifetimes)) => lifetimes,
-        Ok(None) => return Vec::new(),
+        Ok(Some(lifetimes)) if has_any(&lifetimes) => lifetimes,
+        Ok(_) => return Vec::new(),
         Err(error) => return vec![("Lifetimes:", format!("cannot be read: {error:#}"))],
     };
     let collector = collector::Collector::of(&lifetimes, &Wanted::default());
@@ -252,7 +252,7 @@ pub fn of_recording(
     memory: MemoryOption,
     watch: impl FnMut(u64, u64) -> ControlFlow<()>,
 ) -> Result<Option<Lifetimes>> {
-    if trace.classes.is_empty() {
+    if trace.classes.is_empty() && trace.collections.is_empty() {
         return Ok(None);
     }
     let mut reader = open_recording(path)?;
@@ -280,13 +280,13 @@ pub struct Loaded<'a> {
     pub lifetimes: &'a Lifetimes,
 }
 
-/// Calls with a recording and its lifetimes.
+/// Calls with a recording and its lifetimes. `suffices` decides whether they hold anything.
 ///
 /// # Errors
 /// An unreadable recording, or a recording without lifetimes.
 fn with_loaded<T>(
-    path: &Path,
-    memory: MemoryOption,
+    (path, memory): (&Path, MemoryOption),
+    suffices: impl FnOnce(&Lifetimes) -> bool,
     call: impl FnOnce(&Loaded<'_>) -> Result<T>,
 ) -> Result<T> {
     let shown = path.display();
@@ -295,7 +295,7 @@ fn with_loaded<T>(
     let trace = Trace::read_with(&mut reader, max_memory, &mut |_| ControlFlow::Continue(()))
         .with_context(|| format!("cannot read {shown}"))?;
     let lifetimes = of_recording(&trace, path, memory, |_, _| ControlFlow::Continue(()))?;
-    match lifetimes.filter(has_any) {
+    match lifetimes.filter(suffices) {
         Some(lifetimes) => call(&Loaded {
             trace: &trace,
             lifetimes: &lifetimes,
@@ -309,7 +309,7 @@ fn with_loaded<T>(
 /// # Errors
 /// An unreadable recording, a recording without lifetimes, a failed write.
 pub fn lifetimes(args: &LifetimesArgs, out: &mut Printer<'_>) -> Result<()> {
-    with_loaded(&args.file, args.memory, |loaded| {
+    with_loaded((&args.file, args.memory), has_any, |loaded| {
         let Loaded { trace, lifetimes } = *loaded;
         let names = names::Names::new(trace, lifetimes);
         let wanted = Wanted {
@@ -379,7 +379,9 @@ pub fn gc(args: &GcArgs, out: &mut Printer<'_>) -> Result<()> {
         objects: if args.output.is_csv() { MAX_LISTED } else { 0 },
         ..Wanted::new(args.by)
     };
-    with_loaded(&args.file, args.memory, |loaded| {
+    let has_collections =
+        |lifetimes: &Lifetimes| has_any(lifetimes) || !lifetimes.collections.is_empty();
+    with_loaded((&args.file, args.memory), has_collections, |loaded| {
         print(&collector::document(loaded, &wanted), &args.output, out)
     })
 }
