@@ -238,9 +238,15 @@ impl<'a> Predictor<'a> {
                 survivors: now.survivors * factor,
                 ..now.clone()
             };
+            let saving = self.saving(&policy);
+            // A much larger eden may no longer fit the processor's cache: copies are then dearer.
+            let doubt = saving.value.abs() * (1.0 - 2.0 / factor);
             advice.push(Advice {
                 change: Change::Eden(now.eden as u64, policy.eden as u64),
-                saving: self.saving(&policy),
+                saving: Estimate {
+                    error: saving.error.hypot(doubt),
+                    ..saving
+                },
             });
         }
         // The VM has the parameter.

@@ -293,9 +293,9 @@ fn change(names: &Names<'_>, change: &Change) -> String {
         Change::Eden(now, then) => format!("enlarge eden from {} to {}", bytes(*now), bytes(*then)),
         Change::OldGrowth => "let old space grow twice as much between full collections".to_owned(),
         Change::Tenuring(now, then) => format!(
-            "change the tenuring threshold from {} to {}",
-            percent(*now),
-            percent(*then)
+            "change the tenuring threshold from {:.0} % to {:.0} %",
+            100.0 * now,
+            100.0 * then
         ),
         Change::Avoid(key) => format!("do without {}", names.group(*key)),
     }

@@ -51,7 +51,7 @@ def options_of(change):
     if change.startswith("let old space grow"):
         return ["--full-gc-ratio", "66"]
     if change.startswith("change the tenuring threshold"):
-        return ["--tenuring-threshold", str(round(float(change.split(" to ")[1].removesuffix("%"))))]
+        return ["--tenuring-threshold", str(int(change.split(" to ")[1].split()[0]))]
     return None
 
 
