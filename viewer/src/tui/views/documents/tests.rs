@@ -23,7 +23,7 @@ fn tables_and_groupings_follow_each_other() {
     let mut driven = opened((140, 40));
     let advice = driven.keys("0m").screen();
     assert!(advice.contains("Advice"), "{advice}");
-    let kinds = driven.keys("m").screen();
+    let kinds = driven.keys("mmmmm").screen();
     assert!(kinds.contains("Collections  (table 1 of"), "{kinds}");
     let classes = driven.keys("mbb").screen();
     assert!(classes.contains("by class"), "{classes}");
