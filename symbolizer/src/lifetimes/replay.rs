@@ -9,7 +9,8 @@
 //! tenured; a survivor space that overflows tenures, too. When old space has grown enough since the
 //! last full collection, the next scavenge is followed by a full collection.
 //!
-//! Old space also holds bytes of no recorded object: these come and go as recorded.
+//! Old space also holds bytes of no recorded object: these come and go as recorded. Where the program
+//! allocated in old space, it may have to collect before eden is full.
 
 use super::collections::{CollectionKind, ObservedCollection};
 use super::deaths::{Deaths, Seen};
@@ -23,6 +24,9 @@ const MOST_OBJECTS: usize = 100_000;
 
 /// Share of a survivor space that must be filled before its objects are tenured (Spur's default).
 const TENURING: f64 = 0.9;
+
+/// Share of eden that is used when a scavenge comes because eden is full.
+const FULL_EDEN: f64 = 0.9;
 
 /// Parameters of the replayed collector. Sizes are in bytes.
 #[derive(Clone, Debug, PartialEq)]
@@ -67,13 +71,11 @@ struct Traced {
     group: u32,
 }
 
-/// A recorded full collection. It was due when the preceding scavenge had tenured a part of its
-/// bytes. Sizes are of old space, in bytes.
+/// A recorded full collection. Sizes are of old space, in bytes.
 #[derive(Clone, Copy, Debug)]
 struct Full {
-    before: f64,
-    /// Bytes that the preceding scavenge tenured.
-    tenured: f64,
+    /// Sizes between which it was due.
+    due: (f64, f64),
     /// Size after the full collection before this one.
     after_last: Option<f64>,
 }
@@ -89,12 +91,17 @@ struct Due {
     least_growth: f64,
 }
 
-/// Contents of old space that belong to no traced object, from a position on.
+/// Contents of old space that belong to no traced object, at a recorded collection.
 #[derive(Clone, Copy, Debug, Default)]
 struct Untraced {
     position: f64,
+    /// Bytes before and after the collection.
+    before: f64,
     bytes: f64,
+    /// Number of objects after the last full collection.
     objects: f64,
+    /// Whether the program allocated in old space since the collection before.
+    has_grown: bool,
 }
 
 /// The recorded program.
@@ -178,22 +185,27 @@ impl Program {
         Some(program)
     }
 
-    /// When full collections came.
+    /// When full collections came. They were due when the preceding scavenge had tenured a part of its
+    /// bytes; before a scavenge of a half-empty eden, when the program allocated in old space.
     fn find_fulls(&mut self, lifetimes: &Lifetimes) {
-        let (mut after_last, mut tenured) = (None, 0.0);
+        let (mut after_last, mut last_size, mut due) = (None, 0.0, (0.0, 0.0));
         for collection in lifetimes.collections.iter() {
-            if collection.kind == CollectionKind::Scavenge {
-                tenured = collection.record.tenured_bytes.unwrap_or(0) as f64;
+            let [Some(before), Some(after), _] = space(collection, "old") else {
                 continue;
+            };
+            if collection.kind == CollectionKind::Scavenge {
+                let is_early = space(collection, "eden")[0]
+                    .is_some_and(|used| used < FULL_EDEN * self.policy.eden);
+                due = if is_early {
+                    (last_size, before)
+                } else {
+                    (before, after)
+                };
+            } else {
+                self.fulls.push(Full { due, after_last });
+                after_last = Some(after);
             }
-            let [before, after, _] = space(collection, "old");
-            let Some(before) = before else { continue };
-            self.fulls.push(Full {
-                before,
-                tenured,
-                after_last,
-            });
-            after_last = after;
+            last_size = after;
         }
     }
 
@@ -288,14 +300,20 @@ impl Program {
                 add(death, -object.weight);
             }
         }
-        let (mut bytes, mut objects) = (0.0, 0.0);
+        let (mut bytes, mut objects, mut after_last) = (0.0, 0.0, f64::INFINITY);
         let mut untraced = Untraced::default();
         for (id, collection) in lifetimes.collections.enumerated() {
+            let [before, after, _] = space(collection, "old");
+            if let Some(before) = before {
+                untraced.before = (before - bytes).max(0.0);
+                untraced.has_grown = before > after_last;
+            }
             let change = changes[id.index()];
             bytes += change.0;
             objects += change.1;
-            if let Some(old) = space(collection, "old")[1] {
-                untraced.bytes = (old - bytes).max(0.0);
+            if let Some(after) = after {
+                untraced.bytes = (after - bytes).max(0.0);
+                after_last = after;
             }
             if collection.kind == CollectionKind::Full
                 && let Some(marked) = collection.record.survived_objects
@@ -331,23 +349,26 @@ impl Program {
         }
     }
 
+    /// Growth of old space that agrees with all recorded full collections.
     fn draw_due(&self, rng: &mut Rng) -> Due {
-        let mut due = Due {
-            first: f64::INFINITY,
-            growth: f64::INFINITY,
-            least_growth: f64::INFINITY,
-        };
+        let mut first = f64::INFINITY;
+        let (mut growths, mut bytes) = (Vec::new(), Vec::new());
         for full in &self.fulls {
-            let size = full.before - rng.f64() * full.tenured;
+            let (from, to) = full.due;
             match full.after_last {
-                None => due.first = size,
+                None => first = from + rng.f64() * (to - from),
                 Some(last) => {
-                    due.growth = due.growth.min((size / last.max(1.0)).max(1.0));
-                    due.least_growth = due.least_growth.min((size - last).max(0.0));
+                    let ratio = |size: f64| (size / last.max(1.0)).max(1.0);
+                    growths.push((ratio(from), ratio(to)));
+                    bytes.push(((from - last).max(0.0), (to - last).max(0.0)));
                 }
             }
         }
-        due
+        Due {
+            first,
+            growth: common(&growths, rng.f64()),
+            least_growth: common(&bytes, rng.f64()),
+        }
     }
 
     /// Replays the program. The first scavenge comes at a random point: a change shifts all later
@@ -377,9 +398,13 @@ impl Program {
             } else {
                 heap.eden.push(at);
             }
+            if heap.is_old_full(end) {
+                used = 0.0;
+                heap.collect(end, true);
+            }
             while used >= policy.eden {
                 used -= policy.eden;
-                heap.collect(end);
+                heap.collect(end, false);
             }
         }
         heap.outcome
@@ -403,6 +428,17 @@ fn death_of(
     let by = seen.map_or(f64::INFINITY, |id| positions[id].max(birth));
     let from = object.last_survived.map_or(birth, |last| positions[last]);
     (from.clamp(birth, by), by)
+}
+
+/// A number below the ends of all ranges, and above the begins that are below all ends. Infinite
+/// without ranges.
+fn common(ranges: &[(f64, f64)], chance: f64) -> f64 {
+    let end = ranges.iter().map(|one| one.1).fold(f64::INFINITY, f64::min);
+    let begins = ranges.iter().map(|one| one.0).filter(|begin| *begin <= end);
+    match begins.reduce(f64::max) {
+        Some(begin) => begin + chance * (end - begin),
+        None => end,
+    }
 }
 
 /// A Poisson number of mean 1 (Knuth, The Art of Computer Programming 2, §3.4.1).
@@ -429,7 +465,7 @@ struct Heap<'a> {
     old_bytes: f64,
     /// Old space's bytes at the next full collection.
     threshold: f64,
-    /// The entry of [`Program::untraced`] at the present position.
+    /// Number of entries of [`Program::untraced`] before the present position.
     untraced: usize,
     outcome: Outcome,
 }
@@ -444,8 +480,27 @@ impl Heap<'_> {
         self.old.push(at);
     }
 
-    /// A scavenge at a position, and a full collection if it is due.
-    fn collect(&mut self, position: f64) {
+    /// The last recorded collection before the present position.
+    fn untraced(&self) -> Untraced {
+        let last = self.untraced.checked_sub(1);
+        last.map_or_else(Untraced::default, |last| self.program.untraced[last])
+    }
+
+    /// Advances to a position. Whether the program's allocations in old space demand a collection.
+    fn is_old_full(&mut self, position: f64) -> bool {
+        while let Some(next) = self.program.untraced.get(self.untraced)
+            && next.position <= position
+        {
+            self.untraced += 1;
+            if next.has_grown && self.old_bytes + next.before >= self.threshold {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// A scavenge at a position, and a full collection if it is due now or after the scavenge.
+    fn collect(&mut self, position: f64, is_due: bool) {
         let deaths = &self.draw.deaths;
         let lives = |at: &usize| deaths[*at] > position;
         let tenures = self.past_bytes > self.policy.tenuring * self.policy.survivors;
@@ -472,15 +527,15 @@ impl Heap<'_> {
                 self.past.push(at);
             }
         }
-        let steps = &self.program.untraced;
-        while steps
-            .get(self.untraced + 1)
-            .is_some_and(|next| next.position <= position)
+        // A recorded full collection at the same position freed the untraced bytes, too.
+        while let Some(next) = self.program.untraced.get(self.untraced)
+            && next.position <= position
+            && !next.has_grown
         {
             self.untraced += 1;
         }
-        let untraced = steps.get(self.untraced).copied().unwrap_or_default();
-        if self.old_bytes + untraced.bytes >= self.threshold {
+        let untraced = self.untraced();
+        if is_due || self.old_bytes + untraced.bytes >= self.threshold {
             self.collect_old(position, untraced);
         }
     }
