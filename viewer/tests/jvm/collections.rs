@@ -35,6 +35,9 @@ const COLLECTORS: [(&str, &[&str], u32); 7] = [
 struct Logged {
     collections: f64,
     cycles: f64,
+    /// Pauses in which a concurrent collector could not go on beside the program. The log may give
+    /// such a pause an id of its own; the JVM counts it as a part of its cycle.
+    degenerated: f64,
     /// All pauses, of collections and cycles, in ms.
     pauses: Vec<f64>,
 }
@@ -64,6 +67,9 @@ impl Logged {
             let whole = ["Pause Young", "Pause Initial Mark (", "Pause Full"];
             let is_whole = !concurrent && whole.iter().any(|whole| text[at..].starts_with(whole));
             logged.collections += f64::from(u8::from(is_whole));
+            let ended = ["Pause Degenerated", "Pause Full"];
+            let is_degenerated = concurrent && ended.iter().any(|one| text[at..].starts_with(one));
+            logged.degenerated += f64::from(u8::from(is_degenerated));
         }
         logged.cycles = ids.len() as f64 - logged.collections;
         logged
@@ -157,7 +163,11 @@ fn check(what: &str, logged: &Logged, told: &Value, release: u32) {
     ));
     let [collections, cycles, pauses] = counts.map(Option::unwrap_or_default);
     assert_eq!(collections, logged.collections, "{what}: {told:#}");
-    assert_eq!(cycles, logged.cycles, "{what}: {told:#}");
+    let least = logged.cycles - logged.degenerated;
+    assert!(
+        (least..=logged.cycles).contains(&cycles),
+        "{what}: {logged:?} {told:#}"
+    );
     if what.starts_with("Z") && release == 11 {
         // It counts no pauses.
         assert_eq!(counts[2], None, "{what}");
