@@ -67,10 +67,24 @@ const USUAL: Parameters = Parameters {
     pretenured: None,
 };
 
+/// What collections tell.
+#[derive(Clone, Copy)]
+struct Told {
+    /// Multiple of the surviving bytes.
+    survived: u64,
+    /// Capacity of eden, if not the true one.
+    eden: Option<u64>,
+}
+
+const TRUTH: Told = Told {
+    survived: 1,
+    eden: None,
+};
+
 /// The heap, at work.
 struct Heap {
     parameters: Parameters,
-    told: u64,
+    told: Told,
     recording: Recording,
     allocated: u64,
     /// Nanoseconds of collections, and number of collections.
@@ -109,11 +123,10 @@ fn told_heap() -> Recording {
 
 impl Heap {
     fn run(program: &[Allocation], parameters: Parameters) -> Self {
-        Self::of(program, parameters, 1)
+        Self::of(program, parameters, TRUTH)
     }
 
-    /// Its collections tell `told` times the surviving bytes.
-    fn of(program: &[Allocation], parameters: Parameters, told: u64) -> Self {
+    fn of(program: &[Allocation], parameters: Parameters, told: Told) -> Self {
         let mut this = Heap {
             parameters,
             told,
@@ -226,7 +239,12 @@ impl Heap {
         self.collections += 1;
         let end = TimeNs(self.now());
         let spaces = [
-            ("eden", before[0], 0, self.parameters.eden),
+            (
+                "eden",
+                before[0],
+                0,
+                self.told.eden.unwrap_or(self.parameters.eden),
+            ),
             (
                 "survivors",
                 before[1],
@@ -251,7 +269,7 @@ impl Heap {
             end: Some(end),
             scope: CollectionScope::Whole,
             spaces: spaces.to_vec(),
-            survived_bytes: Some(self.told * bytes),
+            survived_bytes: Some(self.told.survived * bytes),
             survived_objects: Some(objects),
             tenured_bytes: Some(tenured),
             // Longer durations: other programs take the processor now and then.
@@ -372,8 +390,25 @@ fn an_unfaithful_replay_predicts_nothing() {
         let advice = one.advice.iter();
         advice.filter(|one| advised(&one.change).is_some()).count()
     };
-    let [right, wrong] = [1, 3].map(told);
+    let [right, wrong] = [1, 3].map(|survived| told(Told { survived, ..TRUTH }));
     assert!(right.reproduction.unwrap().is_faithful() && parameters(&right) > 0);
     assert!(!wrong.reproduction.unwrap().is_faithful());
     assert_eq!(parameters(&wrong), 0);
+}
+
+/// A recording may contradict itself: in an eden without room, scavenges never end.
+#[test]
+fn contradicting_sizes_end_and_predict_nothing() {
+    let program = program(2e4, 4e5);
+    for eden in [0, 1, u64::MAX] {
+        let told = Told {
+            eden: Some(eden),
+            ..TRUTH
+        };
+        let lifetimes = Heap::of(&program, USUAL, told).lifetimes();
+        let collector = CollectorCost::of(&lifetimes, Grouping::Site);
+        let found = Advised::of(&lifetimes, Grouping::Site, &collector);
+        let is_faithful = found.reproduction.is_some_and(|one| one.is_faithful());
+        assert!(!is_faithful, "{eden}: {found:?}");
+    }
 }

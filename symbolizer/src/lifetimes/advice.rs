@@ -9,10 +9,10 @@
 use super::Lifetimes;
 use super::collections::CollectionKind;
 use super::cost::{CollectorCost, GroupCost, Work};
-use super::estimate::Estimate;
+use super::estimate::{Estimate, Z_95};
 use super::event::Groups;
 use super::groups::{GroupKey, Grouping};
-use super::replay::{Amount, Outcome, Policy, Program};
+use super::replay::{Amount, Draw, Outcome, Policy, Program};
 use crate::ids::CollectionId;
 use fastrand::Rng;
 use rustc_hash::FxHashMap;
@@ -156,8 +156,18 @@ fn avoiding(group: &GroupCost) -> Advice {
 struct Predictor<'a> {
     cost: &'a CollectorCost,
     program: Program,
+    trials: Vec<Trial>,
     reproduction: Reproduction,
     tenuring_threshold: Option<f64>,
+}
+
+/// Random choices, and the replay of the recorded parameters with them.
+struct Trial {
+    draw: Draw,
+    price: Price,
+    recorded: Outcome,
+    /// Used share of eden at the start of a changed run.
+    eden_used: f64,
 }
 
 impl<'a> Predictor<'a> {
@@ -166,13 +176,24 @@ impl<'a> Predictor<'a> {
             return None;
         }
         let program = Program::of(lifetimes, groups)?;
-        let mut rng = Rng::with_seed(0);
-        let replays = (0..REPLAYS).map(|_| {
+        let mut rng = Rng::with_seed(1);
+        let trials = (0..REPLAYS).map(|_| {
             let draw = program.draw(&mut rng);
-            program.run(&program.policy, &draw, &mut rng)
+            let price = Price {
+                scavenge: coefficients(&cost.scavenges, &mut rng),
+                full: coefficients(&cost.fulls, &mut rng),
+            };
+            Some(Trial {
+                recorded: program.run(&program.policy, &draw, rng.f64())?,
+                draw,
+                price,
+                eden_used: rng.f64(),
+            })
         });
-        let replays: Vec<Outcome> = replays.collect();
-        let mean = |of: fn(&Outcome) -> f64| replays.iter().map(of).sum::<f64>() / REPLAYS as f64;
+        let trials: Vec<Trial> = trials.collect::<Option<_>>()?;
+        let mean = |of: fn(&Outcome) -> f64| {
+            trials.iter().map(|one| of(&one.recorded)).sum::<f64>() / REPLAYS as f64
+        };
         let (scavenges, fulls) = (&cost.scavenges, &cost.fulls);
         let reproduction = Reproduction {
             scavenges: (
@@ -185,30 +206,26 @@ impl<'a> Predictor<'a> {
         Some(Predictor {
             cost,
             program,
+            trials,
             reproduction,
             tenuring_threshold: lifetimes.tenuring_threshold,
         })
     }
 
-    /// The saving of a change, in nanoseconds.
+    /// The saving of a change, in nanoseconds; 0 if its replay takes too long.
     fn saving(&self, changed: &Policy) -> Estimate {
-        // The same choices for all changes.
-        let mut rng = Rng::with_seed(1);
-        let shares = (0..REPLAYS).map(|_| {
-            let draw = self.program.draw(&mut rng);
-            let price = Price {
-                scavenge: coefficients(&self.cost.scavenges, &mut rng),
-                full: coefficients(&self.cost.fulls, &mut rng),
-            };
-            let before = price.of(&self.program.run(&self.program.policy, &draw, &mut rng));
-            let after = price.of(&self.program.run(changed, &draw, &mut rng));
-            if before > 0.0 {
+        let shares = self.trials.iter().map(|trial| {
+            let after = self.program.run(changed, &trial.draw, trial.eden_used)?;
+            let (before, after) = (trial.price.of(&trial.recorded), trial.price.of(&after));
+            Some(if before > 0.0 {
                 1.0 - after / before
             } else {
                 0.0
-            }
+            })
         });
-        let shares: Vec<f64> = shares.collect();
+        let Some(shares) = shares.collect::<Option<Vec<f64>>>() else {
+            return Estimate::default();
+        };
         let mean = shares.iter().sum::<f64>() / REPLAYS as f64;
         let squares: f64 = shares.iter().map(|share| (share - mean).powi(2)).sum();
         let all = self.cost.scavenges.ns + self.cost.fulls.ns;
@@ -302,7 +319,7 @@ fn coefficients(work: &Work, rng: &mut Rng) -> [f64; 3] {
     [work.fixed(), work.per_byte(), work.per_object()].map(|one| {
         // The sum of twelve uniform numbers is nearly normal, with a variance of 1.
         let normal: f64 = (0..12).map(|_| rng.f64()).sum::<f64>() - 6.0;
-        (one.value + normal * one.error / 1.96).max(0.0)
+        (one.value + normal * one.error / Z_95).max(0.0)
     })
 }
 

@@ -69,8 +69,8 @@ pub struct Skipped {
 }
 
 impl Lifetimes {
-    /// Reads the lifetimes of a process; without any, its collections. `trace` is of the same recording. Memory is bounded by
-    /// `limits`; ignored records are counted in [`Lifetimes::skipped`].
+    /// Reads the lifetimes of a process; without any, its collections. `trace` is of the same
+    /// recording. Memory is bounded by `limits`; ignored records are counted in [`Lifetimes::skipped`].
     ///
     /// # Errors
     /// [`ReadError`] if the file is unreadable.

@@ -3,14 +3,18 @@
 //!
 //! The clock counts bytes allocated in eden: recorded scavenges say how many bytes eden held, and
 //! recorded objects lie between scavenges in the order of their births. An object dies at a random
-//! point between the last collection that saw it alive and the collection that saw its death, with the
-//! distribution of its group. The collector is generational: when eden is full, a scavenge copies the living objects of eden and of
-//! the past survivor space; if that space was filled beyond the tenuring threshold, its objects are
-//! tenured; a survivor space that overflows tenures, too. When old space has grown enough since the
-//! last full collection, the next scavenge is followed by a full collection.
+//! point between the last collection that saw it alive and the collection that saw its death, with
+//! the distribution of its group.
+//!
+//! The collector is generational. When eden is full, a scavenge copies the living objects of eden and
+//! of the past survivor space. If that space was filled beyond the tenuring threshold, its objects are
+//! tenured. Survivors that do not fit are tenured, too. When old space has grown enough since the last
+//! full collection, the next scavenge is followed by a full collection.
 //!
 //! Old space also holds bytes of no recorded object: these come and go as recorded. Where the program
 //! allocated in old space, it may have to collect before eden is full.
+
+mod heap;
 
 use super::collections::{CollectionKind, ObservedCollection};
 use super::deaths::{Deaths, Seen};
@@ -18,9 +22,13 @@ use super::event::Groups;
 use super::{Lifetimes, Object};
 use crate::ids::{CollectionId, Id, IndexVec};
 use fastrand::Rng;
+use heap::Heap;
 
 /// Most replayed objects: of more, a random part stands for all.
 const MOST_OBJECTS: usize = 100_000;
+
+/// Most visits of objects in a replay; a collection visits the objects of its spaces.
+const MOST_VISITS: usize = 10_000_000;
 
 /// Share of a survivor space that must be filled before its objects are tenured (Spur's default).
 const TENURING: f64 = 0.9;
@@ -50,6 +58,14 @@ pub(super) struct Amount {
     pub bytes: f64,
     /// Number of the survivors, summed over collections.
     pub objects: f64,
+}
+
+impl Amount {
+    fn add(&mut self, other: Amount) {
+        self.collections += other.collections;
+        self.bytes += other.bytes;
+        self.objects += other.objects;
+    }
 }
 
 /// Work of a replay.
@@ -371,23 +387,12 @@ impl Program {
         }
     }
 
-    /// Replays the program. The first scavenge comes at a random point: a change shifts all later
-    /// collections, and nobody knows where to.
-    pub fn run(&self, policy: &Policy, draw: &Draw, rng: &mut Rng) -> Outcome {
-        let mut heap = Heap {
-            program: self,
-            policy,
-            draw,
-            eden: Vec::new(),
-            past: Vec::new(),
-            past_bytes: 0.0,
-            old: Vec::new(),
-            old_bytes: 0.0,
-            threshold: draw.due.first,
-            untraced: 0,
-            outcome: Outcome::default(),
-        };
-        let mut used = rng.f64() * policy.eden;
+    /// Replays the program. `eden_used` is the used share of eden at the start, 0 to 1: a change
+    /// shifts all later collections, and nobody knows where to. `None` if the replay takes too long
+    /// ([`MOST_VISITS`]): the recorded sizes contradict each other.
+    pub fn run(&self, policy: &Policy, draw: &Draw, eden_used: f64) -> Option<Outcome> {
+        let mut heap = Heap::new(self, policy, draw);
+        let mut used = eden_used * policy.eden;
         let ends = self.objects.iter().skip(1).map(|one| one.birth);
         let ends = ends.chain([self.end]);
         for ((at, object), end) in self.objects.iter().enumerate().zip(ends) {
@@ -396,18 +401,18 @@ impl Program {
                 used -= draw.counts[at] * object.bytes;
                 heap.put_old(at);
             } else {
-                heap.eden.push(at);
+                heap.put_eden(at);
             }
             if heap.is_old_full(end) {
                 used = 0.0;
-                heap.collect(end, true);
+                heap.collect(end, true)?;
             }
             while used >= policy.eden {
                 used -= policy.eden;
-                heap.collect(end, false);
+                heap.collect(end, false)?;
             }
         }
-        heap.outcome
+        Some(heap.outcome)
     }
 }
 
@@ -449,113 +454,4 @@ fn poisson(rng: &mut Rng) -> f64 {
         number += 1.0;
     }
     number
-}
-
-/// The heap of a replay. Objects are indices of the program's objects.
-struct Heap<'a> {
-    program: &'a Program,
-    policy: &'a Policy,
-    draw: &'a Draw,
-    eden: Vec<usize>,
-    /// Objects of the past survivor space.
-    past: Vec<usize>,
-    past_bytes: f64,
-    old: Vec<usize>,
-    /// Bytes of `old`.
-    old_bytes: f64,
-    /// Old space's bytes at the next full collection.
-    threshold: f64,
-    /// Number of entries of [`Program::untraced`] before the present position.
-    untraced: usize,
-    outcome: Outcome,
-}
-
-impl Heap<'_> {
-    fn bytes(&self, at: usize) -> f64 {
-        self.draw.counts[at] * self.program.objects[at].bytes
-    }
-
-    fn put_old(&mut self, at: usize) {
-        self.old_bytes += self.bytes(at);
-        self.old.push(at);
-    }
-
-    /// The last recorded collection before the present position.
-    fn untraced(&self) -> Untraced {
-        let last = self.untraced.checked_sub(1);
-        last.map_or_else(Untraced::default, |last| self.program.untraced[last])
-    }
-
-    /// Advances to a position. Whether the program's allocations in old space demand a collection.
-    fn is_old_full(&mut self, position: f64) -> bool {
-        while let Some(next) = self.program.untraced.get(self.untraced)
-            && next.position <= position
-        {
-            self.untraced += 1;
-            if next.has_grown && self.old_bytes + next.before >= self.threshold {
-                return true;
-            }
-        }
-        false
-    }
-
-    /// A scavenge at a position, and a full collection if it is due now or after the scavenge.
-    fn collect(&mut self, position: f64, is_due: bool) {
-        let deaths = &self.draw.deaths;
-        let lives = |at: &usize| deaths[*at] > position;
-        let tenures = self.past_bytes > self.policy.tenuring * self.policy.survivors;
-        let past: Vec<usize> = std::mem::take(&mut self.past)
-            .into_iter()
-            .filter(lives)
-            .collect();
-        let eden: Vec<usize> = std::mem::take(&mut self.eden)
-            .into_iter()
-            .filter(lives)
-            .collect();
-        self.past_bytes = 0.0;
-        self.outcome.scavenges.collections += 1.0;
-        for (at, is_tenured) in
-            (past.into_iter().map(|at| (at, tenures))).chain(eden.into_iter().map(|at| (at, false)))
-        {
-            let bytes = self.bytes(at);
-            self.outcome.scavenges.bytes += bytes;
-            self.outcome.scavenges.objects += self.draw.counts[at];
-            if is_tenured || self.past_bytes + bytes > self.policy.survivors {
-                self.put_old(at);
-            } else {
-                self.past_bytes += bytes;
-                self.past.push(at);
-            }
-        }
-        // A recorded full collection at the same position freed the untraced bytes, too.
-        while let Some(next) = self.program.untraced.get(self.untraced)
-            && next.position <= position
-            && !next.has_grown
-        {
-            self.untraced += 1;
-        }
-        let untraced = self.untraced();
-        if is_due || self.old_bytes + untraced.bytes >= self.threshold {
-            self.collect_old(position, untraced);
-        }
-    }
-
-    fn collect_old(&mut self, position: f64, untraced: Untraced) {
-        let deaths = &self.draw.deaths;
-        self.old.retain(|at| deaths[*at] > position);
-        let bytes = self.old.iter().map(|at| self.bytes(*at));
-        self.old_bytes = bytes.sum();
-        let objects = self.old.iter().map(|at| self.draw.counts[*at]);
-        let used = self.old_bytes + untraced.bytes;
-        let fulls = &mut self.outcome.fulls;
-        fulls.collections += 1.0;
-        fulls.bytes += used;
-        fulls.objects += objects.sum::<f64>() + untraced.objects;
-        let Due {
-            growth,
-            least_growth,
-            ..
-        } = self.draw.due;
-        self.threshold = used + self.policy.growth * (used * (growth - 1.0)).max(least_growth);
-    }
 }

@@ -157,7 +157,7 @@ pub fn table(lifetimes: &Lifetimes, unit: Unit) -> Table {
             super::rounded(number_all.error),
             Value::Share(number_all.value / whole[0]),
             Value::Share(as_long / whole[0]),
-            Value::Bytes(size_all.value.max(0.0).round() as u64),
+            super::sized(size_all.value),
             Value::Share(size_all.value / whole[1]),
             super::rounded(number.alive.value),
         ]);
