@@ -180,7 +180,7 @@ impl CallGraph {
     }
 
     /// At most `most` paths between two methods that repeat no method. They are paths in the graph:
-    /// not all of them need have happened.
+    /// the program may not have taken them.
     #[must_use]
     pub fn paths(&self, from: MethodKey, to: MethodKey, most: usize) -> Paths {
         let mut found = Paths::default();

@@ -24,7 +24,7 @@ pub struct Limits {
     /// The process; `None` for the process of the first lifetime record.
     pub process: Option<ProcessKey>,
     /// Most objects with single records, at least 2. An object takes about 150 bytes during the
-    /// reading. If there are more, half of the objects are left out at random, again and again; the
+    /// reading. A larger recording is thinned: random halves of the objects are left out, and the
     /// weights of the others double.
     pub max_objects: usize,
 }

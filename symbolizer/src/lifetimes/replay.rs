@@ -24,7 +24,7 @@ use crate::ids::{CollectionId, Id, IndexVec};
 use fastrand::Rng;
 use heap::Heap;
 
-/// Most replayed objects: of more, a random part stands for all.
+/// Most replayed objects. A larger recording is thinned at random.
 const MOST_OBJECTS: usize = 100_000;
 
 /// Most visits of objects in a replay; a collection visits the objects of its spaces.

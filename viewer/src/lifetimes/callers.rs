@@ -28,7 +28,7 @@ pub struct GraphOptions {
     /// Only allocations by this method and its callees, in the call graph
     #[arg(long, value_name = "METHOD")]
     from: Option<String>,
-    /// The calls that lead from the method of --from to this one
+    /// Show the calls from the method of --from to this method
     #[arg(long, value_name = "METHOD", requires = "from")]
     to: Option<String>,
 }
@@ -79,7 +79,7 @@ fn method(name: &str, lifetimes: &Lifetimes, names: &Names<'_>) -> Result<Method
     )
 }
 
-/// The one with this very name, or else the only one.
+/// The class or method with exactly this name; else the only match.
 fn only<K: Copy, N: AsRef<str>>(name: &str, found: &[(K, N)], [one, many]: [&str; 2]) -> Result<K> {
     if let Some((key, _)) = found.iter().find(|(_, full)| full.as_ref() == name) {
         return Ok(*key);

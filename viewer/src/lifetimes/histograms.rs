@@ -68,7 +68,7 @@ impl Scale {
         Axis::new(name, (0..=parts).map(|part| label(self.measure, at(part))))
     }
 
-    /// A value for each bin, also for those that are missing.
+    /// A value for each bin; 0 for missing bins.
     pub fn columns(&self, bins: &[Bin], of: impl Fn(&Bin) -> f64) -> Vec<f64> {
         let mut columns: Vec<f64> = bins.iter().map(of).collect();
         columns.resize(self.bins, 0.0);

@@ -112,7 +112,7 @@ impl LogScale {
         LogScale { least, most }
     }
 
-    /// 0 for the least value to 1 for the greatest; `None` for a value that is not positive.
+    /// From 0 (least value) to 1 (greatest value); `None` for a value that is not positive.
     fn place(self, value: f64) -> Option<f64> {
         let is_one = self.most <= self.least;
         let place = || (value / self.least).ln() / (self.most / self.least).ln();

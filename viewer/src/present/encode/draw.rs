@@ -53,7 +53,7 @@ pub enum Shape {
     Rectangle {
         place: Place,
         color: Color,
-        /// Shown under the pointer, where there is one; may be empty.
+        /// Hover text; may be empty. PNG has none.
         hint: String,
     },
     /// Text without control characters.

@@ -8,10 +8,8 @@ use embedded_graphics::pixelcolor::Rgb888;
 use embedded_graphics::prelude::*;
 use embedded_graphics::primitives::{Polyline, PrimitiveStyle, Rectangle};
 use embedded_graphics::text::{Alignment, Text};
-use flate2::write::ZlibEncoder;
-use flate2::{Compression, Crc};
+use png::{BitDepth, ColorType, Encoder, EncodingError, Filter};
 use std::convert::Infallible;
-use std::io::Write;
 
 /// Greatest height in pixels.
 const MAX_HEIGHT: f64 = 20_000.0;
@@ -34,18 +32,6 @@ pub fn encode(charts: &[&Chart]) -> Result<Vec<u8>, String> {
     }
     let written = picture.png();
     written.map_err(|error| format!("cannot write PNG: {error}"))
-}
-
-/// A chunk of a PNG (W3C, Portable Network Graphics, §5.3).
-fn chunk(kind: [u8; 4], data: &[u8], bytes: &mut Vec<u8>) {
-    let length = u32::try_from(data.len()).unwrap_or(u32::MAX);
-    bytes.extend(length.to_be_bytes());
-    let mut crc = Crc::new();
-    for part in [kind.as_slice(), data] {
-        crc.update(part);
-        bytes.extend(part);
-    }
-    bytes.extend(crc.sum().to_be_bytes());
 }
 
 #[expect(
@@ -87,20 +73,15 @@ impl Picture {
     }
 
     /// The picture as PNG, with 8 bits per colour.
-    fn png(&self) -> std::io::Result<Vec<u8>> {
-        let mut header = [self.width.to_be_bytes(), self.height.to_be_bytes()].concat();
-        // 8 bits, red green blue, deflate, filters by row, not interlaced.
-        header.extend([8, 2, 0, 0, 0]);
-        let mut rows = ZlibEncoder::new(Vec::new(), Compression::default());
-        for row in self.pixels.chunks(self.width as usize * 3) {
-            // Filter 0: bytes as they are.
-            rows.write_all(&[0])?;
-            rows.write_all(row)?;
-        }
-        let mut bytes = b"\x89PNG\r\n\x1a\n".to_vec();
-        chunk(*b"IHDR", &header, &mut bytes);
-        chunk(*b"IDAT", &rows.finish()?, &mut bytes);
-        chunk(*b"IEND", &[], &mut bytes);
+    fn png(&self) -> Result<Vec<u8>, EncodingError> {
+        let mut bytes = Vec::new();
+        let mut encoder = Encoder::new(&mut bytes, self.width, self.height);
+        encoder.set_color(ColorType::Rgb);
+        encoder.set_depth(BitDepth::Eight);
+        encoder.set_filter(Filter::NoFilter);
+        let mut writer = encoder.write_header()?;
+        writer.write_image_data(&self.pixels)?;
+        writer.finish()?;
         Ok(bytes)
     }
 

@@ -119,7 +119,7 @@ fn axes(title: &str, [across, up]: [&Axis; 2], place: Place, cells: (usize, usiz
             Anchor::End,
         ),
     ];
-    // Where a label stands, from 0 to 1: at a cell's middle if each has one.
+    // A label's place, from 0 to 1. With a label per cell: the middle of its cell.
     let at = |index: usize, labels: usize, cells: usize| match labels == cells {
         true => (index as f64 + 0.5) / labels as f64,
         false => index as f64 / labels.saturating_sub(1).max(1) as f64,

@@ -1,6 +1,6 @@
 //! A document's table as a table of the screen.
 
-use crate::present::document::{Table, Value};
+use crate::present::document::{self, Table, Value};
 use crate::present::encode::short_cell;
 use crate::present::text::width;
 use crate::tui::theme::Role;
@@ -27,7 +27,7 @@ pub struct Page<'a> {
 
 /// Widths of columns, for their headings and first cells.
 pub fn widths(table: &Table) -> Vec<usize> {
-    let of_column = |(at, column): (usize, &crate::present::document::Column)| {
+    let of_column = |(at, column): (usize, &document::Column)| {
         let cells = table.rows.iter().take(MEASURED);
         let cells = cells.filter_map(|row| row.get(at));
         let cells = cells
