@@ -78,7 +78,10 @@ fn counted(release: u32, tier: Tier, options: &[&str]) -> Option<(Chains, Counts
 
 /// A collapsed stack without the carrier's Java frames, if these are all there.
 fn without_carrier(line: &str) -> String {
-    let Some((before, after)) = line.split_once(ENTRY) else {
+    let Some((before, (_, rest))) =
+        (line.split_once(ENTRY)).and_then(|(before, after)| Some((before, after.split_once(';')?)))
+    else {
+        // No virtual thread, or a sample in the entry itself.
         return line.to_owned();
     };
     if !CARRIER.iter().all(|method| before.contains(method)) {
@@ -87,6 +90,5 @@ fn without_carrier(line: &str) -> String {
     let frames = before.split(';');
     let native = frames.filter(|frame| java_method(frame).is_none() && !frame.is_empty());
     let native: Vec<&str> = native.collect();
-    let (_, rest) = after.split_once(';').unwrap_or_default();
     format!("{};{rest}", native.join(";"))
 }
