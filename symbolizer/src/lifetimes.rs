@@ -36,7 +36,7 @@ pub mod read;
 mod replay;
 
 use crate::ids::{AllocationSiteId, ClassId, CollectionId, IndexVec};
-use collections::ObservedCollection;
+use collections::{CollectionKind, ObservedCollection};
 use read::Skipped;
 use vmscope_records::{AllocationSite, Class, ProcessKey, SurvivalBucket, TimeNs};
 
@@ -171,6 +171,20 @@ impl Lifetimes {
     #[must_use]
     pub fn run_ns(&self) -> u64 {
         self.end.since(self.begin).0
+    }
+
+    /// Whether the object was allocated in old space: the next scavenge did not see it.
+    #[must_use]
+    pub fn is_born_old(&self, object: &Object) -> bool {
+        let is_young = object.scavenges > 0 || object.tenured.is_some();
+        !is_young
+            && match object.death_collection {
+                Some(death) => self.collections[death].kind == CollectionKind::Full,
+                None => self
+                    .collections
+                    .iter()
+                    .any(|one| one.kind == CollectionKind::Scavenge && one.begin > object.birth),
+            }
     }
 
     /// Lifetime until the observed death, or until the end of the run; `None` if the unit is unknown.

@@ -9,9 +9,10 @@
 use super::Lifetimes;
 use super::collections::CollectionKind;
 use super::cost::{CollectorCost, GroupCost, Work};
-use super::estimate::{Estimate, Z_95};
+use super::estimate::Estimate;
 use super::event::Groups;
 use super::groups::{GroupKey, Grouping};
+use super::least_squares::REFITS;
 use super::replay::{Amount, Draw, Outcome, Policy, Program};
 use crate::ids::CollectionId;
 use fastrand::Rng;
@@ -30,11 +31,14 @@ const MOST_REPLAYED: usize = 12;
 /// others, and the full collections to come are a guess where the recording has none.
 const LEAST_TENURED: f64 = 0.5;
 
+/// Least share of a group's bytes that a replay has.
+const LEAST_REPLAYED: f64 = 0.5;
+
 /// Groups whose deaths are so alike (cosine of the deaths by collection) die together.
 const ALIKE: f64 = 0.95;
 
-/// Number of replays with different random choices.
-const REPLAYS: usize = 24;
+/// Number of replays with different random choices, each with another refit of the model.
+const REPLAYS: usize = REFITS / 2;
 
 /// Greatest relative difference between replayed and recorded collections, and copied bytes.
 const FAITHFUL: f64 = 0.25;
@@ -113,15 +117,21 @@ impl Advised {
             let Estimate { value, error } = advice.saving;
             value > error && value > LEAST_SHARE * all
         };
-        let mut advice: Vec<Advice> = cost.groups.iter().map(avoiding).collect();
-        advice.retain(is_sound);
-        advice.truncate(MOST_GROUPS);
+        let avoiding = cost.groups.iter().map(|group| Advice {
+            change: Change::Avoid(group.key),
+            saving: group.both,
+        });
+        let mut advice: Vec<Advice> = avoiding.filter(is_sound).take(MOST_GROUPS).collect();
         let mut groups = Groups::new(lifetimes, grouping);
         let predictor = Predictor::of(lifetimes, &mut groups, cost);
         if let Some(predictor) = predictor
             .as_ref()
             .filter(|one| one.reproduction.is_faithful())
         {
+            for one in &mut advice {
+                predictor.replay_avoiding(&groups, one);
+            }
+            advice.retain(is_sound);
             let sets = tenured_sets(lifetimes, grouping, cost);
             let mut pretenuring: Vec<Advice> = sets
                 .into_iter()
@@ -143,13 +153,6 @@ impl Advised {
 
 fn by_saving(a: &Advice, b: &Advice) -> std::cmp::Ordering {
     b.saving.value.total_cmp(&a.saving.value)
-}
-
-fn avoiding(group: &GroupCost) -> Advice {
-    Advice {
-        change: Change::Avoid(group.key),
-        saving: group.both(),
-    }
 }
 
 /// Replays changes, and prices them.
@@ -177,11 +180,11 @@ impl<'a> Predictor<'a> {
         }
         let program = Program::of(lifetimes, groups)?;
         let mut rng = Rng::with_seed(1);
-        let trials = (0..REPLAYS).map(|_| {
+        let trials = (0..REPLAYS).map(|trial| {
             let draw = program.draw(&mut rng);
             let price = Price {
-                scavenge: coefficients(&cost.scavenges, &mut rng),
-                full: coefficients(&cost.fulls, &mut rng),
+                scavenge: coefficients(&cost.scavenges, trial),
+                full: coefficients(&cost.fulls, trial),
             };
             Some(Trial {
                 recorded: program.run(&program.policy, &draw, rng.f64())?,
@@ -230,6 +233,27 @@ impl<'a> Predictor<'a> {
         let squares: f64 = shares.iter().map(|share| (share - mean).powi(2)).sum();
         let all = self.cost.scavenges.ns + self.cost.fulls.ns;
         Estimate::new(mean, squares / (REPLAYS - 1) as f64).times(all)
+    }
+
+    /// Replaces the group's own cost by the saving of a replay without the group: later scavenges copy
+    /// the survivors of other groups, too. The replay has no large objects of old space: a group of
+    /// such objects keeps its own cost.
+    fn replay_avoiding(&self, groups: &Groups<'_>, advice: &mut Advice) {
+        let Change::Avoid(key) = advice.change else {
+            return;
+        };
+        let Some(number) = groups.index(key) else {
+            return;
+        };
+        let mut costs = self.cost.groups.iter();
+        let allocated = costs.find(|one| one.key == key);
+        let allocated = allocated.map_or(0.0, |one| one.allocated_bytes.value);
+        if self.program.young_bytes(number) > LEAST_REPLAYED * allocated {
+            advice.saving = self.saving(&Policy {
+                avoided: Some(number),
+                ..self.program.policy.clone()
+            });
+        }
     }
 
     fn pretenuring(&self, groups: &Groups<'_>, set: Vec<GroupKey>) -> Advice {
@@ -311,16 +335,12 @@ impl Price {
     }
 }
 
-/// The model's coefficients with random errors. Without a model, a collection has its mean time.
-fn coefficients(work: &Work, rng: &mut Rng) -> [f64; 3] {
-    if work.fit.is_none() {
-        return [work.ns / (work.collections as f64).max(1.0), 0.0, 0.0];
+/// Coefficients of a refit of the model. Without a model, a collection has its mean time.
+fn coefficients(work: &Work, refit: usize) -> [f64; 3] {
+    match work.fit {
+        Some(_) => work.refit(refit),
+        None => [work.ns / (work.collections as f64).max(1.0), 0.0, 0.0],
     }
-    [work.fixed(), work.per_byte(), work.per_object()].map(|one| {
-        // The sum of twelve uniform numbers is nearly normal, with a variance of 1.
-        let normal: f64 = (0..12).map(|_| rng.f64()).sum::<f64>() - 6.0;
-        (one.value + normal * one.error / Z_95).max(0.0)
-    })
 }
 
 /// Groups that are mostly tenured, alone and with the groups that die with them.

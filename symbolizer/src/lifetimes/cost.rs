@@ -10,14 +10,14 @@
 //!
 //! A group pays for *surviving*: for its objects and their bytes in each collection that they survived.
 //! It pays for *allocating*, too: its share of the allocated bytes is its share of the scavenges'
-//! fixed part, since allocation brings the next scavenge nearer; likewise its share of the tenured
-//! bytes, and the fixed part of full collections.
+//! fixed part, since allocation brings the next scavenge nearer; likewise its share of the bytes that
+//! were moved to old space or allocated there, and the fixed part of full collections.
 
 use super::collections::CollectionKind;
 use super::estimate::Estimate;
 use super::event::Groups;
 use super::groups::{GroupKey, Grouping};
-use super::least_squares::Fit;
+use super::least_squares::{Fit, REFITS};
 use super::{Lifetimes, Object};
 use crate::ids::{AllocationSiteId, ClassId};
 use vmscope_records::Collection;
@@ -76,6 +76,14 @@ impl Work {
         work
     }
 
+    /// Coefficients of a refit of the model: 0 to [`REFITS`] − 1. Zeros without a model.
+    #[must_use]
+    pub fn refit(&self, number: usize) -> [f64; 3] {
+        let refit = self.fit.as_ref().and_then(|fit| fit.refits.get(number));
+        let term = |at: usize| refit.and_then(|one| one.get(at)).copied();
+        [0, 1, 2].map(|at| term(at).unwrap_or(0.0))
+    }
+
     /// Nanoseconds of the fixed part, of one collection.
     #[must_use]
     pub fn fixed(&self) -> Estimate {
@@ -124,6 +132,8 @@ impl Sum {
 struct Deeds {
     allocated: Sum,
     tenured: Sum,
+    /// Moved to old space, or allocated there.
+    aged: Sum,
     /// Scavenges.
     copied: Survived,
     /// Full collections.
@@ -144,17 +154,13 @@ impl Survived {
         self.objects.add(weight, collections);
     }
 
-    /// Nanoseconds. Bytes and objects have one sampling error, since they are of the same objects.
-    fn cost(&self, work: &Work) -> Estimate {
+    /// Nanoseconds of a refit of the model, and their sampling error. Bytes and objects have one error,
+    /// since they are of the same objects.
+    fn cost(&self, [_, per_byte, per_object]: [f64; 3]) -> Estimate {
         let (bytes, objects) = (self.bytes.estimate(), self.objects.estimate());
-        let (per_byte, per_object) = (work.per_byte(), work.per_object());
-        let of_bytes = per_byte.product(bytes);
-        let of_objects = per_object.product(objects);
-        let sampling = per_byte.value * bytes.error + per_object.value * objects.error;
-        let model = (per_byte.error * bytes.value).hypot(per_object.error * objects.value);
         Estimate {
-            value: of_bytes.value + of_objects.value,
-            error: sampling.hypot(model),
+            value: per_byte * bytes.value + per_object * objects.value,
+            error: per_byte * bytes.error + per_object * objects.error,
         }
     }
 }
@@ -174,19 +180,15 @@ pub struct GroupCost {
     pub surviving: Estimate,
     /// Nanoseconds for allocating.
     pub allocating: Estimate,
+    /// Nanoseconds for both. Where the model hardly tells them apart, both are better known than each.
+    pub both: Estimate,
 }
 
 impl GroupCost {
-    /// Nanoseconds for both.
-    #[must_use]
-    pub fn both(&self) -> Estimate {
-        self.surviving.plus(self.allocating)
-    }
-
     /// Nanoseconds for both that are certain: the lower end of the interval.
     #[must_use]
     pub fn certain(&self) -> f64 {
-        let Estimate { value, error } = self.both();
+        let Estimate { value, error } = self.both;
         (value - error).max(0.0)
     }
 }
@@ -223,31 +225,53 @@ impl CollectorCost {
             visit(&mut deeds[group]);
         };
         each_survival(lifetimes, &mut add);
-        let whole = deeds.iter().fold((0.0, 0.0), |(allocated, tenured), one| {
-            (allocated + one.allocated.sum, tenured + one.tenured.sum)
+        let whole = deeds.iter().fold((0.0, 0.0), |(allocated, aged), one| {
+            (allocated + one.allocated.sum, aged + one.aged.sum)
         });
-        let fixed = |work: &Work| work.fixed().times(work.collections as f64);
-        let of_group = |(key, deeds): (&GroupKey, &Deeds)| GroupCost {
-            key: *key,
-            allocated_bytes: deeds.allocated.estimate(),
-            copied_bytes: deeds.copied.bytes.estimate(),
-            tenured_bytes: deeds.tenured.estimate(),
-            surviving: (deeds.copied.cost(&scavenges)).plus(deeds.marked.cost(&fulls)),
-            allocating: (fixed(&scavenges).product(share(deeds.allocated, whole.0)))
-                .plus(fixed(&fulls).product(share(deeds.tenured, whole.1))),
+        let of_group = |(key, deeds): (&GroupKey, &Deeds)| {
+            let allocated = share(deeds.allocated, whole.0);
+            let aged = share(deeds.aged, whole.1);
+            let refits = (0..REFITS).map(|refit| {
+                let (scavenge, full) = (scavenges.refit(refit), fulls.refit(refit));
+                let surviving = deeds.copied.cost(scavenge).plus(deeds.marked.cost(full));
+                let fixed = allocated.times(scavenge[0] * scavenges.collections as f64);
+                let allocating = fixed.plus(aged.times(full[0] * fulls.collections as f64));
+                [surviving, allocating, surviving.plus(allocating)]
+            });
+            let refits: Vec<[Estimate; 3]> = refits.collect();
+            let of = |which: usize| mean(refits.iter().map(|refit| refit[which]));
+            GroupCost {
+                key: *key,
+                allocated_bytes: deeds.allocated.estimate(),
+                copied_bytes: deeds.copied.bytes.estimate(),
+                tenured_bytes: deeds.tenured.estimate(),
+                surviving: of(0),
+                allocating: of(1),
+                both: of(2),
+            }
         };
         let mut costs: Vec<GroupCost> = groups.keys.iter().zip(&deeds).map(of_group).collect();
         costs.sort_by(|a, b| {
             let certain = b.certain().total_cmp(&a.certain());
-            certain.then_with(|| b.both().value.total_cmp(&a.both().value))
+            certain.then_with(|| b.both.value.total_cmp(&a.both.value))
         });
-        let attributed: f64 = costs.iter().map(|cost| cost.both().value).sum();
+        let attributed: f64 = costs.iter().map(|cost| cost.both.value).sum();
         CollectorCost {
             unattributed: scavenges.ns + fulls.ns - attributed,
             scavenges,
             fulls,
             groups: costs,
         }
+    }
+}
+
+/// The mean of equally likely estimates: their spread adds to their mean error.
+fn mean(estimates: impl Iterator<Item = Estimate> + Clone) -> Estimate {
+    let of_model = Estimate::of_samples(estimates.clone().map(|one| one.value));
+    let sampling = Estimate::of_samples(estimates.map(|one| one.error)).value;
+    Estimate {
+        value: of_model.value,
+        error: of_model.error.hypot(sampling),
     }
 }
 
@@ -275,9 +299,13 @@ fn each_survival(
         } = *object;
         let weighted = (weight, weight * (weight - 1.0));
         let bytes = object.bytes as f64;
+        let is_born_old = lifetimes.is_born_old(object);
         add(class, site, &|deeds| {
             if object.tenured.is_some() {
                 deeds.tenured.add(weighted, bytes);
+            }
+            if object.tenured.is_some() || is_born_old {
+                deeds.aged.add(weighted, bytes);
             }
             if !is_counted {
                 deeds.allocated.add(weighted, bytes);

@@ -26,6 +26,14 @@ impl Estimate {
         }
     }
 
+    /// The mean of equally likely values, with their spread.
+    pub(super) fn of_samples(values: impl Iterator<Item = f64> + Clone) -> Self {
+        let count = values.clone().count() as f64;
+        let mean = values.clone().sum::<f64>() / count.max(1.0);
+        let squares: f64 = values.map(|value| (value - mean).powi(2)).sum();
+        Estimate::new(mean, squares / (count - 1.0).max(1.0))
+    }
+
     /// The sum of independent estimates.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {

@@ -3,8 +3,13 @@
 //! With at most four terms, all subsets are tried: the best subset whose unrestricted solution is
 //! non-negative is the solution of non-negative least squares (Lawson and Hanson, Solving Least
 //! Squares Problems, ch. 23).
+//!
+//! The errors come from refits of the fitted values with other residuals (Efron and Tibshirani, An
+//! Introduction to the Bootstrap, §9.4). Where the observations hardly tell two terms apart, some refits
+//! have the first, and some the second.
 
 use super::estimate::Estimate;
+use fastrand::Rng;
 
 /// Terms whose correlation is greater can't be told apart: only the first is fitted.
 const MOST_CORRELATED: f64 = 0.98;
@@ -12,14 +17,20 @@ const MOST_CORRELATED: f64 = 0.98;
 /// Observations needed beyond the number of terms.
 const SPARE: usize = 3;
 
+/// Number of refits.
+pub const REFITS: usize = 48;
+
 /// Least number of observations of a fit: one term needs so many.
 pub const LEAST_OBSERVATIONS: usize = 1 + SPARE;
 
 /// A fit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fit {
-    /// A coefficient for each term; 0 without an error for a term that was not fitted.
+    /// A coefficient for each term, the mean of the refits; 0 without an error for a term that was never
+    /// fitted.
     pub coefficients: Vec<Estimate>,
+    /// Coefficients of [`REFITS`] refits.
+    pub refits: Vec<Vec<f64>>,
     /// Share of the values' variance that the terms explain (R²): 0 to 1.
     pub explained: f64,
     /// Number of observations.
@@ -34,47 +45,35 @@ impl Fit {
     pub fn of(rows: &[Vec<f64>], values: &[f64]) -> Option<Self> {
         let terms = rows.first()?.len().min(4);
         let usable = usable(rows, terms);
-        let mut best: Option<(f64, Vec<usize>, Solution)> = None;
-        for subset in 1_u32..1 << usable.len() {
-            let chosen: Vec<usize> = (0..usable.len())
-                .filter(|at| subset >> at & 1 == 1)
-                .map(|at| usable[at])
-                .collect();
-            if rows.len() < chosen.len() + SPARE {
-                continue;
-            }
-            let Some(solution) = Solution::of(rows, values, &chosen) else {
-                continue;
-            };
-            let is_valid = solution.coefficients.iter().all(|one| *one >= 0.0);
-            let is_better = |best: &(f64, _, _)| solution.squares < best.0 * (1.0 - 1e-9);
-            if is_valid && best.as_ref().is_none_or(is_better) {
-                best = Some((solution.squares, chosen, solution));
-            }
-        }
-        let (squares, chosen, solution) = best?;
-        let mut coefficients = vec![Estimate::default(); terms];
-        let freedom = rows.len() - chosen.len();
-        let variance = squares / freedom as f64;
-        for (at, term) in chosen.iter().enumerate() {
-            let of_term = variance * solution.inverse[at][at];
-            coefficients[*term] = Estimate::new(solution.coefficients[at], of_term);
-        }
+        let best = Solution::best(rows, values, &usable, terms)?;
+        let fitted: Vec<f64> = rows.iter().map(|row| best.value(row)).collect();
+        let freedom = rows.len() - best.fitted_terms;
+        let spread = (rows.len() as f64 / freedom as f64).sqrt();
+        let residual = |at: usize| spread * (values[at] - fitted[at]);
+        let mut rng = Rng::with_seed(1);
+        let refits: Vec<Vec<f64>> = (0..REFITS)
+            .map(|_| {
+                let other = |fitted: &f64| fitted + residual(rng.usize(..rows.len()));
+                let values: Vec<f64> = fitted.iter().map(other).collect();
+                let refit = Solution::best(rows, &values, &usable, terms);
+                refit.map_or_else(|| best.coefficients.clone(), |one| one.coefficients)
+            })
+            .collect();
         let mean = values.iter().sum::<f64>() / values.len() as f64;
         let all: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-        let explained = if all > 0.0 { 1.0 - squares / all } else { 1.0 };
+        let explained = if all > 0.0 {
+            1.0 - best.squares / all
+        } else {
+            1.0
+        };
+        let of_term =
+            |term: usize| Estimate::of_samples(refits.iter().map(move |refit| refit[term]));
         Some(Fit {
-            coefficients,
+            coefficients: (0..terms).map(of_term).collect(),
             explained: explained.clamp(0.0, 1.0),
             observations: rows.len(),
+            refits,
         })
-    }
-
-    /// The fitted value of a row.
-    #[must_use]
-    pub fn value(&self, row: &[f64]) -> f64 {
-        let products = self.coefficients.iter().zip(row);
-        products.map(|(one, term)| one.value * term).sum()
     }
 }
 
@@ -115,26 +114,51 @@ fn usable(rows: &[Vec<f64>], terms: usize) -> Vec<usize> {
     usable
 }
 
-/// An unrestricted solution.
+/// A solution.
 struct Solution {
+    /// A coefficient for each term; 0 for a term that was not fitted.
     coefficients: Vec<f64>,
-    /// Inverse of the normal equations' matrix.
-    inverse: Vec<Vec<f64>>,
+    fitted_terms: usize,
     /// Sum of the squared residuals.
     squares: f64,
 }
 
 impl Solution {
-    fn of(rows: &[Vec<f64>], values: &[f64], terms: &[usize]) -> Option<Self> {
+    /// The non-negative solution with some of the `usable` terms; `None` with too few observations.
+    fn best(rows: &[Vec<f64>], values: &[f64], usable: &[usize], terms: usize) -> Option<Self> {
+        let mut best: Option<Solution> = None;
+        for subset in 1_u32..1 << usable.len() {
+            let chosen: Vec<usize> = (0..usable.len())
+                .filter(|at| subset >> at & 1 == 1)
+                .map(|at| usable[at])
+                .collect();
+            if rows.len() < chosen.len() + SPARE {
+                continue;
+            }
+            let Some(solution) = Solution::of(rows, values, &chosen, terms) else {
+                continue;
+            };
+            let is_valid = solution.coefficients.iter().all(|one| *one >= 0.0);
+            let is_better = |best: &Solution| solution.squares < best.squares * (1.0 - 1e-9);
+            if is_valid && best.as_ref().is_none_or(is_better) {
+                best = Some(solution);
+            }
+        }
+        best
+    }
+
+    /// The unrestricted solution with the `chosen` ones of all `terms`; `None` if there is none.
+    fn of(rows: &[Vec<f64>], values: &[f64], chosen: &[usize], terms: usize) -> Option<Self> {
         let row_of = |row: &Vec<f64>| -> Vec<f64> {
             let get = |term: &usize| row.get(*term).copied().unwrap_or(0.0);
-            terms.iter().map(get).collect()
+            chosen.iter().map(get).collect()
         };
-        let rows: Vec<Vec<f64>> = rows.iter().map(row_of).collect();
-        let count = terms.len();
+        let chosen_rows: Vec<Vec<f64>> = rows.iter().map(row_of).collect();
+        let count = chosen.len();
         // Scaled columns keep the equations well conditioned: bytes stand beside ones.
         let greatest = |term: usize| {
-            rows.iter()
+            chosen_rows
+                .iter()
                 .fold(0.0_f64, |most, row| most.max(row[term].abs()))
         };
         let scale: Vec<f64> = (0..count).map(greatest).collect();
@@ -143,7 +167,7 @@ impl Solution {
         }
         let mut matrix = vec![vec![0.0; count]; count];
         let mut right = vec![0.0; count];
-        for (row, value) in rows.iter().zip(values) {
+        for (row, value) in chosen_rows.iter().zip(values) {
             for i in 0..count {
                 right[i] += row[i] / scale[i] * value;
                 for j in 0..count {
@@ -151,28 +175,25 @@ impl Solution {
                 }
             }
         }
-        let scaled = inverse(matrix)?;
-        let coefficient = |i: usize| {
-            let products = scaled[i].iter().zip(&right).map(|(a, b)| a * b);
-            products.sum::<f64>() / scale[i]
+        let inverse = inverse(matrix)?;
+        let mut solution = Solution {
+            coefficients: vec![0.0; terms],
+            fitted_terms: count,
+            squares: 0.0,
         };
-        let coefficients: Vec<f64> = (0..count).map(coefficient).collect();
-        let unscaled = |i: usize| {
-            (0..count)
-                .map(|j| scaled[i][j] / scale[i] / scale[j])
-                .collect()
-        };
-        let residual = |(row, value): (&Vec<f64>, &f64)| {
-            let fitted: f64 = row.iter().zip(&coefficients).map(|(a, b)| a * b).sum();
-            (value - fitted).powi(2)
-        };
-        let squares = rows.iter().zip(values).map(residual).sum();
-        let inverse = (0..count).map(unscaled).collect();
-        Some(Solution {
-            coefficients,
-            inverse,
-            squares,
-        })
+        for (i, term) in chosen.iter().enumerate() {
+            let products = inverse[i].iter().zip(&right).map(|(a, b)| a * b);
+            solution.coefficients[*term] = products.sum::<f64>() / scale[i];
+        }
+        let square = |(row, value): (&Vec<f64>, &f64)| (value - solution.value(row)).powi(2);
+        solution.squares = rows.iter().zip(values).map(square).sum();
+        Some(solution)
+    }
+
+    /// The value of a row.
+    fn value(&self, row: &[f64]) -> f64 {
+        let products = self.coefficients.iter().zip(row);
+        products.map(|(one, term)| one * term).sum()
     }
 }
 
@@ -232,15 +253,15 @@ mod tests {
             assert!((found.value / wanted - 1.0).abs() < 1e-6, "{found:?}");
         }
         assert!(fit.explained > 0.999_999);
-        assert!((fit.value(&[1.0, 1e6, 0.0]) - 2050.0).abs() < 1e-3);
     }
 
     #[test]
     fn no_coefficient_is_negative() {
         let rows = rows(40);
         let fit = Fit::of(&rows, &values(&rows, [50_000.0, 0.002, -3.0])).unwrap();
-        assert!(fit.coefficients.iter().all(|one| one.value >= 0.0));
-        assert_eq!(fit.coefficients[2], Estimate::default());
+        assert!(fit.refits.iter().flatten().all(|one| *one >= 0.0));
+        let Estimate { value, error } = fit.coefficients[2];
+        assert!(value < error, "{fit:?}");
     }
 
     #[test]
@@ -271,6 +292,20 @@ mod tests {
             );
         }
         assert!(fit.explained > 0.9 && fit.explained < 1.0);
+    }
+
+    /// A constant, and a term that hardly varies: the sum is known, its parts are not.
+    #[test]
+    fn errors_cover_terms_that_look_alike() {
+        let row = |n: u32| vec![1.0, 5e6 + f64::from(n * n % 11)];
+        let rows: Vec<Vec<f64>> = (0..40).map(row).collect();
+        let noise = |n: usize| (n * 7 % 5) as f64 * 50.0 - 100.0;
+        let values: Vec<f64> = (0..40).map(|n| 5000.0 + noise(n)).collect();
+        let fit = Fit::of(&rows, &values).unwrap();
+        let [fixed, per_byte] = [fit.coefficients[0], fit.coefficients[1]];
+        assert!(fixed.error > 4000.0 && per_byte.error > 0.8e-3, "{fit:?}");
+        let sums = fit.refits.iter().map(|refit| refit[0] + refit[1] * 5e6);
+        assert!(sums.clone().all(|sum| (sum - 5000.0).abs() < 100.0));
     }
 
     #[test]

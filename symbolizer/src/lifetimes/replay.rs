@@ -11,8 +11,10 @@
 //! tenured. Survivors that do not fit are tenured, too. When old space has grown enough since the last
 //! full collection, the next scavenge is followed by a full collection.
 //!
-//! Old space also holds bytes of no recorded object: these come and go as recorded. Where the program
-//! allocated in old space, it may have to collect before eden is full.
+//! Old space also holds bytes of no traced object: these come and go as recorded. Where the program
+//! allocated in old space, it may have to collect before eden is full. Large objects are allocated in
+//! old space. In a larger eden some of them become young: the least size of a large object is taken as a
+//! share of eden.
 
 mod heap;
 
@@ -48,6 +50,8 @@ pub(super) struct Policy {
     pub growth: f64,
     /// Numbers of the groups whose objects are allocated in old space, ascending.
     pub pretenured: Vec<u32>,
+    /// Number of the group whose objects are not allocated.
+    pub avoided: Option<u32>,
 }
 
 /// Work of replayed collections of one kind.
@@ -85,6 +89,8 @@ struct Traced {
     bytes: f64,
     weight: f64,
     group: u32,
+    /// Whether the object was allocated in old space for its size.
+    is_large: bool,
 }
 
 /// A recorded full collection. Sizes are of old space, in bytes.
@@ -107,13 +113,14 @@ struct Due {
     least_growth: f64,
 }
 
-/// Contents of old space that belong to no traced object, at a recorded collection.
+/// What old space held beyond the traced objects, at a recorded collection.
 #[derive(Clone, Copy, Debug, Default)]
 struct Untraced {
     position: f64,
-    /// Bytes before and after the collection.
-    before: f64,
-    bytes: f64,
+    /// Bytes that were added until the collection, and those added until its end.
+    added: (f64, f64),
+    /// Bytes that a full collection at this position would have freed, with all earlier ones.
+    garbage: f64,
     /// Number of objects after the last full collection.
     objects: f64,
     /// Whether the program allocated in old space since the collection before.
@@ -134,6 +141,8 @@ pub(super) struct Program {
     end: f64,
     /// The recorded parameters, without pretenuring.
     pub policy: Policy,
+    /// Least size of a large object in bytes. Infinite without large objects.
+    large: f64,
 }
 
 /// Random choices of a replay: equal ones for all policies that are compared.
@@ -155,15 +164,27 @@ fn space(collection: &ObservedCollection, name: &str) -> [Option<f64>; 3] {
     })
 }
 
-/// Whether the object was allocated in old space: the next scavenge did not see it.
-fn is_born_old(lifetimes: &Lifetimes, object: &Object) -> bool {
-    let is_full = |id: CollectionId| lifetimes.collections[id].kind == CollectionKind::Full;
-    let seen_young = object.scavenges > 0 || object.tenured.is_some();
-    !seen_young
-        && match object.death_collection {
-            Some(death) => is_full(death),
-            None => object.fulls > 0,
+/// Least size of large objects: all larger ones were allocated in old space. Infinite without any.
+fn large_size(lifetimes: &Lifetimes) -> f64 {
+    let (mut young, mut large) = (0, u64::MAX);
+    let died_young = |object: &Object| {
+        let collection = object.death_collection.map(|id| &lifetimes.collections[id]);
+        collection.is_some_and(|one| one.kind == CollectionKind::Scavenge)
+    };
+    for object in &lifetimes.objects {
+        if object.scavenges > 0 || object.tenured.is_some() || died_young(object) {
+            young = young.max(object.bytes);
         }
+    }
+    for object in &lifetimes.objects {
+        if object.bytes > young && lifetimes.is_born_old(object) {
+            large = large.min(object.bytes);
+        }
+    }
+    match large {
+        u64::MAX => f64::INFINITY,
+        bytes => bytes as f64,
+    }
 }
 
 impl Program {
@@ -186,8 +207,10 @@ impl Program {
             tenuring: lifetimes.tenuring_threshold.unwrap_or(TENURING),
             growth: 1.0,
             pretenured: Vec::new(),
+            avoided: None,
         };
         let mut program = Program {
+            large: large_size(lifetimes),
             objects: Vec::new(),
             lifetimes: Vec::new(),
             untraced: Vec::new(),
@@ -236,8 +259,11 @@ impl Program {
             .filter(|(_, one)| one.kind == CollectionKind::Scavenge)
             .map(|(id, one)| (one.begin.0, positions[id]))
             .collect();
-        let young: Vec<&Object> = (lifetimes.objects.iter())
-            .filter(|object| !is_born_old(lifetimes, object))
+        let is_large =
+            |object: &Object| object.bytes as f64 >= self.large && lifetimes.is_born_old(object);
+        let young: Vec<(&Object, bool)> = (lifetimes.objects.iter())
+            .map(|object| (object, is_large(object)))
+            .filter(|(object, is_large)| *is_large || !lifetimes.is_born_old(object))
             .collect();
         let interval_of =
             |object: &Object| scavenges.partition_point(|(begin, _)| *begin < object.birth.0);
@@ -245,9 +271,9 @@ impl Program {
         let mut seen: Vec<Seen> = Vec::new();
         let mut rng = Rng::with_seed(1);
         let kept = (MOST_OBJECTS as f64 / young.len().max(1) as f64).min(1.0);
-        while let Some(first) = rest.first() {
+        while let Some((first, _)) = rest.first() {
             let interval = interval_of(first);
-            let length = rest.partition_point(|object| interval_of(object) <= interval);
+            let length = rest.partition_point(|(object, _)| interval_of(object) <= interval);
             let (between, later) = rest.split_at(length);
             rest = later;
             let from = interval
@@ -255,15 +281,18 @@ impl Program {
                 .map_or(0.0, |last| scavenges[last].1);
             let to = scavenges.get(interval).map_or_else(
                 || {
-                    let bytes = between.iter().map(|one| one.weight * one.bytes as f64);
+                    let young = between.iter().filter(|(_, is_large)| !is_large);
+                    let bytes = young.map(|(one, _)| one.weight * one.bytes as f64);
                     from + bytes.sum::<f64>().min(self.policy.eden)
                 },
                 |(_, position)| *position,
             );
             self.end = self.end.max(to);
-            for (rank, object) in between.iter().enumerate() {
+            for (rank, (object, is_large)) in between.iter().enumerate() {
+                let is_large = *is_large;
                 // The group numbers do not depend on the thinning.
                 let group = groups.number(object.class, object.site);
+                let kept = if is_large { 1.0 } else { kept };
                 if kept < 1.0 && rng.f64() >= kept {
                     continue;
                 }
@@ -274,7 +303,7 @@ impl Program {
                 }
                 let seen = &mut seen[group as usize];
                 let weight = object.weight;
-                if interval < scavenges.len() {
+                if interval < scavenges.len() && !is_large {
                     let is_dead = object.last_survived.is_none() && object.death().is_some();
                     seen.first(to - birth, weight, is_dead);
                     // Beyond one interval: until the last look, or until the middle of the death's.
@@ -293,6 +322,7 @@ impl Program {
                     bytes: object.bytes as f64,
                     weight: object.weight / kept,
                     group,
+                    is_large,
                 });
             }
         }
@@ -317,23 +347,32 @@ impl Program {
             }
         }
         let (mut bytes, mut objects, mut after_last) = (0.0, 0.0, f64::INFINITY);
-        let mut untraced = Untraced::default();
+        let (mut last, mut freed, mut untraced) = (0.0, 0.0, Untraced::default());
         for (id, collection) in lifetimes.collections.enumerated() {
+            let is_full = collection.kind == CollectionKind::Full;
             let [before, after, _] = space(collection, "old");
+            let mut added = untraced.added.1;
             if let Some(before) = before {
-                untraced.before = (before - bytes).max(0.0);
+                let untraced_bytes = (before - bytes).max(0.0);
+                added += untraced_bytes - last;
+                last = untraced_bytes;
                 untraced.has_grown = before > after_last;
             }
+            untraced.added = (added, added);
             let change = changes[id.index()];
             bytes += change.0;
             objects += change.1;
             if let Some(after) = after {
-                untraced.bytes = (after - bytes).max(0.0);
+                let untraced_bytes = (after - bytes).max(0.0);
+                if is_full {
+                    freed += (last - untraced_bytes).max(0.0);
+                } else {
+                    untraced.added.1 += untraced_bytes - last;
+                }
+                last = untraced_bytes;
                 after_last = after;
             }
-            if collection.kind == CollectionKind::Full
-                && let Some(marked) = collection.record.survived_objects
-            {
+            if is_full && let Some(marked) = collection.record.survived_objects {
                 untraced.objects = (marked as f64 - objects).max(0.0);
                 // The first full collection tells of the time before it, too.
                 for earlier in &mut self.untraced {
@@ -343,8 +382,42 @@ impl Program {
                 }
             }
             untraced.position = positions[id];
+            untraced.garbage = freed;
             self.untraced.push(untraced);
         }
+        self.spread_garbage(freed);
+    }
+
+    /// Full collections tell how much garbage arose since the full collection before: it arose with the
+    /// added bytes. After the last full collection, it arises at the mean rate.
+    fn spread_garbage(&mut self, freed: f64) {
+        let mut rest = self.untraced.as_mut_slice();
+        let (mut last, mut added) = (0.0, 0.0);
+        let mut rate = 0.0;
+        while !rest.is_empty() {
+            let full = rest.iter().position(|one| one.garbage > last);
+            let (between, later) = rest.split_at_mut(full.map_or(rest.len(), |at| at + 1));
+            if let Some(end) = between.last().filter(|_| full.is_some()) {
+                let length = (end.added.0 - added).max(1.0);
+                rate = (end.garbage - last) / length;
+            } else if added > 0.0 {
+                rate = freed / added;
+            }
+            for one in between.iter_mut() {
+                one.garbage = last + rate * (one.added.0 - added).max(0.0);
+            }
+            if let Some(end) = between.last() {
+                (last, added) = (end.garbage, end.added.0);
+            }
+            rest = later;
+        }
+    }
+
+    /// Bytes of a group's objects that were allocated in eden.
+    pub fn young_bytes(&self, group: u32) -> f64 {
+        let of_group = |one: &&Traced| one.group == group && !one.is_large;
+        let objects = self.objects.iter().filter(of_group);
+        objects.map(|one| one.weight * one.bytes).sum()
     }
 
     /// The random choices of one replay. Weights vary by their sampling error (`w·(w − 1)`).
@@ -393,12 +466,21 @@ impl Program {
     pub fn run(&self, policy: &Policy, draw: &Draw, eden_used: f64) -> Option<Outcome> {
         let mut heap = Heap::new(self, policy, draw);
         let mut used = eden_used * policy.eden;
+        let large = self.large * (policy.eden / self.policy.eden);
         let ends = self.objects.iter().skip(1).map(|one| one.birth);
         let ends = ends.chain([self.end]);
         for ((at, object), end) in self.objects.iter().enumerate().zip(ends) {
             used += end - object.birth;
-            if policy.pretenured.binary_search(&object.group).is_ok() {
-                used -= draw.counts[at] * object.bytes;
+            let bytes = draw.counts[at] * object.bytes;
+            if policy.avoided == Some(object.group) {
+                used -= if object.is_large { 0.0 } else { bytes };
+            } else if object.is_large {
+                if object.bytes < large {
+                    used += bytes;
+                    heap.put_large_in_eden(at);
+                }
+            } else if policy.pretenured.binary_search(&object.group).is_ok() {
+                used -= bytes;
                 heap.put_old(at);
             } else {
                 heap.put_eden(at);

@@ -43,8 +43,8 @@ impl Collector {
         let first = first.filter(|group| all > 0.0 && group.certain() > 0.0);
         let mut lines: Vec<_> = first
             .map(|group| {
-                let time = within(group.both());
-                let share = percent(group.both().value / all);
+                let time = within(group.both);
+                let share = percent(group.both.value / all);
                 let name = names.group(group.key);
                 (
                     "Collector works for:",
@@ -238,7 +238,7 @@ fn groups(names: &Names<'_>, collector: &Collector, wanted: &Wanted) -> Table {
         };
         let seconds = |estimate: f64| Value::Seconds(estimate / 1e9);
         let of_bytes = |estimate: Estimate| Value::Bytes(estimate.value.max(0.0) as u64);
-        let both = sum(&|one| one.both());
+        let both = sum(&|one| one.both);
         vec![
             Value::Text(name),
             Value::Share(both.value / all),

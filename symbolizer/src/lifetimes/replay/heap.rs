@@ -18,6 +18,10 @@ pub(super) struct Heap<'a> {
     threshold: f64,
     /// Number of entries of [`Program::untraced`] before the present position.
     untraced: usize,
+    /// Untraced bytes that full collections have freed.
+    freed: f64,
+    /// Bytes of large objects that were put in eden.
+    young_large: f64,
     /// Visits of objects, and collections.
     visits: usize,
     pub outcome: Outcome,
@@ -36,6 +40,8 @@ impl<'a> Heap<'a> {
             old_bytes: 0.0,
             threshold: draw.due.first,
             untraced: 0,
+            freed: 0.0,
+            young_large: 0.0,
             visits: 0,
             outcome: Outcome::default(),
         }
@@ -49,9 +55,20 @@ impl<'a> Heap<'a> {
         self.eden.push(at);
     }
 
+    /// A large object that was recorded in old space, among the untraced bytes.
+    pub fn put_large_in_eden(&mut self, at: usize) {
+        self.young_large += self.bytes(at);
+        self.put_eden(at);
+    }
+
     pub fn put_old(&mut self, at: usize) {
         self.old_bytes += self.bytes(at);
         self.old.push(at);
+    }
+
+    /// Untraced bytes after the last full collection, of so many `added` bytes.
+    fn untraced_bytes(&self, added: f64) -> f64 {
+        (added - self.young_large - self.freed).max(0.0)
     }
 
     /// The last recorded collection before the present position.
@@ -66,7 +83,9 @@ impl<'a> Heap<'a> {
             && next.position <= position
         {
             self.untraced += 1;
-            if next.has_grown && self.old_bytes + next.before >= self.threshold {
+            if next.has_grown
+                && self.old_bytes + self.untraced_bytes(next.added.0) >= self.threshold
+            {
                 return true;
             }
         }
@@ -100,7 +119,7 @@ impl<'a> Heap<'a> {
             }
         }
         self.outcome.scavenges.add(work);
-        // A recorded full collection at the same position freed the untraced bytes, too.
+        // A recorded full collection at the same position tells of its garbage.
         while let Some(next) = self.program.untraced.get(self.untraced)
             && next.position <= position
             && !next.has_grown
@@ -108,7 +127,7 @@ impl<'a> Heap<'a> {
             self.untraced += 1;
         }
         let untraced = self.untraced();
-        if is_due || self.old_bytes + untraced.bytes >= self.threshold {
+        if is_due || self.old_bytes + self.untraced_bytes(untraced.added.1) >= self.threshold {
             self.collect_old(position, untraced)?;
         }
         Some(())
@@ -121,7 +140,9 @@ impl<'a> Heap<'a> {
         let bytes = self.old.iter().map(|at| self.bytes(*at));
         self.old_bytes = bytes.sum();
         let objects = self.old.iter().map(|at| self.draw.counts[*at]);
-        let used = self.old_bytes + untraced.bytes;
+        let added = untraced.added.1.max(1.0);
+        self.freed = untraced.garbage * (1.0 - self.young_large / added).max(0.0);
+        let used = self.old_bytes + self.untraced_bytes(added);
         self.outcome.fulls.add(Amount {
             collections: 1.0,
             bytes: used,
