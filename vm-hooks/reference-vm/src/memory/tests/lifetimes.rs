@@ -157,10 +157,10 @@ impl Observer for Kinds {
 /// Modes of the memory: ordinary ones, and all kinds of stress.
 fn modes() -> Vec<Parameters> {
     let stress = |collect_every, full_every, tenure_all| Parameters {
+        tenuring_threshold: if tenure_all { 0 } else { 90 },
         stress: Stress {
             collect_every,
             full_every,
-            tenure_all,
             verify: !cfg!(miri),
         },
         ..small()
