@@ -377,6 +377,83 @@ fn phases(rate: LifetimeRate, seed: u64, count: usize) -> (Vec<Birth>, Vec<Known
     (births, objects)
 }
 
+/// By class: number of objects, bytes and mean lifetime in allocated bytes, each with its variance.
+/// Objects of the second class live until 300 more of them exist, the others not at all.
+fn means(rate: LifetimeRate, seed: u64) -> [[(f64, f64); 3]; 2] {
+    let mut heap = heap(&small());
+    heap.track_lifetimes(rate, seed);
+    let mut roots = vec![Oop::small(0); 300];
+    let mut born = BTreeMap::new();
+    let mut lives: [Vec<(f64, f64, f64)>; 2] = Default::default();
+    let mut observe = |heap: &mut Heap| {
+        born.extend(heap.take_births().into_iter().map(|one| (one.object, one)));
+        let now = heap.statistics().allocated_bytes;
+        for death in heap.take_fates().iter().flat_map(|fates| &fates.deaths) {
+            let birth: Birth = born.remove(&death.object).expect("a birth before");
+            let lifetime = (now - birth.allocated_bytes) as f64;
+            let class = (birth.class - u64::from(BYTE_ARRAY)) as usize;
+            lives[class].push((birth.weight, birth.bytes as f64, lifetime));
+        }
+    };
+    for number in 0..60_000 {
+        let class = number % 3 / 2;
+        let bytes = if number % 97 == 0 {
+            700
+        } else {
+            1 + number % 60
+        };
+        let oop = make(&mut heap, BYTE_ARRAY + class as u32, bytes, 1);
+        if class == 1 {
+            roots[number / 3 % 300] = oop;
+        }
+        heap.collect_if_wanted(&mut roots, &mut ());
+        observe(&mut heap);
+    }
+    heap.collect_full("test", &mut Vec::new(), &mut ());
+    observe(&mut heap);
+    assert!(born.is_empty(), "all objects are dead");
+    lives.map(|lives| {
+        // Horvitz and Thompson's estimates of totals and of their variances.
+        let total = |of: &dyn Fn(&(f64, f64, f64)) -> f64| {
+            let sums = lives
+                .iter()
+                .map(|one| (one.0 * of(one), one.0 * (one.0 - 1.0) * of(one).powi(2)));
+            sums.fold((0.0, 0.0), |all, one| (all.0 + one.0, all.1 + one.1))
+        };
+        let objects = total(&|_| 1.0);
+        let mean = total(&|one| one.2).0 / objects.0;
+        let variance = total(&|one| one.2 - mean).1 / objects.0.powi(2);
+        [objects, total(&|one| one.1), (mean, variance)]
+    })
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "too slow")]
+fn random_samples_estimate_objects_bytes_and_mean_lifetimes() {
+    let exact = means(rate(LifetimeUnit::Objects, 1), 1);
+    for rate in [
+        rate(LifetimeUnit::Objects, 20),
+        rate(LifetimeUnit::Threads, 40),
+        rate(LifetimeUnit::Bytes, 900),
+    ] {
+        for seed in 0..8 {
+            for (found, exact) in means(rate, seed)
+                .as_flattened()
+                .iter()
+                .zip(exact.as_flattened())
+            {
+                let (found, variance) = *found;
+                assert!(
+                    variance > 0.0 && (found - exact.0).abs() <= 4.0 * variance.sqrt(),
+                    "{rate:?} {seed}: {found} of {}, ± {}",
+                    exact.0,
+                    variance.sqrt()
+                );
+            }
+        }
+    }
+}
+
 #[test]
 fn of_each_group_of_windows_one_is_sampled_whole() {
     const WINDOW: u64 = 1 << 14;
