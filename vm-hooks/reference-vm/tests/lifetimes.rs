@@ -316,6 +316,36 @@ fn a_profilers_rate_does_not_restart_the_counts_of_the_vms_options() {
     assert_eq!(objects, 4 * 50);
 }
 
+#[test]
+fn each_process_has_samples_of_its_own() {
+    let text = "
+1 to: 50 do: [:i |
+	[1 to: 20 do: [:j | Association basicNew]] fork.
+	Processor yield.
+	1 to: 1000 do: [:j | Object basicNew]]!
+";
+    let rate = LifetimeRate {
+        unit: LifetimeUnit::Threads,
+        distance: 1024,
+        callers: 0,
+    };
+    let read = run(
+        Parameters::default(),
+        JitOptions::default(),
+        LifetimeOptions {
+            rate,
+            ..LifetimeOptions::default()
+        },
+        text,
+    );
+    let births: Vec<Named> = read.births.iter().map(|birth| read.name(birth)).collect();
+    let of = |class: &str| births.iter().filter(|birth| birth.0 == class).count();
+    // A 64th of 1000, four standard errors around; with a common distance there would be one.
+    assert!((4..=32).contains(&of("Association")), "{births:?}");
+    // At most 16 at each of the shorter distances, then one of 1024.
+    assert!((10..=150).contains(&of("Object")), "{births:?}");
+}
+
 /// The finalization process waits forever in the first `mourn`.
 const STUCK: &str = "
 Object ephemeronSubclass: #Stuck instanceVariableNames: 'key' classVariableNames: '' package: 'x'!
