@@ -66,8 +66,9 @@ pub struct ReferenceVmArgs {
     #[arg(long, value_name = "CLASS|SITE", help_heading = "Memory")]
     pretenure: Vec<String>,
     /// Observe lifetimes of sampled objects, even if no profiler listens: a part of the objects (1/1 is every object, 1/100 one of a hundred), or
-    /// one object per SIZE allocated bytes, at random distances
-    #[arg(long, value_name = "1/N|SIZE", value_parser = parse_rate, help_heading = "Lifetimes")]
+    /// one object per SIZE allocated bytes. WAY is how they are chosen: random (usual), every-nth, windows, threads or buffers, as `vmscope help
+    /// record` says
+    #[arg(long, value_name = "1/N|SIZE[,WAY]", value_parser = parse_rate, help_heading = "Lifetimes")]
     lifetimes: Option<LifetimeRate>,
     /// Who observes them
     #[arg(
@@ -103,9 +104,6 @@ pub struct ReferenceVmArgs {
         help_heading = "Tests of the VM"
     )]
     stress_full: u64,
-    /// Tenure all survivors
-    #[arg(long, help_heading = "Tests of the VM")]
-    stress_tenure: bool,
     /// Check the whole heap after each collection
     #[arg(long, help_heading = "Tests of the VM")]
     verify_heap: bool,
@@ -130,13 +128,11 @@ fn lifetimes(args: &ReferenceVmArgs) -> Result<LifetimeOptions> {
     let pretenured = args.lifetimes_by == LifetimesBy::FinalizationPretenured;
     let observer = match args.lifetimes_by {
         LifetimesBy::Vm => LifetimeObserver::Vm,
-        _ if rate.unit == LifetimeUnit::Bytes => {
-            bail!("--lifetimes-by finalization counts objects, not bytes: give --lifetimes as 1/N")
-        }
-        _ => {
+        _ if matches!(rate.unit, LifetimeUnit::Objects | LifetimeUnit::EveryNth) => {
             rate.unit = LifetimeUnit::EveryNth;
             LifetimeObserver::Finalization { pretenured }
         }
+        _ => bail!("--lifetimes-by finalization counts every n-th object: give --lifetimes as 1/N"),
     };
     Ok(LifetimeOptions {
         rate,
@@ -171,7 +167,6 @@ pub fn run(args: &ReferenceVmArgs) -> Result<u8> {
             stress: Stress {
                 collect_every: args.stress_allocations,
                 full_every: args.stress_full,
-                tenure_all: args.stress_tenure,
                 verify: args.verify_heap,
             },
         },

@@ -9,10 +9,11 @@ mod recordings;
 
 use common::vmscope::{Folder, Run, Working, await_samples, can_sample, command, run};
 use nix::sys::signal::Signal;
-use recordings::Recording;
 use recordings::lifetimes::{birth, heap, scavenged};
+use recordings::{PROCESS, Recording};
 use vmscope_records::{
-    Birth, Class, ClassKey, Collection, CollectionKey, Fate, Record, SiteKey, TimeNs,
+    Birth, Class, ClassKey, Collection, CollectionKey, Counter, CounterMeaning, Fate, Record,
+    SiteKey, TimeNs,
 };
 
 /// `vmscope` with these arguments, in the folder.
@@ -101,6 +102,36 @@ fn a_run_that_is_too_short_says_how_many_collections_are_missing() {
     in_folder(&folder, &["lifetimes"])
         .code(0)
         .prints("3 objects recorded singly");
+}
+
+#[test]
+fn objects_that_wait_for_finalization_are_told() {
+    for (waiting, is_told) in [(1234.0, true), (0.0, false)] {
+        let mut recording = scavenged();
+        for (name, value) in [("waiting", waiting), ("waiting for", 2.5e9)] {
+            recording.put(Record::Counter(Counter {
+                process: PROCESS,
+                time: TimeNs(300),
+                section: "Finalization".to_owned(),
+                name: name.to_owned(),
+                unit: String::new(),
+                meaning: CounterMeaning::Gauge,
+                value,
+            }));
+        }
+        let folder = with(&mut recording, 400_000_000);
+        for command in ["gc", "lifetimes"] {
+            let ran = in_folder(&folder, &[command]).code(0);
+            let says = "1,234 objects wait for finalization at the end; the queue was never empty in the last 2.5 s";
+            match is_told {
+                true => drop(ran.prints(says)),
+                false => {
+                    let is_silent = !ran.stdout.contains("finalization");
+                    ran.check(is_silent, "nothing waits");
+                }
+            }
+        }
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! would help.
 
 use super::names::Names;
-use super::{HOW, Loaded, Wanted, activity, counted, has_any};
+use super::{HOW, Loaded, Wanted, activity, counted, has_any, unfinalized};
 use crate::present::document::{Document, Part, Table, Value};
 use crate::present::numbers::{bytes, milliseconds, percent, some};
 use vmscope_symbolizer::lifetimes::Lifetimes;
@@ -82,6 +82,7 @@ pub fn document(loaded: &Loaded<'_>, wanted: &Wanted) -> Document {
     }
     lines.extend(collector.reproduction.as_ref().map(replay));
     lines.extend(activity::rate(lifetimes));
+    lines.extend(unfinalized(loaded.trace));
     lines.extend(counted(lifetimes));
     let mut parts = vec![
         Part::Text(lines),

@@ -15,6 +15,7 @@ use crate::export::output::Output;
 use crate::memory::MemoryOption;
 use crate::present::document::{Chart, Document, Part, Value};
 use crate::present::encode::{Format, encode};
+use crate::present::numbers::{brief, some};
 use crate::print::Printer;
 use crate::record::DEFAULT_OUTPUT;
 use crate::report::open_recording;
@@ -436,6 +437,22 @@ fn rounded(value: f64) -> Value {
 /// An estimated size in bytes.
 fn sized(value: f64) -> Value {
     Value::Bytes(value.max(0.0).round() as u64)
+}
+
+/// A sentence about objects that wait for finalization at the end, by the VM's figures.
+fn unfinalized(trace: &Trace) -> Option<String> {
+    let newest = |name| {
+        let mut counters = trace.counters.iter().rev();
+        counters.find(|one| one.section == "Finalization" && one.name == name)
+    };
+    let waiting = newest("waiting").filter(|one| one.value >= 1.0)?;
+    let time = newest("waiting for").filter(|one| one.process == waiting.process);
+    let time = time.map_or(String::new(), |one| {
+        let time = brief(one.value.max(0.0) as u64);
+        format!("; the queue was never empty in the last {time}")
+    });
+    let objects = some(waiting.value as u64, "object waits", "objects wait");
+    Some(format!("{objects} for finalization at the end{time}"))
 }
 
 /// Sentences about records that do not count.

@@ -2,7 +2,7 @@
 
 use super::histograms::{self, BINS, SERIES, Scale};
 use super::names::Names;
-use super::{Loaded, Wanted, callers, counted, living, rounded, single, sized};
+use super::{Loaded, Wanted, callers, counted, living, rounded, single, sized, unfinalized};
 use crate::present::document::{Chart, Document, Part, Table, Value};
 use crate::present::numbers::{bytes, count, points, some};
 use std::collections::BTreeMap;
@@ -26,7 +26,9 @@ pub fn document(loaded: &Loaded<'_>, wanted: &Wanted) -> Document {
     let lifetimes = loaded.lifetimes;
     let names = Names::new(loaded.trace, lifetimes);
     let groups = groups(lifetimes, wanted.grouping);
-    let mut parts = vec![Part::Text(summary(lifetimes))];
+    let mut lines = summary(lifetimes);
+    lines.extend(unfinalized(loaded.trace));
+    let mut parts = vec![Part::Text(lines)];
     parts.push(Part::Table(allocated(&names, &groups, wanted)));
     parts.push(Part::Chart(allocations(lifetimes, &names, wanted.grouping)));
     parts.extend(histograms::births(lifetimes).map(Part::Chart));

@@ -9,14 +9,29 @@ use vmscope_publish_reader::{LifetimeRate, LifetimeUnit};
 const USUAL: &str = "1/100";
 
 /// What is said of other texts.
-const EXPECTED: &str = "expected a part of the objects, such as 1/100, or a size, such as 64K";
+const EXPECTED: &str = "expected a part of the objects, such as 1/100, or a size, such as 64K; after a part, how to choose \
+    (random, every-nth, windows, threads or buffers), such as 1/100,windows; after a size, random or buffers";
+
+/// Ways to choose a part of the objects.
+const WAYS: [(&str, LifetimeUnit); 5] = [
+    ("random", LifetimeUnit::Objects),
+    ("every-nth", LifetimeUnit::EveryNth),
+    ("windows", LifetimeUnit::Windows),
+    ("threads", LifetimeUnit::Threads),
+    ("buffers", LifetimeUnit::Buffers),
+];
+
+/// Usual mean size of objects, in bytes: a buffer for one of N objects is N times as large.
+const MEAN_SIZE: u64 = 48;
 
 /// Options of commands that record.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub struct LifetimeOptions {
     /// Record lifetimes of objects: of each N-th on average (1/N), or of one object every SIZE
-    /// allocated bytes on average (for instance 64K). VMs that tell no lifetimes ignore the option
-    #[arg(long, value_name = "1/N|SIZE", num_args = 0..=1, require_equals = true,
+    /// allocated bytes on average (for instance 64K). VMs that tell no lifetimes ignore the option.
+    /// WAY is how objects are chosen, in VMs that know it: random (usual), every-nth, windows (all objects of
+    /// one time window of N), threads (each thread gets samples), buffers (as HotSpot does; SIZE or N x 48 bytes each)
+    #[arg(long, value_name = "1/N|SIZE[,WAY]", num_args = 0..=1, require_equals = true,
           default_missing_value = USUAL, value_parser = parse_rate)]
     lifetimes: Option<LifetimeRate>,
     /// Record this many callers of each allocation
@@ -56,17 +71,26 @@ pub fn joined(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
     all
 }
 
-/// A rate: `k/n` that reduces to `1/N`, or a number of bytes.
+/// A rate: `k/n` that reduces to `1/N`, or a number of bytes; then perhaps a comma and how objects
+/// are chosen.
 pub fn parse_rate(text: &str) -> Result<LifetimeRate, String> {
+    let (amount, way) = text.split_once(',').unwrap_or((text, "random"));
+    let way = WAYS.iter().find(|one| one.0 == way);
+    let unit = way.ok_or(EXPECTED)?.1;
     let rate = |unit, distance| LifetimeRate {
         unit,
         distance,
         callers: 0,
     };
-    let Some((part, whole)) = text.split_once('/') else {
-        return match parse_bytes(text).map_err(|_| EXPECTED.to_owned())? {
+    let Some((part, whole)) = amount.split_once('/') else {
+        let unit = match unit {
+            LifetimeUnit::Objects => LifetimeUnit::Bytes,
+            LifetimeUnit::Buffers => unit,
+            _ => return Err(EXPECTED.to_owned()),
+        };
+        return match parse_bytes(amount).map_err(|_| EXPECTED.to_owned())? {
             0 => Err("the mean distance between samples is at least 1 byte".to_owned()),
-            bytes => Ok(rate(LifetimeUnit::Bytes, bytes)),
+            bytes => Ok(rate(unit, bytes)),
         };
     };
     let (Ok(part), Ok(whole)) = (part.parse::<u64>(), whole.parse::<u64>()) else {
@@ -80,10 +104,16 @@ pub fn parse_rate(text: &str) -> Result<LifetimeRate, String> {
     }
     if whole % part != 0 {
         return Err(format!(
-            "{text} does not reduce to 1/N: the mean distance between samples is a whole number of objects"
+            "{amount} does not reduce to 1/N: the mean distance between samples is a whole number of objects"
         ));
     }
-    Ok(rate(LifetimeUnit::Objects, whole / part))
+    let every = whole / part;
+    Ok(match unit {
+        // No buffer holds two objects.
+        LifetimeUnit::Buffers if every == 1 => rate(unit, 1),
+        LifetimeUnit::Buffers => rate(unit, every.saturating_mul(MEAN_SIZE)),
+        _ => rate(unit, every),
+    })
 }
 
 #[cfg(test)]
@@ -107,6 +137,10 @@ mod tests {
             ),
             ("record -- x --lifetimes 1/2", "record -- x --lifetimes 1/2"),
             ("demo --lifetimes 5/1", "demo --lifetimes=5/1"),
+            (
+                "demo --lifetimes 1/9,windows",
+                "demo --lifetimes=1/9,windows",
+            ),
         ] {
             assert_eq!(of(line), same);
         }
@@ -118,6 +152,14 @@ mod tests {
         assert_eq!(of("1/1"), Ok((LifetimeUnit::Objects, 1)));
         assert_eq!(of("2/200"), Ok((LifetimeUnit::Objects, 100)));
         assert_eq!(of("64K"), Ok((LifetimeUnit::Bytes, 65536)));
+        assert_eq!(of("64KB,random"), Ok((LifetimeUnit::Bytes, 65536)));
+        assert_eq!(of("64K,buffers"), Ok((LifetimeUnit::Buffers, 65536)));
+        assert_eq!(of("1/100,buffers"), Ok((LifetimeUnit::Buffers, 4800)));
+        assert_eq!(of("1/1,buffers"), Ok((LifetimeUnit::Buffers, 1)));
+        assert_eq!(of("1/100,random"), Ok((LifetimeUnit::Objects, 100)));
+        assert_eq!(of("3/30,every-nth"), Ok((LifetimeUnit::EveryNth, 10)));
+        assert_eq!(of("1/100,windows"), Ok((LifetimeUnit::Windows, 100)));
+        assert_eq!(of("1/100,threads"), Ok((LifetimeUnit::Threads, 100)));
         for (text, message) in [
             ("0/1", "more than 0"),
             ("1/0", "more than 0"),
@@ -129,6 +171,15 @@ mod tests {
             ("0", "at least 1 byte"),
             ("often", "such as 1/100"),
             ("", "such as 1/100"),
+            ("1/100,often", "every-nth, windows, threads or buffers"),
+            ("1/100,", "every-nth, windows, threads or buffers"),
+            (
+                "1/100,windows,threads",
+                "every-nth, windows, threads or buffers",
+            ),
+            ("64K,windows", "after a size, random or buffers"),
+            ("0,buffers", "at least 1 byte"),
+            ("5/1,threads", "at most 1/1"),
         ] {
             let error = of(text).expect_err(text);
             assert!(error.contains(message), "{text}: {error}");

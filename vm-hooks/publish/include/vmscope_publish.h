@@ -90,11 +90,19 @@ typedef struct vmscope_callbacks {
     /* Collect garbage now, in full. */
     void (*collect)(void *context);
     /* Publish lifetimes of sampled objects, with a mean distance of `distance` objects (or bytes)
-     * between samples; 0: no lifetimes. An allocation site has `callers` callers, 0 to 31. */
+     * between samples; 0: no lifetimes. A VM without the unit samples objects at random distances.
+     * An allocation site has `callers` callers, 0 to 31. */
     void (*lifetime_rate)(void *context, uint32_t unit, uint64_t distance, uint32_t callers);
 } vmscope_callbacks;
 
-enum { VMSCOPE_RATE_OBJECTS = 0, VMSCOPE_RATE_BYTES = 1, VMSCOPE_RATE_EVERY_NTH = 2 };
+enum {
+    VMSCOPE_RATE_OBJECTS = 0, /* objects, at random distances */
+    VMSCOPE_RATE_BYTES = 1,   /* bytes, at random distances */
+    VMSCOPE_RATE_EVERY_NTH = 2,
+    VMSCOPE_RATE_WINDOWS = 3, /* all objects of one window of every n */
+    VMSCOPE_RATE_THREADS = 4, /* objects, at random distances of each thread */
+    VMSCOPE_RATE_BUFFERS = 5  /* bytes: the first object of each allocation buffer */
+};
 
 /* Answers profilers' requests. Call vmscope_poll at safe points. Without requests, the call costs
  * one load and a branch. Without callbacks, or without `describe`, a late profiler knows only

@@ -31,7 +31,8 @@ pub trait Callbacks {
 }
 
 wire_enum! {
-    /// What a [`LifetimeRate`] counts.
+    /// What a [`LifetimeRate`] counts, and how objects are chosen. A VM without one of the ways
+    /// samples `Objects`: the weights say what a sample stands for.
     pub enum LifetimeUnit {
         /// Objects, at random distances.
         Objects = 0,
@@ -39,6 +40,14 @@ wire_enum! {
         Bytes = 1,
         /// Objects, every n-th: to compare with older profilers. It locks on to periodic programs.
         EveryNth = 2,
+        /// All objects of short windows, one window of every n, at random. Objects that are born
+        /// together are sampled together, so errors are larger than for as many single objects.
+        Windows = 3,
+        /// Objects, at random distances that each thread has for itself.
+        Threads = 4,
+        /// Bytes: the size of allocation buffers, as in HotSpot. The object that needs a new buffer is
+        /// sampled; its weight is the buffer's size ÷ its own, at least 1. Not quite unbiased.
+        Buffers = 5,
     }
 }
 

@@ -14,7 +14,7 @@ use vmscope_publish::{Callbacks, Describer, LifetimeRate, Options, Publisher};
 
 use crate::compiler::disassembler;
 use crate::image::Method;
-use crate::interpreter::{Vm, bytecode_handlers, code_range, objects};
+use crate::interpreter::{Vm, bytecode_handlers, code_range, now_ns, objects};
 use crate::memory::{Begin, End, Kind, Observer, Sizes};
 
 mod lifetimes;
@@ -316,6 +316,10 @@ impl Vm {
         let heap = self.heap.statistics();
         let events = self.events();
         let jit = self.jit_events();
+        let mourning = match (heap.mourners, self.mourning_since) {
+            (0, _) | (_, 0) => 0,
+            (_, since) => now_ns().saturating_sub(since),
+        };
         let gauge = CounterMeaning::Gauge;
         let total = CounterMeaning::Total;
         for (section, name, unit, meaning, value) in [
@@ -323,6 +327,8 @@ impl Vm {
             ("Memory", "free", "bytes", gauge, heap.old_free),
             ("Memory", "permanent", "bytes", gauge, heap.permanent_used),
             ("Memory", "allocated", "bytes", total, heap.allocated_bytes),
+            ("Finalization", "waiting", "", gauge, heap.mourners),
+            ("Finalization", "waiting for", "ns", gauge, mourning),
             ("Memory", "segments", "", gauge, heap.segments),
             ("Memory", "grown", "", total, heap.grows),
             ("Memory", "shrunk", "", total, heap.shrinks),

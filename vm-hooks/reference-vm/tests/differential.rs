@@ -77,10 +77,10 @@ fn stressed() -> Parameters {
         eden_bytes: 64 << 10,
         growth_headroom: 256 << 10,
         shrink_threshold: 512 << 10,
+        tenuring_threshold: 0,
         stress: Stress {
             collect_every: 37,
             full_every: 3,
-            tenure_all: true,
             verify: true,
         },
         ..Parameters::default()

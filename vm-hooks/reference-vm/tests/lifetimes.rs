@@ -23,6 +23,8 @@ struct Read {
     deaths: BTreeMap<u64, u64>,
     /// Whether earlier collections may be unknown.
     lenient: bool,
+    /// The newest figures about finalization.
+    figures: HashMap<String, f64>,
     /// Objects, dead objects and living objects by class and site.
     counts: BTreeMap<(u64, u64), (u64, u64, u64)>,
 }
@@ -84,6 +86,9 @@ impl Read {
                     let before = self.deaths.insert(death.object, deaths.collection);
                     assert_eq!(before, None, "an object dies once");
                 }
+            }
+            Event::Counter(counter) if counter.section.to_string() == "Finalization" => {
+                self.figures.insert(counter.name.to_string(), counter.value);
             }
             Event::Lifetimes(counts) => {
                 let rows = counts.buckets.iter();
@@ -309,6 +314,73 @@ fn a_profilers_rate_does_not_restart_the_counts_of_the_vms_options() {
     });
     let objects: u64 = of_text.map(|(_, counts)| counts.0).sum();
     assert_eq!(objects, 4 * 50);
+}
+
+#[test]
+fn each_process_has_samples_of_its_own() {
+    let text = "
+1 to: 50 do: [:i |
+	[1 to: 20 do: [:j | Association basicNew]] fork.
+	Processor yield.
+	1 to: 1000 do: [:j | Object basicNew]]!
+";
+    let rate = LifetimeRate {
+        unit: LifetimeUnit::Threads,
+        distance: 1024,
+        callers: 0,
+    };
+    let read = run(
+        Parameters::default(),
+        JitOptions::default(),
+        LifetimeOptions {
+            rate,
+            ..LifetimeOptions::default()
+        },
+        text,
+    );
+    let births: Vec<Named> = read.births.iter().map(|birth| read.name(birth)).collect();
+    let of = |class: &str| births.iter().filter(|birth| birth.0 == class).count();
+    // A 64th of 1000, four standard errors around; with a common distance there would be one.
+    assert!((4..=32).contains(&of("Association")), "{births:?}");
+    // At most 16 at each of the shorter distances, then one of 1024.
+    assert!((10..=150).contains(&of("Object")), "{births:?}");
+}
+
+/// The finalization process waits forever in the first `mourn`.
+const STUCK: &str = "
+Object ephemeronSubclass: #Stuck instanceVariableNames: 'key' classVariableNames: '' package: 'x'!
+!Stuck methodsFor: 'x'!
+key: anObject
+	key := anObject!
+mourn
+	Semaphore new wait! !
+Smalltalk at: #All put: ((1 to: 5) collect: [:i | Stuck new key: Object new; yourself]).
+Smalltalk garbageCollect.
+(Delay forMilliseconds: 20) wait!
+";
+
+#[test]
+fn a_finalization_queue_that_never_drains_is_published() {
+    let read = run(
+        Parameters::default(),
+        JitOptions::default(),
+        every_object(0),
+        STUCK,
+    );
+    // One of five is being finalized.
+    assert_eq!(read.figures["waiting"], 4.0);
+    assert!(read.figures["waiting for"] > 0.0);
+    let usual = "Smalltalk garbageCollect. (Delay forMilliseconds: 20) wait!\n";
+    let read = run(
+        Parameters::default(),
+        JitOptions::default(),
+        every_object(0),
+        usual,
+    );
+    assert_eq!(
+        (read.figures["waiting"], read.figures["waiting for"]),
+        (0.0, 0.0)
+    );
 }
 
 const KNOWN: &str = "

@@ -108,13 +108,23 @@ impl Vm {
     /// Makes the main process the running one, with an empty stack.
     pub(super) fn enter_main(&mut self) {
         let keep = self.stacks.number != 0;
-        self.stacks.switch(0, keep);
+        self.switch_stack(0, keep);
         let stack = self.stacks.active_mut();
         (stack.fp, stack.sp) = (Fp::NONE, Sp(stack.base()));
         stack.overflowed = false;
         self.heap
             .store(self.known.scheduler, ACTIVE, self.stacks.main_process);
         self.set_limit();
+    }
+
+    /// Makes another stack the running one. `keep`: whether the old one stays.
+    fn switch_stack(&mut self, number: usize, keep: bool) -> bool {
+        let from = self.stacks.number;
+        let switched = self.stacks.switch(number, keep);
+        if self.stacks.number != from {
+            self.heap.switch_process(from, keep, number);
+        }
+        switched
     }
 
     fn set_limit(&self) {
@@ -221,7 +231,7 @@ impl Vm {
     fn transfer_to(&mut self, process: Oop, keep: bool) {
         let number = slot(process, STACK).as_integer().unwrap_or(0);
         let number = usize::try_from(number).unwrap_or(0);
-        if self.stacks.switch(number, keep) {
+        if self.switch_stack(number, keep) {
             self.heap.store(self.known.scheduler, ACTIVE, process);
             self.events.process_switches += 1;
             self.set_limit();

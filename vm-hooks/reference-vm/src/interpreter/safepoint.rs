@@ -45,7 +45,7 @@ impl Vm {
         }
         let now = now_ns();
         self.signal_timers(now);
-        self.signal_finalization();
+        self.signal_finalization(now);
         self.publish_figures(now);
         if self.is_over(now) {
             return self.stop(Outcome::Quit(0));
@@ -135,9 +135,13 @@ impl Vm {
     }
 
     /// Wakes the finalization process if ephemerons mourn.
-    fn signal_finalization(&mut self) {
+    fn signal_finalization(&mut self, now: u64) {
         if !self.heap.has_mourners() {
+            self.mourning_since = 0;
             return;
+        }
+        if self.mourning_since == 0 {
+            self.mourning_since = now;
         }
         let association = self.image.globals.get("FinalizationSemaphore");
         let semaphore = association.map_or(self.known.nil, |association| slot(*association, 1));

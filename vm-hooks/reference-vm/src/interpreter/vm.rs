@@ -165,6 +165,9 @@ pub struct Vm {
     pub(super) stacks: Stacks,
     /// Deadlines in nanoseconds of CLOCK_MONOTONIC, with semaphores to be signalled.
     pub(super) timers: Vec<(u64, Oop)>,
+    /// Since when the mourn queue has not been seen empty, in nanoseconds of `CLOCK_MONOTONIC`; 0: it
+    /// was empty at the last check.
+    pub(crate) mourning_since: u64,
     /// Set when interpretation shall end.
     pub(super) outcome: Option<Outcome>,
     pub(super) events: Events,
@@ -222,6 +225,7 @@ impl Vm {
             image,
             stacks: Stacks::new(main),
             timers: Vec::new(),
+            mourning_since: 0,
             outcome: None,
             events: Events::default(),
             output: options.output,

@@ -118,9 +118,6 @@ impl Heap {
         if self.lifetime_rate().distance > 0 {
             let bytes = object::size_for(slots);
             self.choose(oop, class_index, bytes, before);
-            if !self.lifetimes.sees_every_object() {
-                self.set_eden_limit();
-            }
         }
         Some(oop)
     }
@@ -221,7 +218,8 @@ impl Heap {
         self.triggers.eden_end = start + usable;
         self.triggers.eden_threshold = self.triggers.eden_end - usable / 64;
         self.eden.free = start;
-        self.lifetimes.draw_point(start);
+        let allocated = self.allocated_bytes();
+        self.lifetimes.draw_point(start, allocated);
         self.set_eden_limit();
     }
 

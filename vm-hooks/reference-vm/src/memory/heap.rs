@@ -320,6 +320,7 @@ impl Heap {
             old_free: self.old.free_bytes() as u64,
             old_total: self.old.capacity() as u64,
             permanent_used: self.permanent.used() as u64,
+            mourners: self.mourners.len() as u64,
             ..self.counters
         }
     }

@@ -29,8 +29,6 @@ pub struct Stress {
     /// Stress mode: number of collections between full collections; 0: full only after old-space
     /// growth.
     pub full_every: u64,
-    /// Whether each scavenge moves all survivors to old space.
-    pub tenure_all: bool,
     /// Verify the heap after each collection.
     pub verify: bool,
 }

@@ -47,7 +47,7 @@ impl Heap {
     ) -> Outcome {
         let past = &self.new_space.past;
         let threshold = self.parameters.tenuring_threshold;
-        let tenuring = if threshold == 0 || self.parameters.stress.tenure_all {
+        let tenuring = if threshold == 0 {
             Tenuring::All
         } else if past.used() * 100 > past.capacity() * threshold {
             Tenuring::Past

@@ -45,4 +45,6 @@ pub struct Statistics {
     pub old_total: u64,
     /// Bytes in the permanent space's objects.
     pub permanent_used: u64,
+    /// Ephemerons in the mourn queue.
+    pub mourners: u64,
 }

@@ -117,10 +117,10 @@ pub fn modes() -> Vec<(&'static str, Parameters)> {
         eden_bytes,
         growth_headroom: 256 << 10,
         shrink_threshold: 512 << 10,
+        tenuring_threshold: if tenure_all { 0 } else { 90 },
         stress: Stress {
             collect_every,
             full_every,
-            tenure_all,
             verify: true,
         },
         ..Parameters::default()

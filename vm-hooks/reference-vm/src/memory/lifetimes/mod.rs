@@ -18,7 +18,7 @@ use super::object::{self, WORD};
 use super::view::Object;
 use super::{Format, Heap, Oop};
 use census::Census;
-use sampler::{Place, Sampler};
+use sampler::{Candidate, Sampler};
 
 /// Births with a single record before the mean distance of single records doubles first. Single
 /// records are most of the cost at distance 1; the counts are exact without them.
@@ -105,10 +105,10 @@ impl Lifetimes {
             .map_or(usize::MAX, |sampler| sampler.point)
     }
 
-    /// Draws eden's next sample point, from `start` on.
-    pub fn draw_point(&mut self, start: usize) {
+    /// Draws eden's next sample point, from `start` on. `allocated`: bytes allocated so far.
+    pub fn draw_point(&mut self, start: usize, allocated: u64) {
         if let Some(sampler) = &mut self.sampler {
-            sampler.draw_point(start);
+            sampler.draw_point(start, allocated);
         }
     }
 }
@@ -121,7 +121,7 @@ impl Heap {
         let before = std::mem::take(&mut self.lifetimes);
         // Ids are never reused.
         self.lifetimes.newest_object = before.newest_object;
-        let first = self.eden.free;
+        let (first, allocated) = (self.eden.free, self.allocated_bytes());
         if rate.distance > 0 {
             let begun = || Census::new(&self.new_space, first);
             let census = before
@@ -129,14 +129,14 @@ impl Heap {
                 .or_else(|| sampler::is_every_object(rate).then(begun));
             self.lifetimes = Lifetimes {
                 rate,
-                sampler: Some(Sampler::new(rate, census.is_some(), seed)),
+                sampler: Some(Sampler::new(rate, census.is_some(), seed, allocated)),
                 census,
                 budget: FIRST_BUDGET,
                 newborn: None,
                 ..before
             };
         }
-        self.lifetimes.draw_point(first);
+        self.lifetimes.draw_point(first, allocated);
         self.set_eden_limit();
     }
 
@@ -219,14 +219,12 @@ impl Heap {
         let Some(sampler) = &mut self.lifetimes.sampler else {
             return;
         };
-        let place = if self.new_space.contains(oop) {
-            Place::Eden {
-                end: self.eden.free,
-            }
-        } else {
-            Place::Old
-        };
-        let weight = sampler.choose(place, bytes / WORD);
+        let weight = sampler.choose(Candidate {
+            words: bytes / WORD,
+            is_old: !self.new_space.contains(oop),
+            before: allocated_bytes,
+            free: self.eden.free,
+        });
         if weight.is_some() || self.lifetimes.census.is_some() {
             self.lifetimes.newborn = Some(Newborn {
                 oop,
@@ -235,6 +233,18 @@ impl Heap {
                 allocated_bytes,
                 weight,
             });
+        }
+        if !self.lifetimes.sees_every_object() {
+            self.set_eden_limit();
+        }
+    }
+
+    /// Another process runs, so another one's distance counts. `keep`: whether the old process goes
+    /// on later.
+    pub fn switch_process(&mut self, from: usize, keep: bool, to: usize) {
+        if let Some(sampler) = &mut self.lifetimes.sampler {
+            sampler.switch((from, keep), to, self.eden.free);
+            self.set_eden_limit();
         }
     }
 
@@ -281,10 +291,11 @@ impl Heap {
         if lifetimes.budget == 0 {
             lifetimes.budget = NEXT_BUDGET;
             let counts = lifetimes.census.is_some();
+            let allocated = newborn.allocated_bytes + newborn.bytes;
             if let Some(sampler) = &mut lifetimes.sampler {
                 let distance = sampler.distance().saturating_mul(2);
-                sampler.set_distance(distance, counts);
-                sampler.draw_point(self.eden.free);
+                sampler.set_distance(distance, counts, allocated);
+                sampler.draw_point(self.eden.free, allocated);
             }
             self.set_eden_limit();
         }

@@ -345,15 +345,19 @@ fn step(places: impl Strategy<Value = Where> + 'static) -> impl Strategy<Value =
     ]
 }
 
-fn stress() -> impl Strategy<Value = Stress> {
+/// A small heap, stressed.
+fn stressed() -> impl Strategy<Value = Parameters> {
     let collect_every = prop_oneof![Just(0), Just(1), 2u64..9];
     let full_every = prop_oneof![Just(0), Just(1), Just(2)];
     (collect_every, full_every, any::<bool>()).prop_map(
-        |(collect_every, full_every, tenure_all)| Stress {
-            collect_every,
-            full_every,
-            tenure_all,
-            verify: true,
+        |(collect_every, full_every, tenure_all)| Parameters {
+            tenuring_threshold: if tenure_all { 0 } else { 90 },
+            stress: Stress {
+                collect_every,
+                full_every,
+                verify: true,
+            },
+            ..small()
         },
     )
 }
@@ -366,10 +370,10 @@ proptest! {
 
     #[test]
     fn collections_keep_what_lives(
-        stress in stress(),
+        parameters in stressed(),
         steps in prop::collection::vec(step(place()), 1..STEPS),
     ) {
-        let mut world = World::new(&Parameters { stress, ..small() });
+        let mut world = World::new(&parameters);
         for step in &steps {
             world.step(step);
         }

@@ -299,10 +299,13 @@ fn stress_collects_at_every_nth_allocation() {
     let stress = Stress {
         collect_every: 3,
         full_every: 2,
-        tenure_all: true,
         verify: true,
     };
-    let mut heap = heap(&Parameters { stress, ..small() });
+    let mut heap = heap(&Parameters {
+        tenuring_threshold: 0,
+        stress,
+        ..small()
+    });
     let mut roots = Vec::new();
     for round in 1..=12 {
         roots.push(array(&mut heap, 2));

@@ -157,10 +157,10 @@ impl Observer for Kinds {
 /// Modes of the memory: ordinary ones, and all kinds of stress.
 fn modes() -> Vec<Parameters> {
     let stress = |collect_every, full_every, tenure_all| Parameters {
+        tenuring_threshold: if tenure_all { 0 } else { 90 },
         stress: Stress {
             collect_every,
             full_every,
-            tenure_all,
             verify: !cfg!(miri),
         },
         ..small()
@@ -309,6 +309,8 @@ fn random_samples_estimate_the_totals_of_all_sizes() {
         rate(LifetimeUnit::Objects, 16),
         rate(LifetimeUnit::Bytes, 300),
         rate(LifetimeUnit::Bytes, 16),
+        rate(LifetimeUnit::Threads, 2),
+        rate(LifetimeUnit::Threads, 100),
     ];
     for rate in rates {
         for seed in 0..6 {
@@ -340,6 +342,245 @@ fn every_nth_object_is_sampled_and_locks_on_to_a_period() {
             .iter()
             .all(|birth| birth.weight == 7.0 && birth.class == last)
     );
+}
+
+/// A new object as the program knows it: bytes allocated before it, its class, its size in bytes.
+type Known = (u64, u64, u64);
+
+/// Makes objects of two classes in two phases, some of them large, some in old space. Returns the
+/// births, and all objects.
+fn phases(rate: LifetimeRate, seed: u64, count: usize) -> (Vec<Birth>, Vec<Known>) {
+    let mut heap = heap(&small());
+    let _ = make(&mut heap, BYTE_ARRAY, 80, 1);
+    heap.track_lifetimes(rate, seed);
+    let (mut births, mut objects) = (Vec::new(), Vec::new());
+    for number in 0..count {
+        let class = BYTE_ARRAY + u32::from(number > count / 2);
+        let bytes = match number % 97 {
+            0 => 700,
+            1 if number % 7 == 0 => 9000,
+            other => 1 + other / 2,
+        };
+        let before = heap.statistics().allocated_bytes;
+        if number % 101 == 0 {
+            let format = Format::with_bytes(Format::BYTES, bytes);
+            let _ = heap.allocate_old(class, format, bytes.div_ceil(8));
+            heap.note_birth(1, || 1);
+        } else {
+            let _ = make(&mut heap, class, bytes, 1);
+        }
+        let after = heap.statistics().allocated_bytes;
+        objects.push((before, u64::from(class), after - before));
+        heap.collect_if_wanted(&mut Vec::new(), &mut ());
+        births.append(&mut heap.take_births());
+    }
+    (births, objects)
+}
+
+/// By class: number of objects, bytes and mean lifetime in allocated bytes, each with its variance.
+/// Objects of the second class live until 300 more of them exist, the others not at all.
+fn means(rate: LifetimeRate, seed: u64) -> [[(f64, f64); 3]; 2] {
+    let mut heap = heap(&small());
+    heap.track_lifetimes(rate, seed);
+    let mut roots = vec![Oop::small(0); 300];
+    let mut born = BTreeMap::new();
+    let mut lives: [Vec<(f64, f64, f64)>; 2] = Default::default();
+    let mut observe = |heap: &mut Heap| {
+        born.extend(heap.take_births().into_iter().map(|one| (one.object, one)));
+        let now = heap.statistics().allocated_bytes;
+        for death in heap.take_fates().iter().flat_map(|fates| &fates.deaths) {
+            let birth: Birth = born.remove(&death.object).expect("a birth before");
+            let lifetime = (now - birth.allocated_bytes) as f64;
+            let class = (birth.class - u64::from(BYTE_ARRAY)) as usize;
+            lives[class].push((birth.weight, birth.bytes as f64, lifetime));
+        }
+    };
+    for number in 0..60_000 {
+        let class = number % 3 / 2;
+        let bytes = if number % 97 == 0 {
+            700
+        } else {
+            1 + number % 60
+        };
+        let oop = make(&mut heap, BYTE_ARRAY + class as u32, bytes, 1);
+        if class == 1 {
+            roots[number / 3 % 300] = oop;
+        }
+        heap.collect_if_wanted(&mut roots, &mut ());
+        observe(&mut heap);
+    }
+    heap.collect_full("test", &mut Vec::new(), &mut ());
+    observe(&mut heap);
+    assert!(born.is_empty(), "all objects are dead");
+    lives.map(|lives| {
+        // Horvitz and Thompson's estimates of totals and of their variances.
+        let total = |of: &dyn Fn(&(f64, f64, f64)) -> f64| {
+            let sums = lives
+                .iter()
+                .map(|one| (one.0 * of(one), one.0 * (one.0 - 1.0) * of(one).powi(2)));
+            sums.fold((0.0, 0.0), |all, one| (all.0 + one.0, all.1 + one.1))
+        };
+        let objects = total(&|_| 1.0);
+        let mean = total(&|one| one.2).0 / objects.0;
+        let variance = total(&|one| one.2 - mean).1 / objects.0.powi(2);
+        [objects, total(&|one| one.1), (mean, variance)]
+    })
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "too slow")]
+fn random_samples_estimate_objects_bytes_and_mean_lifetimes() {
+    let exact = means(rate(LifetimeUnit::Objects, 1), 1);
+    for rate in [
+        rate(LifetimeUnit::Objects, 20),
+        rate(LifetimeUnit::Threads, 40),
+        rate(LifetimeUnit::Bytes, 900),
+    ] {
+        for seed in 0..8 {
+            for (found, exact) in means(rate, seed)
+                .as_flattened()
+                .iter()
+                .zip(exact.as_flattened())
+            {
+                let (found, variance) = *found;
+                assert!(
+                    variance > 0.0 && (found - exact.0).abs() <= 4.0 * variance.sqrt(),
+                    "{rate:?} {seed}: {found} of {}, ± {}",
+                    exact.0,
+                    variance.sqrt()
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn of_each_group_of_windows_one_is_sampled_whole() {
+    const WINDOW: u64 = 1 << 14;
+    let every = 5;
+    let mut phases_seen = Vec::new();
+    for seed in 0..6 {
+        let (births, objects) = phases(rate(LifetimeUnit::Windows, every), seed, 60_000);
+        let start = objects[0].0;
+        let window = |before: u64| (before - start) / WINDOW;
+        let mut sampled: Vec<u64> = births
+            .iter()
+            .map(|one| window(one.allocated_bytes))
+            .collect();
+        sampled.dedup();
+        assert!(
+            sampled
+                .windows(2)
+                .all(|two| two[0] / every < two[1] / every),
+            "one of a group: {sampled:?}"
+        );
+        assert!(sampled.len() > 20, "{sampled:?}");
+        let expected = objects
+            .iter()
+            .filter(|one| sampled.contains(&window(one.0)));
+        let found = births
+            .iter()
+            .map(|one| (one.allocated_bytes, one.class, one.bytes));
+        assert!(found.eq(expected.copied()), "all of a window's objects");
+        assert!(births.iter().all(|birth| birth.weight == every as f64));
+        for class in [BYTE_ARRAY, BYTE_ARRAY + 1].map(u64::from) {
+            let mut windows: BTreeMap<u64, f64> = BTreeMap::new();
+            for known in objects.iter().filter(|known| known.1 == class) {
+                *windows.entry(window(known.0)).or_default() += 1.0;
+            }
+            let mut groups: BTreeMap<u64, (f64, f64)> = BTreeMap::new();
+            for (window, objects) in &windows {
+                let group = groups.entry(window / every).or_default();
+                *group = (group.0 + objects, group.1 + objects * objects);
+            }
+            // The variance of one window of each group, times `every`.
+            let variance: f64 = groups
+                .values()
+                .map(|group| every as f64 * group.1 - group.0 * group.0)
+                .sum();
+            let exact: f64 = windows.values().sum();
+            let of_class = births.iter().filter(|birth| birth.class == class);
+            let estimate: f64 = of_class.map(|birth| birth.weight).sum();
+            assert!(
+                (estimate - exact).abs() <= 4.0 * variance.sqrt(),
+                "seed {seed}: {estimate} of {exact}, ± {}",
+                variance.sqrt()
+            );
+        }
+        phases_seen.push(sampled);
+    }
+    phases_seen.dedup();
+    assert_eq!(phases_seen.len(), 6, "random windows");
+}
+
+#[test]
+fn the_object_that_needs_a_new_buffer_is_sampled() {
+    let size = 2000;
+    let (births, objects) = phases(rate(LifetimeUnit::Buffers, size), 1, 60_000);
+    let mut births = births.into_iter();
+    let first = births.next().expect("a birth");
+    let mut end = first.allocated_bytes + size;
+    let mut count = 0;
+    for (before, class, bytes) in objects {
+        if before <= first.allocated_bytes {
+            continue;
+        }
+        let is_outside = bytes > size;
+        if is_outside {
+            end += bytes;
+        } else if before + bytes > end {
+            end = before + size;
+        } else {
+            continue;
+        }
+        let birth = births.next().expect("a birth");
+        let found = (birth.allocated_bytes, birth.class, birth.bytes);
+        assert_eq!(found, (before, class, bytes));
+        let weight = if is_outside {
+            1.0
+        } else {
+            size as f64 / bytes as f64
+        };
+        assert_eq!(birth.weight, weight);
+        count += 1;
+    }
+    assert!(births.next().is_none() && count > 1000, "{count}");
+}
+
+#[test]
+fn a_process_with_few_objects_gets_samples_of_its_own() {
+    let every = 256;
+    let (mut few, mut sums) = (0, [(0.0, 0.0); 2]);
+    for seed in 0..40 {
+        let mut heap = heap(&small());
+        heap.track_lifetimes(rate(LifetimeUnit::Threads, every), seed);
+        // Of 20,000 objects, 100 are process 7's.
+        for _ in 0..100 {
+            for _ in 0..199 {
+                let _ = make(&mut heap, BYTE_ARRAY, 40, 1);
+            }
+            heap.switch_process(0, true, 7);
+            let _ = make(&mut heap, BYTE_ARRAY + 1, 40, 1);
+            heap.switch_process(7, true, 0);
+            heap.collect_if_wanted(&mut Vec::new(), &mut ());
+        }
+        for birth in heap.take_births() {
+            let process = (birth.class - u64::from(BYTE_ARRAY)) as usize;
+            few += process;
+            sums[process].0 += birth.weight;
+            sums[process].1 += birth.weight * (birth.weight - 1.0);
+            assert!((16.0..=256.0).contains(&birth.weight));
+            assert!(process == 0 || birth.weight == 16.0, "{}", birth.weight);
+        }
+    }
+    // A sixteenth of 4000, ± 15.3; with a common distance it would be 16.
+    assert!((190..=311).contains(&few), "{few}");
+    for ((sum, variance), exact) in sums.into_iter().zip([40.0 * 19_900.0, 4000.0]) {
+        assert!(
+            (sum - exact).abs() <= 4.0 * f64::sqrt(variance),
+            "{sum} of {exact}"
+        );
+    }
 }
 
 #[test]
@@ -375,6 +616,7 @@ fn another_rate_keeps_the_counts_and_the_tracked_objects() {
             ..rate(LifetimeUnit::Bytes, 8)
         },
         rate(LifetimeUnit::EveryNth, 50),
+        rate(LifetimeUnit::Threads, 50),
     ];
     let mut heap = heap(&small());
     let mut roots = Vec::new();
