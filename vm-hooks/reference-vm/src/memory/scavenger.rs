@@ -1,7 +1,8 @@
 //! The scavenger: copies new space's live objects to the future survivor space, or to old space.
 
 use super::view::Object;
-use super::{Format, Heap, Observer, Oop, Roots};
+use super::{Format, Heap, Observer, Oop, Roots, classes};
+use std::collections::VecDeque;
 
 /// Results of a scavenge.
 #[derive(Debug, Default)]
@@ -28,6 +29,12 @@ struct Scavenger<'h> {
     ephemerons: Vec<Object>,
     /// Weak objects. Their weak slots need an update.
     weak: Vec<Object>,
+    /// Whether holders of Arrays are noted: while lifetimes are tracked.
+    tracks: bool,
+    /// Class indices of the holders of the future survivor space's unscanned Arrays, in their order.
+    survivor_owners: VecDeque<u32>,
+    /// The same for old space.
+    old_owners: VecDeque<u32>,
     outcome: Outcome,
 }
 
@@ -58,10 +65,13 @@ impl Heap {
         let mut scavenger = Scavenger {
             survivor_scan: self.new_space.future.start,
             old_scan: self.old.free(),
+            tracks: self.lifetimes.is_on(),
             heap: self,
             tenuring,
             ephemerons: Vec::new(),
             weak: Vec::new(),
+            survivor_owners: VecDeque::new(),
+            old_owners: VecDeque::new(),
             outcome: Outcome::default(),
         };
         scavenger.run(roots, observer);
@@ -75,6 +85,16 @@ impl Heap {
         self.counters.tenured_bytes += outcome.tenured_bytes as u64;
         outcome
     }
+}
+
+/// Class index of the holder of an Array, from `next`; `None` for other objects, and for an Array
+/// that a root holds.
+#[inline]
+pub(super) fn owner_of(object: Object, next: impl FnOnce() -> Option<u32>) -> Option<u32> {
+    if object.header().format() != Format::INDEXED {
+        return None;
+    }
+    next().filter(|owner| *owner != classes::NO_CLASS)
 }
 
 impl Scavenger<'_> {
@@ -105,13 +125,14 @@ impl Scavenger<'_> {
         if self.heap.new_space.future.contains(root) {
             root
         } else {
-            self.forward(root)
+            self.forward(root, classes::NO_CLASS)
         }
     }
 
-    /// New address of a reachable object. Copies the object unless already copied.
+    /// New address of a reachable object. Copies the object unless already copied. `holder`: class
+    /// index of the object that refers to it.
     #[inline]
-    fn forward(&mut self, oop: Oop) -> Oop {
+    fn forward(&mut self, oop: Oop, holder: u32) -> Oop {
         if !self.heap.is_new(oop) {
             return oop;
         }
@@ -120,13 +141,13 @@ impl Scavenger<'_> {
         if object.is_forwarded() {
             object.first_slot()
         } else {
-            self.copy(object)
+            self.copy(object, holder)
         }
     }
 
     /// Copies an object, and leaves a forwarder behind.
     #[inline]
-    fn copy(&mut self, object: Object) -> Oop {
+    fn copy(&mut self, object: Object, holder: u32) -> Oop {
         self.outcome.survived_objects += 1;
         let size = object.size();
         let header = object.header();
@@ -143,7 +164,14 @@ impl Scavenger<'_> {
         let address = survivor.unwrap_or_else(|| self.take_old(size));
         // SAFETY: the space just provided this address for an object of this size.
         let copy = unsafe { object.copy_to(address, size) };
-        object.forward(header, copy.oop());
+        object.forward(header, copy.oop(), holder);
+        if self.tracks && header.format() == Format::INDEXED {
+            let owners = match survivor {
+                Some(_) => &mut self.survivor_owners,
+                None => &mut self.old_owners,
+            };
+            owners.push_back(holder);
+        }
         if let Some(census) = &mut self.heap.lifetimes.census
             && object.oop().address() < self.heap.new_space.eden_end
         {
@@ -167,7 +195,7 @@ impl Scavenger<'_> {
         remembered.retain(|&oop| {
             // SAFETY: the remembered set has old and permanent objects.
             let object = unsafe { Object::new(oop) };
-            let refers_to_new = self.scan(object);
+            let refers_to_new = self.scan(object, None);
             if !refers_to_new {
                 object.set_header(object.header().with_remembered(false));
             }
@@ -183,7 +211,8 @@ impl Scavenger<'_> {
                 // SAFETY: copied objects lie here without gaps.
                 let object = unsafe { Object::first_at(self.survivor_scan) };
                 self.survivor_scan = object.end();
-                self.scan(object);
+                let owner = owner_of(object, || self.survivor_owners.pop_front());
+                self.scan(object, owner);
             }
             if self.old_scan == self.heap.old.free() {
                 return;
@@ -192,15 +221,19 @@ impl Scavenger<'_> {
                 // SAFETY: tenured objects lie here without gaps.
                 let object = unsafe { Object::first_at(self.old_scan) };
                 self.old_scan = object.end();
-                self.scan_and_remember(object);
+                let owner = owner_of(object, || self.old_owners.pop_front());
+                self.scan_and_remember(object, owner);
             }
         }
     }
 
-    /// Updates strong references. Returns whether any reference points to a new object.
+    /// Updates strong references. Returns whether any reference points to a new object. `owner`: class
+    /// index of an Array's known holder, which counts as the holder of the elements.
     #[inline]
-    fn scan(&mut self, object: Object) -> bool {
-        let strong = match object.header().format() {
+    fn scan(&mut self, object: Object, owner: Option<u32>) -> bool {
+        let header = object.header();
+        let holder = owner.unwrap_or(header.class_index());
+        let strong = match header.format() {
             Format::WEAK => {
                 self.weak.push(object);
                 self.heap.strong_count(object)
@@ -213,7 +246,7 @@ impl Scavenger<'_> {
         };
         let mut refers_to_new = false;
         object.update(0..strong, |value| {
-            let value = self.forward(value);
+            let value = self.forward(value, holder);
             refers_to_new |= self.heap.is_new(value);
             value
         });
@@ -222,8 +255,8 @@ impl Scavenger<'_> {
 
     /// Scans an object, possibly old or permanent.
     #[inline]
-    fn scan_and_remember(&mut self, object: Object) {
-        if self.scan(object) {
+    fn scan_and_remember(&mut self, object: Object, owner: Option<u32>) {
+        if self.scan(object, owner) {
             self.heap.remember(object.oop());
         }
     }
@@ -244,13 +277,13 @@ impl Scavenger<'_> {
             let mut progress = false;
             for object in std::mem::take(&mut self.ephemerons) {
                 progress |= !self.may_be_dead(object.first_slot());
-                self.scan_and_remember(object);
+                self.scan_and_remember(object, None);
             }
             if !progress {
                 for object in std::mem::take(&mut self.ephemerons) {
                     object.set_header(object.header().with_format(Format::FIXED));
                     self.heap.mourners.push_back(object.oop());
-                    self.scan_and_remember(object);
+                    self.scan_and_remember(object, None);
                 }
             }
             self.copy_reachable();
@@ -267,7 +300,8 @@ impl Scavenger<'_> {
                 let value = if self.may_be_dead(value) {
                     nil
                 } else {
-                    self.forward(value)
+                    // Copied before: the holder is known.
+                    self.forward(value, classes::NO_CLASS)
                 };
                 refers_to_new |= self.heap.is_new(value);
                 value

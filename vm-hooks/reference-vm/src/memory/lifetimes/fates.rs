@@ -7,11 +7,13 @@ use crate::memory::compactor::Plan;
 use crate::memory::view::Object;
 use crate::memory::{Heap, Oop};
 
-/// The copy of an object that a scavenge has just moved; `None` for a dead object.
-pub(super) fn forwarded(address: usize) -> Option<usize> {
+/// The copy of an object that a scavenge has just moved, and the class index of its holder; `None` for
+/// a dead object.
+pub(super) fn forwarded(address: usize) -> Option<(usize, u32)> {
     // SAFETY: tracked addresses are objects, or forwarders until the space is used again.
     let object = unsafe { Object::new(Oop::from_address(address)) };
-    object.is_forwarded().then(|| object.first_slot().address())
+    let place = || (object.first_slot().address(), object.header().hash());
+    object.is_forwarded().then(place)
 }
 
 impl Lifetimes {
@@ -38,7 +40,7 @@ impl Heap {
         let Lifetimes { young, old, .. } = lifetimes;
         young.retain_mut(|tracked| {
             let object = tracked.object;
-            let Some(address) = forwarded(tracked.address) else {
+            let Some((address, holder)) = forwarded(tracked.address) else {
                 fates.deaths.push(Death { time: 0, object });
                 return false;
             };
@@ -51,10 +53,24 @@ impl Heap {
                 time: 0,
                 object,
                 tenured: (!stays).into(),
+                holder: holder.into(),
             });
             stays
         });
         lifetimes.fates.push(fates);
+    }
+
+    /// Flags the tracked objects for a full collection, which notes their holders.
+    pub(in crate::memory) fn flag_tracked_objects(&mut self) {
+        self.lifetimes.holders.clear();
+        if !self.lifetimes.is_on() {
+            return;
+        }
+        for tracked in self.lifetimes.young.iter().chain(&self.lifetimes.old) {
+            // SAFETY: after a scavenge, tracked addresses are objects.
+            let object = unsafe { Object::new(Oop::from_address(tracked.address)) };
+            object.set_header(object.header().with_tracked(true));
+        }
     }
 
     /// In a full collection, while all live objects are marked and still at their old addresses.
@@ -66,6 +82,7 @@ impl Heap {
                 census.in_full_collection(planned);
             }
             let mut fates = lifetimes.new_fates(collection);
+            let holders = std::mem::take(&mut lifetimes.holders);
             for list in [&mut lifetimes.young, &mut lifetimes.old] {
                 list.retain_mut(|tracked| {
                     let object = tracked.object;
@@ -73,11 +90,13 @@ impl Heap {
                         fates.deaths.push(Death { time: 0, object });
                         return false;
                     };
+                    let holder = holders.get(&tracked.address).copied().unwrap_or_default();
                     tracked.address = address;
                     fates.survivals.push(Survival {
                         time: 0,
                         object,
                         tenured: 0,
+                        holder: holder.into(),
                     });
                     true
                 });
@@ -85,6 +104,19 @@ impl Heap {
             lifetimes.fates.push(fates);
         }
         self.lifetimes = lifetimes;
+    }
+
+    /// The collection is over: its observations have this time.
+    pub(in crate::memory) fn note_end_of_collection(&mut self, time: u64) {
+        if self.lifetimes.is_on()
+            && let Some(fates) = self.lifetimes.fates.last_mut()
+        {
+            let Fates {
+                survivals, deaths, ..
+            } = fates;
+            survivals.iter_mut().for_each(|one| one.time = time);
+            deaths.iter_mut().for_each(|one| one.time = time);
+        }
     }
 
     /// New address of an object after compaction; `None` for an unmarked object.

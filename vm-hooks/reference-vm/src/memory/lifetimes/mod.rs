@@ -11,6 +11,7 @@ mod census;
 mod fates;
 mod sampler;
 
+use rustc_hash::FxHashMap;
 use vmscope_publish::LifetimeRate;
 use vmscope_publish::event::{Birth, Death, Lifetimes as Counts, Survival};
 
@@ -44,12 +45,13 @@ pub struct Newborn {
     pub weight: Option<f64>,
 }
 
-/// Observations of a collection. The times are 0.
+/// Observations of a collection.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Fates {
     /// Number of the collection: [`Begin::number`](super::Begin::number).
     pub collection: u64,
-    /// Tracked objects that survived.
+    /// Tracked objects that survived. The holder's class is that of the object which led the collector
+    /// to them; an Array with a known holder stands for that holder.
     pub survivals: Vec<Survival>,
     /// Tracked objects that died.
     pub deaths: Vec<Death>,
@@ -85,9 +87,23 @@ pub(super) struct Lifetimes {
     fates: Vec<Fates>,
     /// Memory for the next observations.
     spare: Vec<Fates>,
+    /// Class indices of the holders of tracked objects, by address, in a full collection.
+    holders: FxHashMap<usize, u32>,
 }
 
 impl Lifetimes {
+    /// Whether objects are tracked.
+    #[inline]
+    pub fn is_on(&self) -> bool {
+        self.sampler.is_some()
+    }
+
+    /// Notes the holder's class of a tracked object that a full collection marks.
+    #[cold]
+    pub fn note_holder(&mut self, oop: Oop, holder: u32) {
+        self.holders.insert(oop.address(), holder);
+    }
+
     /// Whether every allocation is to be seen.
     #[inline]
     pub fn sees_every_object(&self) -> bool {
