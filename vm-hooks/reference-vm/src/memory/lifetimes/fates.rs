@@ -62,11 +62,14 @@ impl Heap {
 
     /// Flags the tracked objects for a full collection, which notes their holders.
     pub(in crate::memory) fn flag_tracked_objects(&mut self) {
-        self.lifetimes.holders.clear();
-        if !self.lifetimes.is_on() {
+        let lifetimes = &mut self.lifetimes;
+        lifetimes.holders.clear();
+        if !lifetimes.is_on() {
             return;
         }
-        for tracked in self.lifetimes.young.iter().chain(&self.lifetimes.old) {
+        let number = lifetimes.young.len() + lifetimes.old.len();
+        lifetimes.holders.reserve(number);
+        for tracked in lifetimes.young.iter().chain(&lifetimes.old) {
             // SAFETY: after a scavenge, tracked addresses are objects.
             let object = unsafe { Object::new(Oop::from_address(tracked.address)) };
             object.set_header(object.header().with_tracked(true));
