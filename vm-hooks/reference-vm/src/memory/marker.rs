@@ -9,7 +9,8 @@ use super::{Format, Heap, Oop, Roots, classes};
 const STACK_LIMIT: usize = if cfg!(test) { 16 } else { 1 << 20 };
 
 /// Marks the objects of new and old space that live. Permanent objects are roots, and never marked.
-struct Marker<'h> {
+/// While lifetimes are tracked, it notes the holders of tracked objects.
+struct Marker<'h, const TRACKS: bool> {
     heap: &'h mut Heap,
     /// Marked objects, not yet scanned.
     stack: Vec<Object>,
@@ -19,8 +20,6 @@ struct Marker<'h> {
     ephemerons: Vec<Object>,
     /// Weak objects. Their weak slots need an update.
     weak: Vec<Object>,
-    /// Whether holders of Arrays are noted: while lifetimes are tracked.
-    tracks: bool,
     /// Class indices of the holders of the stack's Arrays, in their order.
     owners: Vec<u32>,
     /// Number of marked objects.
@@ -31,9 +30,16 @@ impl Heap {
     /// Sets the mark of all live objects, fills the mourn queue, and replaces weak references to
     /// dead objects. Eden is empty. Returns the number of marked objects.
     pub(super) fn mark_live_objects(&mut self, roots: &mut dyn Roots) -> u64 {
-        self.flag_tracked_objects();
-        let mut marker = Marker {
-            tracks: self.lifetimes.is_on(),
+        if self.lifetimes.is_on() {
+            self.flag_tracked_objects();
+            self.mark_live_objects_and::<true>(roots)
+        } else {
+            self.mark_live_objects_and::<false>(roots)
+        }
+    }
+
+    fn mark_live_objects_and<const TRACKS: bool>(&mut self, roots: &mut dyn Roots) -> u64 {
+        let mut marker = Marker::<TRACKS> {
             heap: self,
             stack: Vec::new(),
             overflowed: false,
@@ -75,7 +81,7 @@ impl Heap {
     }
 }
 
-impl Marker<'_> {
+impl<const TRACKS: bool> Marker<'_, TRACKS> {
     /// Returns the object unless permanent or already marked.
     #[inline]
     fn unmarked(&self, oop: Oop) -> Option<Object> {
@@ -95,14 +101,14 @@ impl Marker<'_> {
         };
         self.marked += 1;
         let mut header = object.header().with_mark(true);
-        if header.is_tracked() {
+        if TRACKS && header.is_tracked() {
             header = header.with_tracked(false);
             self.heap.lifetimes.note_holder(oop, holder);
         }
         if self.stack.len() < STACK_LIMIT {
             object.set_header(header);
             self.stack.push(object);
-            if self.tracks && header.format() == Format::INDEXED {
+            if TRACKS && header.format() == Format::INDEXED {
                 self.owners.push(holder);
             }
         } else {
@@ -115,7 +121,10 @@ impl Marker<'_> {
     #[inline]
     fn scan(&mut self, object: Object, owner: Option<u32>) {
         let header = object.header();
-        let holder = owner.unwrap_or(header.class_index());
+        let holder = match TRACKS {
+            true => owner.unwrap_or(header.class_index()),
+            false => classes::NO_CLASS,
+        };
         let strong = match header.format() {
             Format::WEAK => {
                 self.weak.push(object);
@@ -146,7 +155,7 @@ impl Marker<'_> {
 
     fn empty_stack(&mut self) {
         while let Some(object) = self.stack.pop() {
-            let owner = owner_of(object, || self.owners.pop());
+            let owner = owner_of::<TRACKS>(object, || self.owners.pop());
             self.scan(object, owner);
         }
     }

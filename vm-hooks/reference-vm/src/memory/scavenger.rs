@@ -16,8 +16,9 @@ pub(super) struct Outcome {
 }
 
 /// One scavenge. Cheney's algorithm: copied objects that are not yet scanned lie between a scan
-/// address and the free address, in the future survivor space and in old space.
-struct Scavenger<'h> {
+/// address and the free address, in the future survivor space and in old space. While lifetimes are
+/// tracked, it notes the holders of the copied objects.
+struct Scavenger<'h, const TRACKS: bool> {
     heap: &'h mut Heap,
     /// Which objects go to old space.
     tenuring: Tenuring,
@@ -29,8 +30,6 @@ struct Scavenger<'h> {
     ephemerons: Vec<Object>,
     /// Weak objects. Their weak slots need an update.
     weak: Vec<Object>,
-    /// Whether holders of Arrays are noted: while lifetimes are tracked.
-    tracks: bool,
     /// Class indices of the holders of the future survivor space's unscanned Arrays, in their order.
     survivor_owners: VecDeque<u32>,
     /// The same for old space.
@@ -52,6 +51,18 @@ impl Heap {
         roots: &mut dyn Roots,
         observer: &mut dyn Observer,
     ) -> Outcome {
+        if self.lifetimes.is_on() {
+            self.run_scavenger_that::<true>(roots, observer)
+        } else {
+            self.run_scavenger_that::<false>(roots, observer)
+        }
+    }
+
+    fn run_scavenger_that<const TRACKS: bool>(
+        &mut self,
+        roots: &mut dyn Roots,
+        observer: &mut dyn Observer,
+    ) -> Outcome {
         let past = &self.new_space.past;
         let threshold = self.parameters.tenuring_threshold;
         let tenuring = if threshold == 0 || self.parameters.stress.tenure_all {
@@ -62,10 +73,9 @@ impl Heap {
             Tenuring::None
         };
         self.counters.allocated_bytes += self.eden_used() as u64;
-        let mut scavenger = Scavenger {
+        let mut scavenger = Scavenger::<TRACKS> {
             survivor_scan: self.new_space.future.start,
             old_scan: self.old.free(),
-            tracks: self.lifetimes.is_on(),
             heap: self,
             tenuring,
             ephemerons: Vec::new(),
@@ -87,17 +97,20 @@ impl Heap {
     }
 }
 
-/// Class index of the holder of an Array, from `next`; `None` for other objects, and for an Array
-/// that a root holds.
+/// Class index of the holder of an Array, from `next`; `None` for other objects, for an Array that a
+/// root holds, and unless lifetimes are tracked.
 #[inline]
-pub(super) fn owner_of(object: Object, next: impl FnOnce() -> Option<u32>) -> Option<u32> {
-    if object.header().format() != Format::INDEXED {
+pub(super) fn owner_of<const TRACKS: bool>(
+    object: Object,
+    next: impl FnOnce() -> Option<u32>,
+) -> Option<u32> {
+    if !TRACKS || object.header().format() != Format::INDEXED {
         return None;
     }
     next().filter(|owner| *owner != classes::NO_CLASS)
 }
 
-impl Scavenger<'_> {
+impl<const TRACKS: bool> Scavenger<'_, TRACKS> {
     fn run(&mut self, roots: &mut dyn Roots, observer: &mut dyn Observer) {
         observer.phase_begin("roots");
         roots.visit(&mut |root| *root = self.forward_root(*root));
@@ -165,14 +178,15 @@ impl Scavenger<'_> {
         // SAFETY: the space just provided this address for an object of this size.
         let copy = unsafe { object.copy_to(address, size) };
         object.forward(header, copy.oop(), holder);
-        if self.tracks && header.format() == Format::INDEXED {
+        if TRACKS && header.format() == Format::INDEXED {
             let owners = match survivor {
                 Some(_) => &mut self.survivor_owners,
                 None => &mut self.old_owners,
             };
             owners.push_back(holder);
         }
-        if let Some(census) = &mut self.heap.lifetimes.census
+        if TRACKS
+            && let Some(census) = &mut self.heap.lifetimes.census
             && object.oop().address() < self.heap.new_space.eden_end
         {
             let (from, to) = (object.oop().address(), copy.oop().address());
@@ -211,7 +225,7 @@ impl Scavenger<'_> {
                 // SAFETY: copied objects lie here without gaps.
                 let object = unsafe { Object::first_at(self.survivor_scan) };
                 self.survivor_scan = object.end();
-                let owner = owner_of(object, || self.survivor_owners.pop_front());
+                let owner = owner_of::<TRACKS>(object, || self.survivor_owners.pop_front());
                 self.scan(object, owner);
             }
             if self.old_scan == self.heap.old.free() {
@@ -221,7 +235,7 @@ impl Scavenger<'_> {
                 // SAFETY: tenured objects lie here without gaps.
                 let object = unsafe { Object::first_at(self.old_scan) };
                 self.old_scan = object.end();
-                let owner = owner_of(object, || self.old_owners.pop_front());
+                let owner = owner_of::<TRACKS>(object, || self.old_owners.pop_front());
                 self.scan_and_remember(object, owner);
             }
         }
@@ -232,7 +246,10 @@ impl Scavenger<'_> {
     #[inline]
     fn scan(&mut self, object: Object, owner: Option<u32>) -> bool {
         let header = object.header();
-        let holder = owner.unwrap_or(header.class_index());
+        let holder = match TRACKS {
+            true => owner.unwrap_or(header.class_index()),
+            false => classes::NO_CLASS,
+        };
         let strong = match header.format() {
             Format::WEAK => {
                 self.weak.push(object);

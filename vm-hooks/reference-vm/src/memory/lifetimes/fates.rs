@@ -64,9 +64,6 @@ impl Heap {
     pub(in crate::memory) fn flag_tracked_objects(&mut self) {
         let lifetimes = &mut self.lifetimes;
         lifetimes.holders.clear();
-        if !lifetimes.is_on() {
-            return;
-        }
         let number = lifetimes.young.len() + lifetimes.old.len();
         lifetimes.holders.reserve(number);
         for tracked in lifetimes.young.iter().chain(&lifetimes.old) {
