@@ -102,8 +102,7 @@ impl<const TRACKS: bool> Marker<'_, TRACKS> {
         self.marked += 1;
         let mut header = object.header().with_mark(true);
         if TRACKS && header.is_tracked() {
-            header = header.with_tracked(false);
-            self.heap.lifetimes.note_holder(oop, holder);
+            header = header.with_tracked(false).with_hash(holder);
         }
         if self.stack.len() < STACK_LIMIT {
             object.set_header(header);

@@ -16,6 +16,15 @@ pub(super) fn forwarded(address: usize) -> Option<(usize, u32)> {
     object.is_forwarded().then(place)
 }
 
+/// Replaces the hash of an object that has not moved yet. Returns the value before.
+fn exchange_hash(address: usize, hash: u32) -> u32 {
+    // SAFETY: tracked addresses are objects.
+    let object = unsafe { Object::new(Oop::from_address(address)) };
+    let header = object.header();
+    object.set_header(header.with_hash(hash));
+    header.hash()
+}
+
 impl Lifetimes {
     fn new_fates(&mut self, collection: u64) -> Fates {
         let mut fates = self.spare.pop().unwrap_or_default();
@@ -60,16 +69,19 @@ impl Heap {
         lifetimes.fates.push(fates);
     }
 
-    /// Flags the tracked objects for a full collection, which notes their holders.
+    /// Flags the tracked objects for a full collection, which puts the holders' classes into their
+    /// headers, where the hashes are.
     pub(in crate::memory) fn flag_tracked_objects(&mut self) {
-        let lifetimes = &mut self.lifetimes;
-        lifetimes.holders.clear();
-        let number = lifetimes.young.len() + lifetimes.old.len();
-        lifetimes.holders.reserve(number);
-        for tracked in lifetimes.young.iter().chain(&lifetimes.old) {
+        let Lifetimes {
+            young, old, hashes, ..
+        } = &mut self.lifetimes;
+        hashes.clear();
+        for tracked in young.iter().chain(&*old) {
             // SAFETY: after a scavenge, tracked addresses are objects.
             let object = unsafe { Object::new(Oop::from_address(tracked.address)) };
-            object.set_header(object.header().with_tracked(true));
+            let header = object.header();
+            hashes.push(header.hash());
+            object.set_header(header.with_tracked(true));
         }
     }
 
@@ -82,15 +94,16 @@ impl Heap {
                 census.in_full_collection(planned);
             }
             let mut fates = lifetimes.new_fates(collection);
-            let holders = std::mem::take(&mut lifetimes.holders);
+            let mut hashes = lifetimes.hashes.iter();
             for list in [&mut lifetimes.young, &mut lifetimes.old] {
                 list.retain_mut(|tracked| {
                     let object = tracked.object;
+                    let hash = hashes.next().copied().unwrap_or_default();
                     let Some(address) = planned(tracked.address) else {
                         fates.deaths.push(Death { time: 0, object });
                         return false;
                     };
-                    let holder = holders.get(&tracked.address).copied().unwrap_or_default();
+                    let holder = exchange_hash(tracked.address, hash);
                     tracked.address = address;
                     fates.survivals.push(Survival {
                         time: 0,

@@ -11,7 +11,6 @@ mod census;
 mod fates;
 mod sampler;
 
-use rustc_hash::FxHashMap;
 use vmscope_publish::LifetimeRate;
 use vmscope_publish::event::{Birth, Death, Lifetimes as Counts, Survival};
 
@@ -87,8 +86,9 @@ pub(super) struct Lifetimes {
     fates: Vec<Fates>,
     /// Memory for the next observations.
     spare: Vec<Fates>,
-    /// Class indices of the holders of tracked objects, by address, in a full collection.
-    holders: FxHashMap<usize, u32>,
+    /// Hashes of the tracked objects, young ones first, in a full collection: the headers have the
+    /// holders' class indices instead.
+    hashes: Vec<u32>,
 }
 
 impl Lifetimes {
@@ -96,12 +96,6 @@ impl Lifetimes {
     #[inline]
     pub fn is_on(&self) -> bool {
         self.sampler.is_some()
-    }
-
-    /// Notes the holder's class of a tracked object that a full collection marks.
-    #[cold]
-    pub fn note_holder(&mut self, oop: Oop, holder: u32) {
-        self.holders.insert(oop.address(), holder);
     }
 
     /// Whether every allocation is to be seen.

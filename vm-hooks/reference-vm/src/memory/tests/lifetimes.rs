@@ -335,12 +335,23 @@ fn survivors_name_the_class_of_their_holder() {
         (leaf + 6, keeper),
     ];
     expected.sort_unstable();
+    // Holders take the place of hashes for a while.
+    let hash_of = |heap: &mut Heap, oop: &Oop| heap.identity_hash(*oop);
+    let hashes: Vec<u32> = roots[1..]
+        .iter()
+        .map(|root| hash_of(&mut heap, root))
+        .collect();
     for _ in 0..3 {
         heap.scavenge("test", &mut roots, &mut ());
         assert_eq!(holders(&mut heap, &classes), expected);
         heap.collect_full("test", &mut roots, &mut ());
         assert_eq!(holders(&mut heap, &classes), expected);
         heap.mourners.clear();
+        let now = roots[1..].iter().map(|root| hash_of(&mut heap, root));
+        assert_eq!(now.collect::<Vec<_>>(), hashes);
+        // The first one never had a hash.
+        // SAFETY: the root is an object.
+        assert_eq!(unsafe { object::header(roots[0]) }.hash(), 0);
     }
 }
 
