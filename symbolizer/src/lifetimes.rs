@@ -16,6 +16,7 @@
 //! | `replay` | the program's collections with other parameters |
 //! | [`least_squares`] | fits of durations |
 //! | [`groups`] | totals and mean lifetimes by class, site or method |
+//! | [`holders`] | classes that keep objects alive |
 //! | [`histogram`] | distributions of lifetimes, and allocations over time |
 //! | [`classify`] | pretenuring decisions for sites |
 //! | [`call_graph`] | callers of allocating methods |
@@ -30,6 +31,7 @@ pub mod estimate;
 mod event;
 pub mod groups;
 pub mod histogram;
+pub mod holders;
 pub mod least_squares;
 pub mod life_table;
 pub mod read;
@@ -75,7 +77,7 @@ impl Measure {
     }
 }
 
-/// An object with a single record. Every table needs most fields, so they lie together, in 64 bytes.
+/// An object with a single record. Every table needs most fields, so they lie together, in 72 bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Object {
     /// Time of allocation.
@@ -96,13 +98,16 @@ pub struct Object {
     pub last_survived: Option<CollectionId>,
     /// The collection that moved the object to old space.
     pub tenured: Option<CollectionId>,
+    /// Class of its holder in the last collection that saw the object alive: the object that led the
+    /// collection to it. `None`: a root, or unknown.
+    pub holder: Option<ClassId>,
     /// Survived scavenges, at most 65,535.
     pub scavenges: u16,
     /// Survived full collections, at most 65,535.
     pub fulls: u16,
 }
 
-const _: () = assert!(size_of::<Object>() == 64);
+const _: () = assert!(size_of::<Object>() == 72);
 
 impl Object {
     /// Time of the observed death; `None` for an object that was alive at the end.

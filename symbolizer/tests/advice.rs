@@ -404,7 +404,6 @@ fn predicted_savings_come_true() {
                 "{name}: {:?} saves {saving:.0} ± {error:.0} of {cost:.0} ns, in truth {saved:.0}",
                 one.change
             );
-            println!("{text}");
             // Too little may be promised where large objects become young.
             let is_low = name == "large" && matches!(one.change, Change::Eden(..));
             let least = if is_low { 0.25 * saved } else { saved };

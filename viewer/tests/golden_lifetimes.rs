@@ -47,6 +47,7 @@ fn collection(key: u64, kind: &str, cause: &str, begin_ms: u64, length_us: u64) 
 /// A run of one second. Ten scavenges, one every 100 ms from 50 ms on, and full collections at 420 and
 /// 820 ms. Each 10 ms an object: of class 1 and 2 in turn, and each tenth of class 3. Objects of class 1
 /// die in the next scavenge, of class 2 in the full collection after their tenuring, of class 3 never.
+/// Objects of class 3 hold seven of eight objects of class 2, objects of class 1 the others.
 /// At 500 ms an object is born that a finalization queue served 5 ms after the scavenge.
 fn recording() -> Recording {
     let mut recording = heap();
@@ -89,7 +90,8 @@ fn recording() -> Recording {
         } else {
             Fate::Tenured
         };
-        recording.fates(Some(next + 1), end(next), &[(object, fate)]);
+        let holder = (class == 2).then_some(if object % 20 == 1 { 1 } else { 3 });
+        recording.held(Some(next + 1), end(next), &[(object, fate, holder)]);
         for (key, at) in [(11, 423), (12, 823)] {
             let is_seen = scavenge(next) < at && class > 1;
             let was_seen = scavenge(next) < 423 && class == 2 && key == 12;
@@ -199,13 +201,39 @@ fn csv_has_each_object() {
     assert_eq!(objects.lines().count(), 1 + 101, "{text}");
     let first = objects.lines().nth(1).expect("an object");
     let cells =
-        "C1,Parser.next@10,100,4.000,0.000000001,0,0.0501,0.050099999,5208,0,0,,Loader.run@5";
+        "C1,Parser.next@10,100,4.000,0.000000001,0,0.0501,0.050099999,5208,0,0,,,Loader.run@5";
     assert_eq!(first, cells);
+    let second = objects.lines().nth(2).expect("an object");
+    assert!(second.ends_with(",0.0501,C1,"), "{second}");
     let text = printed("lifetimes", &file, &["--csv", "--class", "C3"]);
     assert_eq!(text.matches("C3,Table.add: x;@10,").count(), 10, "{text}");
     let text = printed("lifetimes", &file, &["--objects", "3"]);
     let (_, listed) = text.split_once("Single objects").expect("the list");
     assert_eq!(listed.lines().count(), 1 + 1 + 3, "{text}");
+}
+
+#[test]
+fn holders_have_rows_in_both_documents() {
+    let file = recording().bytes();
+    for command in ["gc", "lifetimes"] {
+        let text = printed(command, &file, &["--by", "class", "--csv"]);
+        let (_, table) = text.split_once("class,held by,").expect("the table");
+        let rows: Vec<&str> = table
+            .split("\n\n")
+            .next()
+            .unwrap_or_default()
+            .lines()
+            .collect();
+        // Of the 40 objects of 200 bytes, each for 4, the last two survived no scavenge.
+        assert_eq!(rows.len(), 1 + 3, "{text}");
+        for (row, (start, end)) in rows[1..].iter().zip([
+            ("C2,C3,0.868", ",26400"),
+            ("C2,C1,0.131", ",4000"),
+            ("C3,\"(a root, or unknown)\",1,0,", ",22800"),
+        ]) {
+            assert!(row.starts_with(start) && row.ends_with(end), "{row}");
+        }
+    }
 }
 
 #[test]

@@ -12,11 +12,12 @@ use super::cost::{CollectorCost, GroupCost, Work};
 use super::estimate::Estimate;
 use super::event::Groups;
 use super::groups::{GroupKey, Grouping};
+use super::holders::holders;
 use super::least_squares::REFITS;
 use super::replay::{Amount, Draw, Outcome, Policy, Program};
-use crate::ids::CollectionId;
+use crate::ids::{ClassId, CollectionId};
 use fastrand::Rng;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Savings below this share of the collector's time are no advice.
 const LEAST_SHARE: f64 = 0.01;
@@ -343,8 +344,9 @@ fn coefficients(work: &Work, refit: usize) -> [f64; 3] {
     }
 }
 
-/// Groups that are mostly tenured, alone and with the groups that die with them.
-fn tenured_sets(
+/// Groups of `cost` that are mostly tenured, alone and with the groups that die with them.
+#[must_use]
+pub fn tenured_sets(
     lifetimes: &Lifetimes,
     grouping: Grouping,
     cost: &CollectorCost,
@@ -363,7 +365,8 @@ fn tenured_sets(
     alone.chain(together).collect()
 }
 
-/// Sets of groups, as indices, whose objects die in the same full collections.
+/// Sets of groups, as indices, whose objects die in the same full collections, and that objects of the
+/// same class or each other's objects hold. Without holders, the deaths decide.
 fn dying_together(
     lifetimes: &Lifetimes,
     grouping: Grouping,
@@ -373,16 +376,18 @@ fn dying_together(
         .map(|(at, group)| (group.key, at))
         .collect();
     let mut deaths: Vec<FxHashMap<CollectionId, f64>> = vec![FxHashMap::default(); groups.len()];
+    let mut classes: Vec<FxHashSet<ClassId>> = vec![FxHashSet::default(); groups.len()];
     for object in &lifetimes.objects {
-        let Some(by) = object.death_collection.filter(|_| object.tenured.is_some()) else {
+        let key = grouping.key(lifetimes, object.class, object.site);
+        let Some(&group) = index.get(&key) else {
             continue;
         };
-        let key = grouping.key(lifetimes, object.class, object.site);
-        if lifetimes.collections[by].kind == CollectionKind::Full
-            && let Some(group) = index.get(&key)
+        classes[group].insert(object.class);
+        if let Some(by) = object.death_collection.filter(|_| object.tenured.is_some())
+            && lifetimes.collections[by].kind == CollectionKind::Full
         {
             let bytes = object.weight * object.bytes as f64;
-            *deaths[*group].entry(by).or_default() += bytes;
+            *deaths[group].entry(by).or_default() += bytes;
         }
     }
     let size =
@@ -391,14 +396,26 @@ fn dying_together(
         let common = a.iter().filter_map(|(at, bytes)| Some(bytes * b.get(at)?));
         common.sum::<f64>() / (size(a) * size(b)).sqrt()
     };
+    let held: FxHashMap<GroupKey, Option<ClassId>> = (holders(lifetimes, grouping).iter())
+        .map(|held| (held.key, held.main_holder()))
+        .collect();
+    let holder = |group: usize| held.get(&groups[group].key).copied().flatten();
+    let is_linked = |a: usize, b: usize| {
+        let holds = |a: usize, b: usize| holder(b).is_some_and(|class| classes[a].contains(&class));
+        holder(a) == holder(b) || holds(a, b) || holds(b, a)
+    };
     let mut sets: Vec<Vec<usize>> = Vec::new();
     // One collection alone says nothing: all that dies at a program's end would be one set.
     for group in (0..groups.len()).filter(|group| deaths[*group].len() > 1) {
-        let alike = |set: &&mut Vec<usize>| cosine(&deaths[set[0]], &deaths[group]) > ALIKE;
-        match sets.iter_mut().find(alike) {
-            Some(set) => set.push(group),
-            None => sets.push(vec![group]),
-        }
+        // The group may link sets, which so become one.
+        let (joined, others): (Vec<_>, _) = sets.into_iter().partition(|set: &Vec<usize>| {
+            let mut set = set.iter();
+            set.any(|one| cosine(&deaths[*one], &deaths[group]) > ALIKE && is_linked(*one, group))
+        });
+        let mut joined = joined.concat();
+        joined.push(group);
+        sets = others;
+        sets.push(joined);
     }
     sets.retain(|set| set.len() > 1);
     sets

@@ -23,7 +23,7 @@ const MAX_WEIGHT: f64 = 1e18;
 pub struct Limits {
     /// The process; `None` for the process of the first lifetime record.
     pub process: Option<ProcessKey>,
-    /// Most objects with single records, at least 2. An object takes about 150 bytes during the
+    /// Most objects with single records, at least 2. An object takes about 160 bytes during the
     /// reading. A larger recording is thinned: random halves of the objects are left out, and the
     /// weights of the others double.
     pub max_objects: usize,
@@ -64,6 +64,8 @@ pub struct Skipped {
     pub duplicate_fates: u64,
     /// Fates with an unknown collection. Their time decides.
     pub fates_without_collection: u64,
+    /// Fates with a holder of an unknown class. They count, without a holder.
+    pub fates_without_holder: u64,
     /// Counts of an unknown class or site, beyond the limit, or with more survivals than objects.
     pub bad_counts: u64,
 }
@@ -146,6 +148,7 @@ struct Observation {
     object: u64,
     time: TimeNs,
     fate: Fate,
+    holder: Option<ClassId>,
     collection: Option<CollectionId>,
 }
 
@@ -259,6 +262,7 @@ impl Reading {
             death_collection: None,
             last_survived: None,
             tenured: None,
+            holder: None,
             scavenges: 0,
             fulls: 0,
         });
@@ -289,17 +293,21 @@ impl Reading {
         let known = fates
             .collection
             .and_then(|key| self.collections.get(&key).copied());
-        for (object, time, fate) in fates.iter() {
-            if !is_kept(object.0, self.halvings) {
+        for one in fates.iter() {
+            if !is_kept(one.object.0, self.halvings) {
                 continue;
             }
             let unknown = fates.collection.is_some() && known.is_none();
             self.lifetimes.skipped.fates_without_collection += u64::from(unknown);
+            let holder = one.holder.map(|key| self.classes.get(&key).copied());
+            let skipped = &mut self.lifetimes.skipped.fates_without_holder;
+            *skipped += u64::from(holder == Some(None));
             let observation = Observation {
-                object: object.0,
-                time,
-                fate,
-                collection: known.or_else(|| self.collection_at(time)),
+                object: one.object.0,
+                time: one.time,
+                fate: one.fate,
+                holder: holder.flatten(),
+                collection: known.or_else(|| self.collection_at(one.time)),
             };
             if !self.observe(observation) {
                 if self.early.len() < self.max_objects {
@@ -324,7 +332,10 @@ impl Reading {
             return false;
         };
         let Observation {
-            time, collection, ..
+            time,
+            holder,
+            collection,
+            ..
         } = observation;
         let lifetimes = &mut self.lifetimes;
         let object = &mut lifetimes.objects[place as usize];
@@ -355,7 +366,10 @@ impl Reading {
             CollectionKind::Full => &mut object.fulls,
         };
         *survived = survived.saturating_add(1);
-        object.last_survived = object.last_survived.max(collection);
+        if object.last_survived < collection {
+            object.last_survived = collection;
+            object.holder = holder;
+        }
         if observation.fate == Fate::Tenured {
             object.tenured = object.tenured.or(collection);
         }

@@ -5,8 +5,8 @@ use std::io::Cursor;
 use vmscope_records::recording::Reader;
 use vmscope_records::{
     AllocationSite, Birth, Births, BytecodePc, Class, ClassKey, Collection, CollectionKey,
-    CollectionScope, Constituent, Fate, Fates, LifetimeCounts, MethodKey, ObjectKey, Record,
-    SiteKey, SurvivalBucket, TimeNs,
+    CollectionScope, Constituent, Fate, Fates, LifetimeCounts, MethodKey, ObjectFate, ObjectKey,
+    Record, SiteKey, SurvivalBucket, TimeNs,
 };
 use vmscope_symbolizer::Trace;
 use vmscope_symbolizer::lifetimes::Lifetimes;
@@ -158,9 +158,25 @@ impl Recording {
         time: u64,
         fates: &[(u64, Fate)],
     ) -> &mut Self {
+        let unheld = fates.iter().map(|&(object, fate)| (object, fate, None));
+        self.held(collection, time, &unheld.collect::<Vec<_>>())
+    }
+
+    /// The same, each with the class of its holder.
+    pub fn held(
+        &mut self,
+        collection: Option<u64>,
+        time: u64,
+        fates: &[(u64, Fate, Option<u64>)],
+    ) -> &mut Self {
         let mut all = Fates::new(PROCESS, collection.map(CollectionKey));
-        for &(object, fate) in fates {
-            all.push(ObjectKey(object), TimeNs(time), fate);
+        for &(object, fate, holder) in fates {
+            all.push(ObjectFate {
+                object: ObjectKey(object),
+                time: TimeNs(time),
+                fate,
+                holder: holder.map(ClassKey),
+            });
         }
         self.put(Record::Fates(Box::new(all)))
     }

@@ -2,13 +2,14 @@
 //! would help.
 
 use super::names::Names;
-use super::{HOW, Loaded, Wanted, activity, counted, has_any, unfinalized};
+use super::{HOW, Loaded, Wanted, activity, counted, has_any, holders, unfinalized};
 use crate::present::document::{Document, Part, Table, Value};
 use crate::present::numbers::{bytes, milliseconds, percent, some};
 use vmscope_symbolizer::lifetimes::Lifetimes;
 use vmscope_symbolizer::lifetimes::advice::{Advice, Advised, Change, Reproduction};
 use vmscope_symbolizer::lifetimes::cost::{CollectorCost, GroupCost, Work};
 use vmscope_symbolizer::lifetimes::estimate::Estimate;
+use vmscope_symbolizer::lifetimes::holders::{Held, holders as held_by};
 use vmscope_symbolizer::lifetimes::least_squares::LEAST_OBSERVATIONS;
 
 /// The collector's time, its groups and advice.
@@ -17,6 +18,8 @@ pub struct Collector {
     pub advice: Vec<Advice>,
     /// The replay that the advice rests on.
     reproduction: Option<Reproduction>,
+    /// The holders of the groups.
+    held: Vec<Held>,
 }
 
 impl Collector {
@@ -27,6 +30,7 @@ impl Collector {
             cost,
             advice: advised.advice,
             reproduction: advised.reproduction,
+            held: held_by(lifetimes, wanted.grouping),
         }
     }
 
@@ -57,10 +61,33 @@ impl Collector {
         let advice =
             |is_program: bool| self.advice.iter().find(|one| of_program(one) == is_program);
         for one in [advice(false), advice(true)].into_iter().flatten() {
-            let what = change(names, &one.change);
+            let what = self.change(names, &one.change);
             lines.push(("Advice:", format!("{what}: saves {}", within(one.saving))));
         }
         lines
+    }
+
+    /// What to do.
+    fn change(&self, names: &Names<'_>, change: &Change) -> String {
+        match change {
+            Change::Pretenure(groups) => {
+                let held_by = holders::suffix(&self.held, names, groups);
+                let groups: Vec<String> = groups.iter().map(|key| names.group(*key)).collect();
+                format!("pretenure {}{held_by}", groups.join(" and "))
+            }
+            Change::Eden(now, then) => {
+                format!("enlarge eden from {} to {}", bytes(*now), bytes(*then))
+            }
+            Change::OldGrowth => {
+                "let old space grow twice as much between full collections".to_owned()
+            }
+            Change::Tenuring(now, then) => format!(
+                "change the tenuring threshold from {:.0} % to {:.0} %",
+                100.0 * now,
+                100.0 * then
+            ),
+            Change::Avoid(key) => format!("do without {}", names.group(*key)),
+        }
     }
 }
 
@@ -91,6 +118,7 @@ pub fn document(loaded: &Loaded<'_>, wanted: &Wanted) -> Document {
     if has_objects {
         parts.push(Part::Table(groups(&names, &collector, wanted)));
         parts.push(Part::Table(advised(&names, &collector)));
+        parts.extend(holders::table(&collector.held, &names, wanted).map(Part::Table));
     }
     parts.extend(activity::parts(lifetimes, wanted));
     Document {
@@ -272,7 +300,7 @@ fn advised(names: &Names<'_>, collector: &Collector) -> Table {
     let all = collector.ns().max(1.0);
     for one in &collector.advice {
         table.rows.push(vec![
-            Value::Text(change(names, &one.change)),
+            Value::Text(collector.change(names, &one.change)),
             Value::Seconds(one.saving.value / 1e9),
             Value::Seconds(one.saving.error / 1e9),
             Value::Share(one.saving.value / all),
@@ -282,22 +310,4 @@ fn advised(names: &Names<'_>, collector: &Collector) -> Table {
         table.title = "Advice: none that the data support".to_owned();
     }
     table
-}
-
-/// What to do.
-fn change(names: &Names<'_>, change: &Change) -> String {
-    match change {
-        Change::Pretenure(groups) => {
-            let groups: Vec<String> = groups.iter().map(|key| names.group(*key)).collect();
-            format!("pretenure {}", groups.join(" and "))
-        }
-        Change::Eden(now, then) => format!("enlarge eden from {} to {}", bytes(*now), bytes(*then)),
-        Change::OldGrowth => "let old space grow twice as much between full collections".to_owned(),
-        Change::Tenuring(now, then) => format!(
-            "change the tenuring threshold from {:.0} % to {:.0} %",
-            100.0 * now,
-            100.0 * then
-        ),
-        Change::Avoid(key) => format!("do without {}", names.group(*key)),
-    }
 }

@@ -5,6 +5,7 @@ pub mod cache;
 mod callers;
 pub mod collector;
 mod histograms;
+mod holders;
 mod html;
 mod living;
 pub mod names;
@@ -34,6 +35,9 @@ const OBJECT_BYTES: u64 = 128;
 
 /// Most rows of single objects in a document.
 const MAX_LISTED: usize = 100_000;
+
+/// Rows of groups in a text.
+const ROWS: usize = 20;
 
 /// Objects in a block of CSV.
 const BLOCK: usize = 4096;
@@ -117,6 +121,14 @@ impl OutputOptions {
     fn is_csv(&self) -> bool {
         self.csv && !self.is_file()
     }
+
+    /// Most rows of groups: a program reads all.
+    fn rows(&self) -> usize {
+        match self.csv || self.json {
+            true => MAX_LISTED,
+            false => ROWS,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -170,7 +182,7 @@ pub struct Wanted {
     pub graph: callers::Wanted,
     /// Most rows of single objects and collections.
     pub objects: usize,
-    /// Most groups of the collector's time with rows of their own.
+    /// Most groups of the collector's time and of the holders with rows of their own.
     pub rows: usize,
 }
 
@@ -189,7 +201,7 @@ impl Wanted {
             unit: Unit::Time,
             graph: callers::Wanted::default(),
             objects: 0,
-            rows: 20,
+            rows: ROWS,
         }
     }
 
@@ -218,7 +230,7 @@ pub fn headline(trace: &Trace, path: &Path, memory: MemoryOption) -> Vec<(&'stat
     collector.headline(&names::Names::new(trace, &lifetimes))
 }
 
-/// The documents of `vmscope gc` and `vmscope lifetimes`; `None` without lifetimes.
+/// The documents of `vmscope gc` and `vmscope lifetimes`, as text or as JSON; `None` without lifetimes.
 ///
 /// # Errors
 /// An unreadable recording.
@@ -226,6 +238,7 @@ pub fn documents(
     trace: &Trace,
     path: &Path,
     memory: MemoryOption,
+    is_json: bool,
 ) -> Result<Option<[Document; 2]>> {
     let read = of_recording(trace, path, memory, |_, _| ControlFlow::Continue(()))?;
     let read = read.filter(has_any);
@@ -234,7 +247,10 @@ pub fn documents(
             trace,
             lifetimes: &lifetimes,
         };
-        let wanted = Wanted::default();
+        let wanted = Wanted {
+            rows: if is_json { MAX_LISTED } else { ROWS },
+            ..Wanted::default()
+        };
         [
             collector::document(&loaded, &wanted),
             objects::document(&loaded, &wanted),
@@ -321,6 +337,7 @@ pub fn lifetimes(args: &LifetimesArgs, out: &mut Printer<'_>) -> Result<()> {
             unit: args.measure,
             graph: callers::Wanted::of(&args.graph, lifetimes, &names)?,
             objects: args.objects.unwrap_or(0).min(MAX_LISTED),
+            rows: args.output.rows(),
             ..Wanted::new(args.by)
         };
         print(&objects::document(loaded, &wanted), &args.output, out)?;
@@ -378,6 +395,7 @@ pub fn gc(args: &GcArgs, out: &mut Printer<'_>) -> Result<()> {
     let wanted = Wanted {
         // A table of all collections.
         objects: if args.output.is_csv() { MAX_LISTED } else { 0 },
+        rows: args.output.rows(),
         ..Wanted::new(args.by)
     };
     let has_collections =
@@ -469,6 +487,7 @@ fn counted(lifetimes: &Lifetimes) -> Vec<String> {
         fates_after_death,
         duplicate_fates,
         fates_without_collection,
+        fates_without_holder,
         bad_counts,
     } = lifetimes.skipped;
     let nonsense = births_without_class
@@ -493,6 +512,10 @@ fn counted(lifetimes: &Lifetimes) -> Vec<String> {
         (
             fates_without_collection,
             "observations without a known collection",
+        ),
+        (
+            fates_without_holder,
+            "observations with a holder of an unknown class",
         ),
         (nonsense, "records make no sense"),
     ];

@@ -1,6 +1,7 @@
 //! Names of groups of objects.
 
 use vmscope_records::MethodKey;
+use vmscope_symbolizer::ids::ClassId;
 use vmscope_symbolizer::lifetimes::Lifetimes;
 use vmscope_symbolizer::lifetimes::groups::{Allocator, GroupKey};
 use vmscope_symbolizer::{Trace, full_name, separator_of};
@@ -36,6 +37,14 @@ impl<'a> Names<'a> {
         site.map_or_else(
             || "(unknown site)".to_owned(),
             |(method, pc)| format!("{}@{}", self.method(method), pc.get()),
+        )
+    }
+
+    /// The class of a holder.
+    pub fn holder(&self, class: Option<ClassId>) -> String {
+        class.map_or_else(
+            || "(a root, or unknown)".to_owned(),
+            |id| self.lifetimes.classes[id].name.clone(),
         )
     }
 

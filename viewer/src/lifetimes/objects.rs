@@ -2,7 +2,9 @@
 
 use super::histograms::{self, BINS, SERIES, Scale};
 use super::names::Names;
-use super::{Loaded, Wanted, callers, counted, living, rounded, single, sized, unfinalized};
+use super::{
+    Loaded, Wanted, callers, counted, holders, living, rounded, single, sized, unfinalized,
+};
 use crate::present::document::{Chart, Document, Part, Table, Value};
 use crate::present::numbers::{bytes, count, points, some};
 use std::collections::BTreeMap;
@@ -10,6 +12,7 @@ use vmscope_symbolizer::lifetimes::classify::{Classification, Parameters, SiteLi
 use vmscope_symbolizer::lifetimes::estimate::Estimate;
 use vmscope_symbolizer::lifetimes::groups::{Group, Grouping, groups};
 use vmscope_symbolizer::lifetimes::histogram::Allocations;
+use vmscope_symbolizer::lifetimes::holders::holders as held_by;
 use vmscope_symbolizer::lifetimes::life_table::life_tables;
 use vmscope_symbolizer::lifetimes::{Lifetimes, Measure};
 
@@ -52,6 +55,8 @@ pub fn document(loaded: &Loaded<'_>, wanted: &Wanted) -> Document {
         parts.push(Part::Table(living));
         parts.push(Part::Chart(living::chart(lifetimes, &names, wanted)));
     }
+    let held = held_by(lifetimes, wanted.grouping);
+    parts.extend(holders::table(&held, &names, wanted).map(Part::Table));
     parts.extend(decisions(lifetimes, &names).map(Part::Table));
     parts.extend(callers::parts(lifetimes, &names, wanted.graph));
     if wanted.objects > 0 {

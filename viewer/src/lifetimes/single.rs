@@ -23,6 +23,7 @@ pub fn table<'a>(
         ">scavenges",
         ">full collections",
         ">tenured",
+        "held by",
         "callers",
     ];
     let mut table = Table::new(
@@ -54,6 +55,7 @@ pub fn table<'a>(
             Value::Count(object.scavenges.into()),
             Value::Count(object.fulls.into()),
             tenured.map_or(Value::Empty, seconds),
+            (object.holder).map_or(Value::Empty, |_| Value::Text(names.holder(object.holder))),
             Value::Text(callers.join(" < ")),
         ]);
     }

@@ -142,7 +142,7 @@ pub fn run(path: &Path, options: &ReportOptions, out: &mut Printer<'_>) -> Resul
 
 /// VMProfiler's report: all sections as text. A section is a module with `text` and `json`.
 fn text(page: &Page<'_>, path: &Path) -> Result<String> {
-    let lifetimes = documents(&page.profile.trace, path, page.options.memory)?;
+    let lifetimes = documents(&page.profile.trace, path, page.options.memory, false)?;
     let mut out = String::new();
     accuracy::text(page, &mut out);
     session::text(page, &mut out);
@@ -176,7 +176,7 @@ fn json(page: &Page<'_>, path: &Path) -> Result<Value> {
     if let Some(marks) = session::marks_json(page) {
         report["marks"] = marks;
     }
-    let lifetimes = documents(&page.profile.trace, path, page.options.memory)?;
+    let lifetimes = documents(&page.profile.trace, path, page.options.memory, true)?;
     let fields = ["collector_costs", "lifetimes"];
     for (field, document) in fields.into_iter().zip(lifetimes.iter().flatten()) {
         report[field] = json_value(document, &Stop::new()).into();

@@ -354,6 +354,7 @@ typedef struct vmscope_survival {
     uint64_t time;
     uint64_t object;
     uint64_t tenured; /* 1 if the collection tenured the object */
+    uint64_t holder;  /* class id of the object that led to it; 0 if unknown or a root */
 } vmscope_survival;
 
 typedef struct vmscope_death {

@@ -134,7 +134,6 @@ impl Births {
     /// The births, in order.
     pub fn iter(&self) -> impl Iterator<Item = Birth> + '_ {
         let columns = &self.columns;
-        let one_less = |column: &[u64], row: usize| column.get(row)?.checked_sub(1);
         let rows = columns.objects.iter().zip(&columns.times);
         let rows = rows.zip(&columns.classes).zip(&columns.bytes).enumerate();
         rows.map(move |(row, (((object, time), class), bytes))| Birth {
@@ -153,6 +152,11 @@ impl Births {
     pub fn time(&self) -> TimeNs {
         TimeNs(self.columns.times.first().copied().unwrap_or_default())
     }
+}
+
+/// The key in a column of keys and one more.
+fn one_less(column: &[u64], row: usize) -> Option<u64> {
+    column.get(row)?.checked_sub(1)
 }
 
 /// Appends `value` to a column, which is empty while all of its values are `ordinary`.
@@ -175,6 +179,19 @@ pub enum Fate {
     Tenured,
 }
 
+/// An observation of an object.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ObjectFate {
+    /// The object.
+    pub object: ObjectKey,
+    /// Time of the observation.
+    pub time: TimeNs,
+    /// Its state.
+    pub fate: Fate,
+    /// Class of its holder: the object that led the collection to it. `None`: a root, or unknown.
+    pub holder: Option<ClassKey>,
+}
+
 /// Objects observed by one collection, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fates {
@@ -185,6 +202,8 @@ pub struct Fates {
     pub(crate) objects: Vec<u64>,
     pub(crate) times: Vec<u64>,
     pub(crate) fates: Vec<Fate>,
+    /// One more than the key of the holder's class, 0 without a holder; empty without any holders.
+    pub(crate) holders: Vec<u64>,
 }
 
 impl Fates {
@@ -198,11 +217,13 @@ impl Fates {
         }
     }
 
-    /// Appends an observation at `time`.
-    pub fn push(&mut self, object: ObjectKey, time: TimeNs, fate: Fate) {
-        self.objects.push(object.0);
-        self.times.push(time.0);
-        self.fates.push(fate);
+    /// Appends an observation.
+    pub fn push(&mut self, one: ObjectFate) {
+        let holder = one.holder.map_or(0, |class| class.0.saturating_add(1));
+        put(&mut self.holders, self.objects.len(), holder, 0);
+        self.objects.push(one.object.0);
+        self.times.push(one.time.0);
+        self.fates.push(one.fate);
     }
 
     /// Whether there is none.
@@ -212,9 +233,15 @@ impl Fates {
     }
 
     /// The observations, in order.
-    pub fn iter(&self) -> impl Iterator<Item = (ObjectKey, TimeNs, Fate)> + '_ {
+    pub fn iter(&self) -> impl Iterator<Item = ObjectFate> + '_ {
         let rows = self.objects.iter().zip(&self.times).zip(&self.fates);
-        rows.map(|((object, time), fate)| (ObjectKey(*object), TimeNs(*time), *fate))
+        rows.enumerate()
+            .map(|(row, ((object, time), fate))| ObjectFate {
+                object: ObjectKey(*object),
+                time: TimeNs(*time),
+                fate: *fate,
+                holder: one_less(&self.holders, row).map(ClassKey),
+            })
     }
 
     /// Time of the first observation.

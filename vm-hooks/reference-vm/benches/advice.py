@@ -94,7 +94,7 @@ def without(program, change, folder):
 def options_of(change):
     """The VM's options that make a change; None for a change of the program."""
     if change.startswith("pretenure "):
-        sites = change.removeprefix("pretenure ").split(" and ")
+        sites = change.removeprefix("pretenure ").split(", held by ")[0].split(" and ")
         return [option for site in sites for option in ("--pretenure", site)]
     if change.startswith("enlarge eden"):
         return ["--eden-size", change.split(" to ")[1].replace(" ", "").removesuffix("iB")]

@@ -168,8 +168,9 @@ impl Observer for Publication {
         }
     }
 
-    fn collection_end(&mut self, end: &End) {
-        if let Some(publisher) = self.listener() {
+    fn collection_end(&mut self, end: &End) -> u64 {
+        let publisher = self.listener();
+        if let Some(publisher) = publisher {
             publisher.publish(&CollectionEnd {
                 id: self.collection,
                 spaces: spaces(&end.sizes).into(),
@@ -179,6 +180,7 @@ impl Observer for Publication {
                 cpu_ns: thread_cpu().and_then(|now| now.checked_sub(self.cpu_at_begin?)),
             });
         }
+        publisher.map_or(0, |_| now_ns())
     }
 }
 

@@ -2,7 +2,7 @@
 
 mod common;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
 use vmscope_publish::event::{Event, SiteFrame};
 use vmscope_publish::reader::{Attached, Next};
@@ -16,10 +16,12 @@ struct Read {
     classes: HashMap<u64, String>,
     sites: HashMap<u64, Vec<SiteFrame>>,
     methods: HashMap<u64, String>,
-    collections: BTreeSet<u64>,
+    /// Begin of each collection, by id.
+    collections: BTreeMap<u64, u64>,
     /// Object, class, site, bytes.
     births: Vec<(u64, u64, u64, u64)>,
-    survivals: Vec<u64>,
+    /// Object, class of its holder.
+    survivals: Vec<(u64, u64)>,
     deaths: BTreeMap<u64, u64>,
     /// Whether earlier collections may be unknown.
     lenient: bool,
@@ -33,7 +35,7 @@ impl Read {
     fn take(&mut self, attached: &mut Attached) {
         loop {
             match attached.read() {
-                Next::Event { event, .. } => self.event(event),
+                Next::Event { event, time, .. } => self.event(event, time),
                 other => {
                     assert_eq!(other, Next::Empty, "nothing is lost");
                     return;
@@ -49,7 +51,18 @@ impl Read {
         (self.classes[class].clone(), frames.collect(), *bytes)
     }
 
-    fn event(&mut self, event: Event<'_>) {
+    /// Observations have the time of their collection's end, also if another collection follows at once.
+    fn assert_observed_in(&self, collection: u64, time: u64) {
+        let Some(begin) = self.collections.get(&collection) else {
+            assert!(self.lenient, "{collection}");
+            return;
+        };
+        let next = self.collections.get(&(collection + 1));
+        let is_before_next = next.is_none_or(|next| time < *next);
+        assert!(*begin < time && is_before_next, "{collection}: {time}");
+    }
+
+    fn event(&mut self, event: Event<'_>, time: u64) {
         match event {
             Event::Class(class) => {
                 self.classes.insert(class.id, class.name.to_string());
@@ -62,7 +75,7 @@ impl Read {
                 self.methods.insert(method.id, title);
             }
             Event::CollectionBegin(begin) => {
-                self.collections.insert(begin.id);
+                self.collections.insert(begin.id, time);
             }
             Event::Births(births) => {
                 for birth in births.births.iter() {
@@ -76,13 +89,15 @@ impl Read {
                 }
             }
             Event::Survivals(survivals) => {
-                assert!(self.lenient || self.collections.contains(&survivals.collection));
-                let objects = survivals.survivals.iter().map(|one| one.object);
-                self.survivals.extend(objects);
+                for one in survivals.survivals.iter() {
+                    self.assert_observed_in(survivals.collection, one.time);
+                    assert!(one.holder == 0 || self.classes.contains_key(&one.holder));
+                    self.survivals.push((one.object, one.holder));
+                }
             }
             Event::Deaths(deaths) => {
-                assert!(self.lenient || self.collections.contains(&deaths.collection));
                 for death in deaths.deaths.iter() {
+                    self.assert_observed_in(deaths.collection, death.time);
                     let before = self.deaths.insert(death.object, deaths.collection);
                     assert_eq!(before, None, "an object dies once");
                 }
@@ -201,6 +216,57 @@ fn machine_code_and_interpreter_make_the_same_births() {
             }
             assert_eq!(births.len(), compiled.len());
         }
+    }
+}
+
+const LIBRARY: &str = "
+Object subclass: #Page instanceVariableNames: 'text' classVariableNames: '' package: 'x'!
+Object subclass: #Book instanceVariableNames: 'pages' classVariableNames: '' package: 'x'!
+Object subclass: #Library instanceVariableNames: 'books' classVariableNames: '' package: 'x'!
+!Page methodsFor: 'x'!
+initialize
+\ttext := String new: 20! !
+!Book methodsFor: 'x'!
+initialize
+\tpages := (1 to: 5) collect: [:each | Page new]! !
+!Library methodsFor: 'x'!
+initialize
+\tbooks := OrderedCollection new.
+\t100 timesRepeat: [books addLast: Book new]! !
+| library |
+library := Library new.
+Smalltalk garbageCollect.
+library := Library new.
+Smalltalk garbageCollect !
+";
+
+#[test]
+fn survivors_have_their_true_holders() {
+    for jit in [common::interpreted(), common::compiled_at_once()] {
+        let read = run(Parameters::default(), jit, every_object(0), LIBRARY);
+        let births: HashMap<u64, Named> = (read.births.iter())
+            .map(|birth| (birth.0, read.name(birth)))
+            .collect();
+        let mut pairs = BTreeMap::<(&str, &str), u64>::new();
+        for (object, holder) in &read.survivals {
+            // Objects from before the program are not known.
+            let Some((class, site, _)) = births.get(object) else {
+                continue;
+            };
+            let is_ours = class != "String" || site[0].0 == "Page>>initialize";
+            if is_ours && ["Page", "Book", "Library", "String"].contains(&class.as_str()) {
+                let holder = read.classes.get(holder).map_or("", String::as_str);
+                *pairs.entry((class, holder)).or_default() += 1;
+            }
+        }
+        // Two libraries, each seen by a scavenge and a full collection. Arrays stand for their holders.
+        let expected = [
+            (("Book", "OrderedCollection"), 400),
+            (("Library", ""), 4),
+            (("Page", "Book"), 2000),
+            (("String", "Page"), 2000),
+        ];
+        assert_eq!(pairs, BTreeMap::from(expected));
     }
 }
 

@@ -16,8 +16,8 @@ use vmscope_publish::event as e;
 use vmscope_publish::{Callbacks, Describer, Options, Publisher};
 use vmscope_publish_reader::Family;
 use vmscope_records::{
-    Avma, ConstituentKey, Fate, Limit, Method, MethodKey, PcMap, Pid, ProcessKey, Record,
-    ThreadKey, ThreadRole, Tid, TimeNs,
+    Avma, ConstituentKey, Fate, Limit, Method, MethodKey, ObjectFate, PcMap, Pid, ProcessKey,
+    Record, ThreadKey, ThreadRole, Tid, TimeNs,
 };
 
 /// One publisher at a time: the adapter finds the memory by its process.
@@ -409,6 +409,7 @@ fn what_a_vm_says_becomes_records() {
             time: 900,
             object: 11,
             tenured: 1,
+            holder: 4,
         }],
     );
     p.deaths(
@@ -462,8 +463,9 @@ fn what_a_vm_says_becomes_records() {
                 seen.push("births");
             }
             Record::Fates(fates) => {
-                let fate = fates.iter().next().unwrap().2;
+                let ObjectFate { fate, holder, .. } = fates.iter().next().unwrap();
                 assert_eq!(fates.collection.is_some(), fate == Fate::Tenured);
+                assert_eq!(holder.is_some(), fate == Fate::Tenured);
                 seen.push(if fate == Fate::Died {
                     "died"
                 } else {

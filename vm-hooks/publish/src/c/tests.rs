@@ -74,7 +74,7 @@ fn structs() -> String {
         Birth = "vmscope_birth" {
             time, object, class as class_id, site, bytes, allocated_bytes, weight
         }
-        Survival = "vmscope_survival" { time, object, tenured }
+        Survival = "vmscope_survival" { time, object, tenured, holder }
         Death = "vmscope_death" { time, object }
         SurvivalBucket = "vmscope_survival_bucket" {
             scavenges, fulls, objects, bytes, alive_objects, alive_bytes

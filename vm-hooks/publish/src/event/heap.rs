@@ -200,6 +200,9 @@ row! {
         pub object: u64,
         /// 1 if the collection tenured it, else 0.
         pub tenured: u64,
+        /// Id of the class of its holder, the object that led the collection to it; 0 if unknown, and
+        /// for a root.
+        pub holder: u64,
     }
 }
 

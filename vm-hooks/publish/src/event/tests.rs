@@ -244,10 +244,11 @@ fn heap_event() -> impl Strategy<Value = Event<'static>> {
             weight,
         }
     });
-    let survival = any::<[u64; 3]>().prop_map(|[time, object, tenured]| Survival {
+    let survival = any::<[u64; 4]>().prop_map(|[time, object, tenured, holder]| Survival {
         time,
         object,
         tenured,
+        holder,
     });
     let death = any::<[u64; 2]>().prop_map(|[time, object]| Death { time, object });
     let bucket = any::<[u64; 6]>().prop_map(|words| SurvivalBucket {

@@ -86,11 +86,14 @@ impl Wire<m::Fates> for Fates {
             object_deltas: deltas(self.objects.iter().copied()),
             time_deltas: deltas(self.times.iter().copied()),
             fates: self.fates.iter().map(|fate| *fate as u8).collect(),
+            holders: self.holders.clone(),
         }
     }
 
     fn from_wire(r: m::Fates) -> Result<Self, WireError> {
-        if r.object_deltas.len() != r.time_deltas.len() || r.fates.len() != r.time_deltas.len() {
+        let count = r.time_deltas.len();
+        let are_whole = r.object_deltas.len() == count && r.fates.len() == count;
+        if !are_whole || ![0, count].contains(&r.holders.len()) {
             return Err(WireError::Columns("fates"));
         }
         let fate = |code: &u8| match *code {
@@ -105,6 +108,7 @@ impl Wire<m::Fates> for Fates {
             objects: sums(r.object_deltas).collect(),
             times: sums(r.time_deltas).collect(),
             fates: r.fates.iter().map(fate).collect::<Result<_, _>>()?,
+            holders: r.holders,
         })
     }
 }

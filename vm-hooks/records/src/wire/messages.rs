@@ -208,7 +208,7 @@ messages! {
     }
     Fates {
         1 process: u32, 2 collection: optional u64, 3 object_deltas: repeated i64,
-        4 time_deltas: repeated i64, 5 fates: bytes,
+        4 time_deltas: repeated i64, 5 fates: bytes, 6 holders: repeated u64,
     }
     LifetimeCounts = LifetimeCounts {
         1 process: u32, 2 time: u64, 3 class: u64, 4 site: optional u64, 5 objects: u64,

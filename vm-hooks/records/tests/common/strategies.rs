@@ -74,6 +74,7 @@ generate! {
     Class { key, process, name }
     AllocationSite { key, process, frames }
     SurvivalBucket { scavenges, fulls, objects, bytes, alive_objects, alive_bytes }
+    ObjectFate { object, time, fate, holder: option::of((0..u64::MAX).prop_map(ClassKey)) }
     Birth {
         object, time, class, site: option::of((0..u64::MAX).prop_map(SiteKey)), bytes,
         weight: prop_oneof![Just(1.0), 1.0..1e9_f64], allocated_bytes: option::of(0..u64::MAX),
@@ -294,10 +295,9 @@ plain! {
             births
         });
     Fates = (Generate::generate(), Generate::generate(), vec(Generate::generate(), 0..20))
-        .prop_map(|(process, collection, all): (_, _, Vec<((ObjectKey, TimeNs), Fate)>)| {
+        .prop_map(|(process, collection, all): (_, _, Vec<ObjectFate>)| {
             let mut fates = Fates::new(process, collection);
-            let push = |((object, time), fate)| fates.push(object, time, fate);
-            all.into_iter().for_each(push);
+            all.into_iter().for_each(|one| fates.push(one));
             fates
         });
 }

@@ -78,6 +78,8 @@ known! {
     OUT_OF_MEMORY 64 "OutOfMemory" []
 }
 
+/// Class index of no class: the holder of what a root refers to.
+pub const NO_CLASS: u32 = 0;
 /// Class index of forwarders.
 pub const FORWARDER: u32 = 8;
 /// First class index unknown to the VM.

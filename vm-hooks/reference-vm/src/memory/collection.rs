@@ -61,13 +61,14 @@ impl Heap {
         self.triggers.collections += 1;
         self.counters.scavenges += 1;
         self.counters.scavenge_ns += ns_since(start);
-        observer.collection_end(&End {
+        let time = observer.collection_end(&End {
             kind: Kind::Scavenge,
             sizes: self.sizes(),
             survived_bytes: outcome.survived_bytes,
             tenured_bytes: outcome.tenured_bytes,
             survived_objects: outcome.survived_objects,
         });
+        self.note_end_of_collection(time);
         self.verify_under_stress(cause, roots);
     }
 
@@ -124,13 +125,14 @@ impl Heap {
         self.counters.mark_ns += marked_ns;
         self.counters.plan_ns += planned_ns - marked_ns;
         self.counters.compaction_ns += all_ns - planned_ns;
-        observer.collection_end(&End {
+        let time = observer.collection_end(&End {
             kind: Kind::Full,
             sizes: self.sizes(),
             survived_bytes: self.old.used() + self.new_space.past.used(),
             tenured_bytes: 0,
             survived_objects,
         });
+        self.note_end_of_collection(time);
         self.verify_under_stress(cause, roots);
     }
 

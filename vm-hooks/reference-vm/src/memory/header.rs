@@ -18,7 +18,8 @@ impl Format {
     /// Fixed fields. The first field (the key) is weak; the other fields are strong while the key
     /// lives.
     pub const EPHEMERON: Self = Self(5);
-    /// A moved object: the first slot is its new address. Only during collections.
+    /// A moved object: the first slot is its new address, the hash is the class index of its holder.
+    /// Only during collections.
     pub const FORWARDER: Self = Self(7);
     /// Bytes. The low three bits say how many bytes of the last slot are not used.
     pub const BYTES: Self = Self(16);
@@ -63,7 +64,7 @@ impl Format {
 }
 
 /// The header word. Bits: class index 0–21, immutable 23, format 24–28, remembered 29, pinned 30,
-/// grey 31, hash 32–53, marked 55, number of slots 56–63.
+/// grey 31, hash 32–53, tracked 54, marked 55, number of slots 56–63.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct Header(pub u64);
@@ -78,6 +79,7 @@ const HASH_SHIFT: u32 = 32;
 const SLOTS_SHIFT: u32 = 56;
 const REMEMBERED: u64 = 1 << 29;
 const GREY: u64 = 1 << 31;
+const TRACKED: u64 = 1 << 54;
 const MARKED: u64 = 1 << 55;
 
 impl Header {
@@ -172,6 +174,25 @@ impl Header {
     #[inline]
     pub const fn with_grey(self, set: bool) -> Self {
         Self(if set { self.0 | GREY } else { self.0 & !GREY })
+    }
+
+    /// Whether the object has a single record of its lifetime. Set only until a full collection marks
+    /// the object.
+    #[must_use]
+    #[inline]
+    pub const fn is_tracked(self) -> bool {
+        self.0 & TRACKED != 0
+    }
+
+    /// Header with the tracked bit set or cleared.
+    #[must_use]
+    #[inline]
+    pub const fn with_tracked(self, set: bool) -> Self {
+        Self(if set {
+            self.0 | TRACKED
+        } else {
+            self.0 & !TRACKED
+        })
     }
 
     /// Whether a full collection found the object alive.

@@ -1,14 +1,16 @@
 //! The first phase of a full collection: marks all live objects.
 
+use super::scavenger::owner_of;
 use super::view::{Object, walk};
-use super::{Format, Heap, Oop, Roots};
+use super::{Format, Heap, Oop, Roots, classes};
 
 /// Capacity of the mark stack. Further objects stay grey until the stack is empty; then the
 /// collector searches the spaces for grey objects.
 const STACK_LIMIT: usize = if cfg!(test) { 16 } else { 1 << 20 };
 
 /// Marks the objects of new and old space that live. Permanent objects are roots, and never marked.
-struct Marker<'h> {
+/// While lifetimes are tracked, it notes the holders of tracked objects.
+struct Marker<'h, const TRACKS: bool> {
     heap: &'h mut Heap,
     /// Marked objects, not yet scanned.
     stack: Vec<Object>,
@@ -18,6 +20,8 @@ struct Marker<'h> {
     ephemerons: Vec<Object>,
     /// Weak objects. Their weak slots need an update.
     weak: Vec<Object>,
+    /// Class indices of the holders of the stack's Arrays, in their order.
+    owners: Vec<u32>,
     /// Number of marked objects.
     marked: u64,
 }
@@ -26,20 +30,30 @@ impl Heap {
     /// Sets the mark of all live objects, fills the mourn queue, and replaces weak references to
     /// dead objects. Eden is empty. Returns the number of marked objects.
     pub(super) fn mark_live_objects(&mut self, roots: &mut dyn Roots) -> u64 {
-        let mut marker = Marker {
+        if self.lifetimes.is_on() {
+            self.flag_tracked_objects();
+            self.mark_live_objects_and::<true>(roots)
+        } else {
+            self.mark_live_objects_and::<false>(roots)
+        }
+    }
+
+    fn mark_live_objects_and<const TRACKS: bool>(&mut self, roots: &mut dyn Roots) -> u64 {
+        let mut marker = Marker::<TRACKS> {
             heap: self,
             stack: Vec::new(),
             overflowed: false,
             ephemerons: Vec::new(),
             weak: Vec::new(),
+            owners: Vec::new(),
             marked: 0,
         };
-        roots.visit(&mut |root| marker.mark(*root));
+        roots.visit(&mut |root| marker.mark(*root, classes::NO_CLASS));
         for index in 0..marker.heap.mourners.len() {
-            marker.mark(marker.heap.mourners[index]);
+            marker.mark(marker.heap.mourners[index], classes::NO_CLASS);
         }
         for object in marker.heap.permanent_objects() {
-            marker.scan(object);
+            marker.scan(object, None);
         }
         marker.mark_reachable();
         marker.finish_ephemerons();
@@ -67,7 +81,7 @@ impl Heap {
     }
 }
 
-impl Marker<'_> {
+impl<const TRACKS: bool> Marker<'_, TRACKS> {
     /// Returns the object unless permanent or already marked.
     #[inline]
     fn unmarked(&self, oop: Oop) -> Option<Object> {
@@ -79,26 +93,38 @@ impl Marker<'_> {
         (!object.header().is_marked()).then_some(object)
     }
 
+    /// `holder`: class index of the object that refers to it.
     #[inline]
-    fn mark(&mut self, oop: Oop) {
+    fn mark(&mut self, oop: Oop, holder: u32) {
         let Some(object) = self.unmarked(oop) else {
             return;
         };
         self.marked += 1;
-        let header = object.header().with_mark(true);
+        let mut header = object.header().with_mark(true);
+        if TRACKS && header.is_tracked() {
+            header = header.with_tracked(false).with_hash(holder);
+        }
         if self.stack.len() < STACK_LIMIT {
             object.set_header(header);
             self.stack.push(object);
+            if TRACKS && header.format() == Format::INDEXED {
+                self.owners.push(holder);
+            }
         } else {
             object.set_header(header.with_grey(true));
             self.overflowed = true;
         }
     }
 
-    /// Marks the objects referenced strongly by this object.
+    /// Marks the objects referenced strongly by this object. `owner`: as in the scavenger.
     #[inline]
-    fn scan(&mut self, object: Object) {
-        let strong = match object.header().format() {
+    fn scan(&mut self, object: Object, owner: Option<u32>) {
+        let header = object.header();
+        let holder = match TRACKS {
+            true => owner.unwrap_or(header.class_index()),
+            false => classes::NO_CLASS,
+        };
+        let strong = match header.format() {
             Format::WEAK => {
                 self.weak.push(object);
                 self.heap.strong_count(object)
@@ -109,7 +135,7 @@ impl Marker<'_> {
             }
             _ => object.reference_count(),
         };
-        object.visit(0..strong, |value| self.mark(value));
+        object.visit(0..strong, |value| self.mark(value, holder));
     }
 
     /// Scans marked objects until none remains unscanned.
@@ -119,7 +145,7 @@ impl Marker<'_> {
             for object in self.heap.survivors().chain(self.heap.old_objects()) {
                 if object.header().is_grey() {
                     object.set_header(object.header().with_grey(false));
-                    self.scan(object);
+                    self.scan(object, None);
                     self.empty_stack();
                 }
             }
@@ -128,7 +154,8 @@ impl Marker<'_> {
 
     fn empty_stack(&mut self) {
         while let Some(object) = self.stack.pop() {
-            self.scan(object);
+            let owner = owner_of::<TRACKS>(object, || self.owners.pop());
+            self.scan(object, owner);
         }
     }
 
@@ -138,13 +165,13 @@ impl Marker<'_> {
             let mut progress = false;
             for object in std::mem::take(&mut self.ephemerons) {
                 progress |= self.unmarked(object.first_slot()).is_none();
-                self.scan(object);
+                self.scan(object, None);
             }
             if !progress {
                 for object in std::mem::take(&mut self.ephemerons) {
                     object.set_header(object.header().with_format(Format::FIXED));
                     self.heap.mourners.push_back(object.oop());
-                    self.scan(object);
+                    self.scan(object, None);
                 }
             }
             self.mark_reachable();

@@ -68,8 +68,9 @@ pub trait Observer {
     fn phase_begin(&mut self, name: &'static str);
     /// Ends the current phase.
     fn phase_end(&mut self);
-    /// The collection is over.
-    fn collection_end(&mut self, end: &End);
+    /// The collection is over. Returns the time in nanoseconds of `CLOCK_MONOTONIC`; 0 if nobody needs
+    /// it.
+    fn collection_end(&mut self, end: &End) -> u64;
 }
 
 /// Nobody listens.
@@ -77,5 +78,7 @@ impl Observer for () {
     fn collection_begin(&mut self, _: &Begin<'_>) {}
     fn phase_begin(&mut self, _: &'static str) {}
     fn phase_end(&mut self) {}
-    fn collection_end(&mut self, _: &End) {}
+    fn collection_end(&mut self, _: &End) -> u64 {
+        0
+    }
 }

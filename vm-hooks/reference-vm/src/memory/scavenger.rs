@@ -1,7 +1,8 @@
 //! The scavenger: copies new space's live objects to the future survivor space, or to old space.
 
 use super::view::Object;
-use super::{Format, Heap, Observer, Oop, Roots};
+use super::{Format, Heap, Observer, Oop, Roots, classes};
+use std::collections::VecDeque;
 
 /// Results of a scavenge.
 #[derive(Debug, Default)]
@@ -15,8 +16,9 @@ pub(super) struct Outcome {
 }
 
 /// One scavenge. Cheney's algorithm: copied objects that are not yet scanned lie between a scan
-/// address and the free address, in the future survivor space and in old space.
-struct Scavenger<'h> {
+/// address and the free address, in the future survivor space and in old space. While lifetimes are
+/// tracked, it notes the holders of the copied objects.
+struct Scavenger<'h, const TRACKS: bool> {
     heap: &'h mut Heap,
     /// Which objects go to old space.
     tenuring: Tenuring,
@@ -28,6 +30,10 @@ struct Scavenger<'h> {
     ephemerons: Vec<Object>,
     /// Weak objects. Their weak slots need an update.
     weak: Vec<Object>,
+    /// Class indices of the holders of the future survivor space's unscanned Arrays, in their order.
+    survivor_owners: VecDeque<u32>,
+    /// The same for old space.
+    old_owners: VecDeque<u32>,
     outcome: Outcome,
 }
 
@@ -45,6 +51,18 @@ impl Heap {
         roots: &mut dyn Roots,
         observer: &mut dyn Observer,
     ) -> Outcome {
+        if self.lifetimes.is_on() {
+            self.run_scavenger_that::<true>(roots, observer)
+        } else {
+            self.run_scavenger_that::<false>(roots, observer)
+        }
+    }
+
+    fn run_scavenger_that<const TRACKS: bool>(
+        &mut self,
+        roots: &mut dyn Roots,
+        observer: &mut dyn Observer,
+    ) -> Outcome {
         let past = &self.new_space.past;
         let threshold = self.parameters.tenuring_threshold;
         let tenuring = if threshold == 0 {
@@ -55,13 +73,15 @@ impl Heap {
             Tenuring::None
         };
         self.counters.allocated_bytes += self.eden_used() as u64;
-        let mut scavenger = Scavenger {
+        let mut scavenger = Scavenger::<TRACKS> {
             survivor_scan: self.new_space.future.start,
             old_scan: self.old.free(),
             heap: self,
             tenuring,
             ephemerons: Vec::new(),
             weak: Vec::new(),
+            survivor_owners: VecDeque::new(),
+            old_owners: VecDeque::new(),
             outcome: Outcome::default(),
         };
         scavenger.run(roots, observer);
@@ -77,7 +97,20 @@ impl Heap {
     }
 }
 
-impl Scavenger<'_> {
+/// Class index of the holder of an Array, from `next`; `None` for other objects, for an Array that a
+/// root holds, and unless lifetimes are tracked.
+#[inline]
+pub(super) fn owner_of<const TRACKS: bool>(
+    object: Object,
+    next: impl FnOnce() -> Option<u32>,
+) -> Option<u32> {
+    if !TRACKS || object.header().format() != Format::INDEXED {
+        return None;
+    }
+    next().filter(|owner| *owner != classes::NO_CLASS)
+}
+
+impl<const TRACKS: bool> Scavenger<'_, TRACKS> {
     fn run(&mut self, roots: &mut dyn Roots, observer: &mut dyn Observer) {
         observer.phase_begin("roots");
         roots.visit(&mut |root| *root = self.forward_root(*root));
@@ -105,13 +138,14 @@ impl Scavenger<'_> {
         if self.heap.new_space.future.contains(root) {
             root
         } else {
-            self.forward(root)
+            self.forward(root, classes::NO_CLASS)
         }
     }
 
-    /// New address of a reachable object. Copies the object unless already copied.
+    /// New address of a reachable object. Copies the object unless already copied. `holder`: class
+    /// index of the object that refers to it.
     #[inline]
-    fn forward(&mut self, oop: Oop) -> Oop {
+    fn forward(&mut self, oop: Oop, holder: u32) -> Oop {
         if !self.heap.is_new(oop) {
             return oop;
         }
@@ -120,13 +154,13 @@ impl Scavenger<'_> {
         if object.is_forwarded() {
             object.first_slot()
         } else {
-            self.copy(object)
+            self.copy(object, holder)
         }
     }
 
     /// Copies an object, and leaves a forwarder behind.
     #[inline]
-    fn copy(&mut self, object: Object) -> Oop {
+    fn copy(&mut self, object: Object, holder: u32) -> Oop {
         self.outcome.survived_objects += 1;
         let size = object.size();
         let header = object.header();
@@ -143,8 +177,16 @@ impl Scavenger<'_> {
         let address = survivor.unwrap_or_else(|| self.take_old(size));
         // SAFETY: the space just provided this address for an object of this size.
         let copy = unsafe { object.copy_to(address, size) };
-        object.forward(header, copy.oop());
-        if let Some(census) = &mut self.heap.lifetimes.census
+        object.forward(header, copy.oop(), holder);
+        if TRACKS && header.format() == Format::INDEXED {
+            let owners = match survivor {
+                Some(_) => &mut self.survivor_owners,
+                None => &mut self.old_owners,
+            };
+            owners.push_back(holder);
+        }
+        if TRACKS
+            && let Some(census) = &mut self.heap.lifetimes.census
             && object.oop().address() < self.heap.new_space.eden_end
         {
             let (from, to) = (object.oop().address(), copy.oop().address());
@@ -167,7 +209,7 @@ impl Scavenger<'_> {
         remembered.retain(|&oop| {
             // SAFETY: the remembered set has old and permanent objects.
             let object = unsafe { Object::new(oop) };
-            let refers_to_new = self.scan(object);
+            let refers_to_new = self.scan(object, None);
             if !refers_to_new {
                 object.set_header(object.header().with_remembered(false));
             }
@@ -183,7 +225,8 @@ impl Scavenger<'_> {
                 // SAFETY: copied objects lie here without gaps.
                 let object = unsafe { Object::first_at(self.survivor_scan) };
                 self.survivor_scan = object.end();
-                self.scan(object);
+                let owner = owner_of::<TRACKS>(object, || self.survivor_owners.pop_front());
+                self.scan(object, owner);
             }
             if self.old_scan == self.heap.old.free() {
                 return;
@@ -192,15 +235,22 @@ impl Scavenger<'_> {
                 // SAFETY: tenured objects lie here without gaps.
                 let object = unsafe { Object::first_at(self.old_scan) };
                 self.old_scan = object.end();
-                self.scan_and_remember(object);
+                let owner = owner_of::<TRACKS>(object, || self.old_owners.pop_front());
+                self.scan_and_remember(object, owner);
             }
         }
     }
 
-    /// Updates strong references. Returns whether any reference points to a new object.
+    /// Updates strong references. Returns whether any reference points to a new object. `owner`: class
+    /// index of an Array's known holder, which counts as the holder of the elements.
     #[inline]
-    fn scan(&mut self, object: Object) -> bool {
-        let strong = match object.header().format() {
+    fn scan(&mut self, object: Object, owner: Option<u32>) -> bool {
+        let header = object.header();
+        let holder = match TRACKS {
+            true => owner.unwrap_or(header.class_index()),
+            false => classes::NO_CLASS,
+        };
+        let strong = match header.format() {
             Format::WEAK => {
                 self.weak.push(object);
                 self.heap.strong_count(object)
@@ -213,7 +263,7 @@ impl Scavenger<'_> {
         };
         let mut refers_to_new = false;
         object.update(0..strong, |value| {
-            let value = self.forward(value);
+            let value = self.forward(value, holder);
             refers_to_new |= self.heap.is_new(value);
             value
         });
@@ -222,8 +272,8 @@ impl Scavenger<'_> {
 
     /// Scans an object, possibly old or permanent.
     #[inline]
-    fn scan_and_remember(&mut self, object: Object) {
-        if self.scan(object) {
+    fn scan_and_remember(&mut self, object: Object, owner: Option<u32>) {
+        if self.scan(object, owner) {
             self.heap.remember(object.oop());
         }
     }
@@ -244,13 +294,13 @@ impl Scavenger<'_> {
             let mut progress = false;
             for object in std::mem::take(&mut self.ephemerons) {
                 progress |= !self.may_be_dead(object.first_slot());
-                self.scan_and_remember(object);
+                self.scan_and_remember(object, None);
             }
             if !progress {
                 for object in std::mem::take(&mut self.ephemerons) {
                     object.set_header(object.header().with_format(Format::FIXED));
                     self.heap.mourners.push_back(object.oop());
-                    self.scan_and_remember(object);
+                    self.scan_and_remember(object, None);
                 }
             }
             self.copy_reachable();
@@ -267,7 +317,8 @@ impl Scavenger<'_> {
                 let value = if self.may_be_dead(value) {
                     nil
                 } else {
-                    self.forward(value)
+                    // Copied before: the holder is known.
+                    self.forward(value, classes::NO_CLASS)
                 };
                 refers_to_new |= self.heap.is_new(value);
                 value

@@ -136,11 +136,12 @@ impl Object {
         self.header().class_index() == FORWARDER
     }
 
-    /// Forwards the object to `target`. `header` is the object's header.
+    /// Forwards the object to `target`. `header` is the object's header, `holder` the class index of
+    /// its holder.
     #[inline]
-    pub fn forward(self, header: Header, target: Oop) {
+    pub fn forward(self, header: Header, target: Oop, holder: u32) {
         let forwarder = Header::new(FORWARDER, Format::FORWARDER, header.slots());
-        self.set_header(forwarder);
+        self.set_header(forwarder.with_hash(holder));
         // SAFETY: every object has memory for one slot.
         unsafe { object::set_slot(self.0, 0, target) };
     }

@@ -165,16 +165,12 @@ impl Vm {
     /// Publishes what the last collections observed.
     pub(crate) fn publish_fates(&mut self) {
         self.publish_births();
-        let mut fates = self.heap.take_fates();
-        let time = now_ns();
+        let fates = self.heap.take_fates();
+        let survivals = fates.iter().flat_map(|fates| &fates.survivals);
+        let holders = survivals.map(|one| one.holder);
+        self.publish_newest_classes(holders.filter(|holder| *holder != 0));
         if let Some(publisher) = self.publication.listener() {
-            for fates in &mut fates {
-                for survival in &mut fates.survivals {
-                    survival.time = time;
-                }
-                for death in &mut fates.deaths {
-                    death.time = time;
-                }
+            for fates in &fates {
                 publisher.survivals(fates.collection, &fates.survivals);
                 publisher.deaths(fates.collection, &fates.deaths);
             }

@@ -4,7 +4,7 @@ use vmscope_process::{Poll, ProcessView};
 use vmscope_publish::event as e;
 use vmscope_records::{
     AllocationSite, Birth, Births, BytecodePc, Class, ClassKey, Fate, Fates, LifetimeCounts,
-    ObjectKey, SiteKey, SurvivalBucket, ThreadKey, TimeNs,
+    ObjectFate, ObjectKey, SiteKey, SurvivalBucket, ThreadKey, TimeNs,
 };
 
 use super::Books;
@@ -82,11 +82,14 @@ impl Books {
                 0 => Fate::Survived,
                 _ => Fate::Tenured,
             };
-            fates.push(
-                ObjectKey(one.object),
-                TimeNs(one.time).min(poll.now()),
+            let holder = self.classes.get(one.holder);
+            self.complaints.unknown_ids += u64::from(one.holder != 0 && holder.is_none());
+            fates.push(ObjectFate {
+                object: ObjectKey(one.object),
+                time: TimeNs(one.time).min(poll.now()),
                 fate,
-            );
+                holder,
+            });
         }
         if !fates.is_empty() {
             poll.fates(fates);
@@ -96,8 +99,12 @@ impl Books {
     pub(super) fn deaths(&mut self, deaths: &e::Deaths<'_>, poll: &mut Poll) {
         let mut fates = Fates::new(poll.process(), self.collections.key(deaths.collection));
         for one in deaths.deaths.iter() {
-            let time = TimeNs(one.time).min(poll.now());
-            fates.push(ObjectKey(one.object), time, Fate::Died);
+            fates.push(ObjectFate {
+                object: ObjectKey(one.object),
+                time: TimeNs(one.time).min(poll.now()),
+                fate: Fate::Died,
+                holder: None,
+            });
         }
         if !fates.is_empty() {
             poll.fates(fates);

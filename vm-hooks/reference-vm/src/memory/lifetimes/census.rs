@@ -212,7 +212,7 @@ impl Census {
             }
         }
         for aged in past.drain(..) {
-            match super::fates::forwarded(aged.address) {
+            match super::fates::forwarded(aged.address).map(|(place, _)| place) {
                 Some(address) => {
                     let aged = Aged {
                         address,

@@ -44,12 +44,13 @@ pub struct Newborn {
     pub weight: Option<f64>,
 }
 
-/// Observations of a collection. The times are 0.
+/// Observations of a collection.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Fates {
     /// Number of the collection: [`Begin::number`](super::Begin::number).
     pub collection: u64,
-    /// Tracked objects that survived.
+    /// Tracked objects that survived. The holder's class is that of the object which led the collector
+    /// to them; an Array with a known holder stands for that holder.
     pub survivals: Vec<Survival>,
     /// Tracked objects that died.
     pub deaths: Vec<Death>,
@@ -85,9 +86,18 @@ pub(super) struct Lifetimes {
     fates: Vec<Fates>,
     /// Memory for the next observations.
     spare: Vec<Fates>,
+    /// Hashes of the tracked objects, young ones first, in a full collection: the headers have the
+    /// holders' class indices instead.
+    hashes: Vec<u32>,
 }
 
 impl Lifetimes {
+    /// Whether objects are tracked.
+    #[inline]
+    pub fn is_on(&self) -> bool {
+        self.sampler.is_some()
+    }
+
     /// Whether every allocation is to be seen.
     #[inline]
     pub fn sees_every_object(&self) -> bool {

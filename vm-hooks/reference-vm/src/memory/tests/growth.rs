@@ -337,7 +337,7 @@ impl Observer for Diary {
         self.0.push(".".to_owned());
     }
 
-    fn collection_end(&mut self, end: &End) {
+    fn collection_end(&mut self, end: &End) -> u64 {
         let End {
             kind,
             survived_bytes,
@@ -349,6 +349,7 @@ impl Observer for Diary {
         self.0.push(format!(
             "{scavenge} {survived_bytes} {survived_objects} {tenured_bytes}"
         ));
+        0
     }
 }
 

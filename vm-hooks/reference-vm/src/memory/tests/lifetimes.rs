@@ -151,7 +151,9 @@ impl Observer for Kinds {
     }
     fn phase_begin(&mut self, _: &'static str) {}
     fn phase_end(&mut self) {}
-    fn collection_end(&mut self, _: &End) {}
+    fn collection_end(&mut self, _: &End) -> u64 {
+        self.0.len() as u64
+    }
 }
 
 /// Modes of the memory: ordinary ones, and all kinds of stress.
@@ -235,6 +237,11 @@ fn run_rings(parameters: &Parameters, count: usize) {
             let mut seen: Vec<u64> = fates.deaths.iter().map(|one| one.object).collect();
             seen.sort_unstable();
             assert_eq!(seen, dead, "collection {collections}");
+            // Roots hold all objects. The observer tells the number of begun collections as the time.
+            let of_survivals = fates.survivals.iter().map(|one| (one.holder, one.time));
+            let of_deaths = fates.deaths.iter().map(|one| (0, one.time));
+            let mut told = of_survivals.chain(of_deaths);
+            assert!(told.all(|(holder, time)| holder == 0 && time > 0));
             let entries = books.entries.iter_mut();
             let mut tenured: Vec<u64> = Vec::new();
             for entry in entries {
@@ -258,6 +265,143 @@ fn run_rings(parameters: &Parameters, count: usize) {
 fn every_birth_survival_and_death_is_exact_in_every_mode() {
     for parameters in modes() {
         run_rings(&parameters, if cfg!(miri) { 1500 } else { 12_000 });
+    }
+}
+
+/// Makes an object of references, at an unknown site.
+fn make_holder(heap: &mut Heap, class: u32, format: Format, slots: &[Oop]) -> Oop {
+    let oop = heap.allocate(class, format, slots.len()).expect("memory");
+    for (index, slot) in slots.iter().enumerate() {
+        heap.store(oop, index, *slot);
+    }
+    oop
+}
+
+/// Classes of the holders of the objects that the newest collection found alive, by the objects'
+/// classes.
+fn holders(heap: &mut Heap, classes: &BTreeMap<u64, u64>) -> Vec<(u64, u64)> {
+    let fates = heap.take_fates();
+    let newest = fates.last().expect("a collection");
+    let pairs = newest
+        .survivals
+        .iter()
+        .map(|one| (classes[&one.object], one.holder));
+    let mut pairs: Vec<_> = pairs.collect();
+    pairs.sort_unstable();
+    pairs
+}
+
+#[test]
+fn survivors_name_the_class_of_their_holder() {
+    let (owner, list, ring, leaf) = (100, 101, 102, 200);
+    let mut heap = heap(&small());
+    heap.track_lifetimes(rate(LifetimeUnit::Objects, 1), 1);
+    let leaves: Vec<Oop> = (0..8).map(|n| make(&mut heap, leaf + n, 8, 1)).collect();
+    // An Array stands for its holder, also an Array of Arrays.
+    let inner = make_holder(&mut heap, ARRAY, Format::INDEXED, &leaves[..1]);
+    let outer = make_holder(&mut heap, ARRAY, Format::INDEXED, &[inner, leaves[1]]);
+    let owner_oop = make_holder(&mut heap, owner, Format::FIXED, &[outer]);
+    // Indexed objects with fields of their own stand for themselves.
+    let list_oop = make_holder(&mut heap, list, Format::FIXED_AND_INDEXED, &leaves[2..3]);
+    let ring_oop = make_holder(&mut heap, ring, Format::FIXED, &[Oop::small(0), leaves[3]]);
+    heap.store(ring_oop, 0, ring_oop);
+    let alone = make_holder(&mut heap, ARRAY, Format::INDEXED, &leaves[4..5]);
+    let living = ephemeron(&mut heap, ring_oop, leaves[5]);
+    let mourning = ephemeron(&mut heap, leaves[6], leaves[5]);
+    let weak = weak_array(&mut heap, 1);
+    heap.store(weak, 0, leaves[7]);
+    let mut roots = vec![owner_oop, list_oop, ring_oop, alone, living, mourning, weak];
+    let births = heap.take_births();
+    let classes: BTreeMap<u64, u64> = births.iter().map(|one| (one.object, one.class)).collect();
+    let [array, weakling, keeper] = [ARRAY, WEAK_ARRAY, EPHEMERON].map(u64::from);
+    let leaf = u64::from(leaf);
+    let of = |class: u32| u64::from(class);
+    let mut expected = vec![
+        (array, 0),
+        (array, of(owner)),
+        (array, of(owner)),
+        (keeper, 0),
+        (keeper, 0),
+        (weakling, 0),
+        (of(owner), 0),
+        (of(list), 0),
+        (of(ring), 0),
+        (leaf, of(owner)),
+        (leaf + 1, of(owner)),
+        (leaf + 2, of(list)),
+        (leaf + 3, of(ring)),
+        (leaf + 4, array),
+        (leaf + 5, keeper),
+        (leaf + 6, keeper),
+    ];
+    expected.sort_unstable();
+    // Holders take the place of hashes for a while.
+    let hash_of = |heap: &mut Heap, oop: &Oop| heap.identity_hash(*oop);
+    let hashes: Vec<u32> = roots[1..]
+        .iter()
+        .map(|root| hash_of(&mut heap, root))
+        .collect();
+    for _ in 0..3 {
+        heap.scavenge("test", &mut roots, &mut ());
+        assert_eq!(holders(&mut heap, &classes), expected);
+        heap.collect_full("test", &mut roots, &mut ());
+        assert_eq!(holders(&mut heap, &classes), expected);
+        heap.mourners.clear();
+        let now = roots[1..].iter().map(|root| hash_of(&mut heap, root));
+        assert_eq!(now.collect::<Vec<_>>(), hashes);
+        // The first one never had a hash.
+        // SAFETY: the root is an object.
+        assert_eq!(unsafe { object::header(roots[0]) }.hash(), 0);
+    }
+}
+
+/// Each group of objects has an owner with an Array of elements, of classes that no other group has.
+#[test]
+fn holders_are_exact_in_every_mode() {
+    for parameters in modes() {
+        let mut heap = heap(&parameters);
+        heap.track_lifetimes(rate(LifetimeUnit::Objects, 1), 1);
+        let mut roots = vec![Oop::small(0); 50];
+        let mut classes = BTreeMap::new();
+        let (mut of_owner, mut of_array) = (0, 0);
+        for number in 0..if cfg!(miri) { 200 } else { 3000 } {
+            let group = (number % 97) as u32;
+            let elements: Vec<Oop> = (0..1 + number % 9)
+                .map(|_| make(&mut heap, 1000 + group, 40, 1))
+                .collect();
+            let array = make_holder(&mut heap, ARRAY, Format::INDEXED, &elements);
+            let root = number * 7 % roots.len();
+            roots[root] = match group % 5 {
+                0 => array,
+                _ => make_holder(&mut heap, 500 + group, Format::FIXED, &[array]),
+            };
+            heap.collect_if_wanted(&mut roots, &mut ());
+            let births = heap.take_births().into_iter();
+            classes.extend(births.map(|birth| (birth.object, birth.class)));
+            for survival in heap.take_fates().iter().flat_map(|one| &one.survivals) {
+                let (class, holder) = (classes[&survival.object], survival.holder);
+                let Some(group) = class.checked_sub(1000) else {
+                    continue;
+                };
+                // Array and elements may be in different spaces: then nothing is known of the owner.
+                let is_array = holder == u64::from(ARRAY);
+                assert!(
+                    is_array || group % 5 > 0 && holder == 500 + group,
+                    "{group}: {holder}"
+                );
+                if group % 5 > 0 {
+                    *(if is_array {
+                        &mut of_array
+                    } else {
+                        &mut of_owner
+                    }) += 1;
+                }
+            }
+        }
+        assert!(
+            of_owner > 10 * of_array,
+            "{of_owner} {of_array}: {parameters:?}"
+        );
     }
 }
 
