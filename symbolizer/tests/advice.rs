@@ -382,7 +382,7 @@ fn predicted_savings_come_true() {
         let reproduction = found.reproduction.unwrap();
         let (copied, wanted) = reproduction.copied_bytes;
         assert!(
-            (copied / wanted - 1.0).abs() < 0.05,
+            (copied / wanted - 1.0).abs() < 0.08,
             "{name}: {reproduction:?}"
         );
         for one in &found.advice {

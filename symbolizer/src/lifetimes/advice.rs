@@ -2,8 +2,9 @@
 //!
 //! A prediction replays the recorded allocations with the changed parameter, and prices the
 //! collections by the cost model. It repeats this with other random choices: which objects were
-//! sampled, when exactly an object died, how full eden was at the begin, and which coefficients the
-//! model has. The saving is the mean share that the change saves, of the recorded time. Without a
+//! sampled, when exactly an object died, whether old objects die at all if no collection saw their
+//! death, how full eden was at the begin, which coefficients the model has, and how much dearer the
+//! copies from a larger eden are. The saving is the mean share that the change saves, of the recorded time. Without a
 //! replay that comes close to the recording there is no advice on parameters and pretenuring.
 
 use super::Lifetimes;
@@ -37,6 +38,11 @@ const LEAST_REPLAYED: f64 = 0.5;
 
 /// Groups whose deaths are so alike (cosine of the deaths by collection) die together.
 const ALIKE: f64 = 0.95;
+
+/// Greatest extra cost of a copy from an eden that is larger by its own size, as a share. A larger eden
+/// no longer fits the processor's cache: in an eden four times as large, copies cost 0.7 to 2.5 times as
+/// much (docs/truth.md, lifetimes and advice).
+const DEARER_COPIES: f64 = 0.5;
 
 /// Number of replays with different random choices, each with another refit of the model.
 const REPLAYS: usize = REFITS / 2;
@@ -172,6 +178,8 @@ struct Trial {
     recorded: Outcome,
     /// Used share of eden at the start of a changed run.
     eden_used: f64,
+    /// How much dearer the copies from a larger eden are: 0 to 1, in units of [`DEARER_COPIES`].
+    dearer: f64,
 }
 
 impl<'a> Predictor<'a> {
@@ -192,6 +200,7 @@ impl<'a> Predictor<'a> {
                 draw,
                 price,
                 eden_used: rng.f64(),
+                dearer: rng.f64(),
             })
         });
         let trials: Vec<Trial> = trials.collect::<Option<_>>()?;
@@ -220,7 +229,10 @@ impl<'a> Predictor<'a> {
     fn saving(&self, changed: &Policy) -> Estimate {
         let shares = self.trials.iter().map(|trial| {
             let after = self.program.run(changed, &trial.draw, trial.eden_used)?;
-            let (before, after) = (trial.price.of(&trial.recorded), trial.price.of(&after));
+            let growth = (changed.eden / self.program.policy.eden - 1.0).max(0.0);
+            let dearer = 1.0 + DEARER_COPIES * trial.dearer * growth;
+            let before = trial.price.of(&trial.recorded, 1.0);
+            let after = trial.price.of(&after, dearer);
             Some(if before > 0.0 {
                 1.0 - after / before
             } else {
@@ -280,15 +292,9 @@ impl<'a> Predictor<'a> {
                 survivors: now.survivors * factor,
                 ..now.clone()
             };
-            let saving = self.saving(&policy);
-            // A much larger eden may no longer fit the processor's cache: copies are then dearer.
-            let doubt = saving.value.abs() * (1.0 - 2.0 / factor);
             advice.push(Advice {
                 change: Change::Eden(now.eden as u64, policy.eden as u64),
-                saving: Estimate {
-                    error: saving.error.hypot(doubt),
-                    ..saving
-                },
+                saving: self.saving(&policy),
             });
         }
         // The VM has the parameter.
@@ -328,11 +334,13 @@ struct Price {
 }
 
 impl Price {
-    fn of(&self, outcome: &Outcome) -> f64 {
-        let of = |amount: &Amount, price: &[f64; 3]| {
-            price[0] * amount.collections + price[1] * amount.bytes + price[2] * amount.objects
+    /// The price of collections. A copy by a scavenge costs `dearer` times as much as recorded.
+    fn of(&self, outcome: &Outcome, dearer: f64) -> f64 {
+        let of = |amount: &Amount, price: &[f64; 3], dearer: f64| {
+            let survivors = price[1] * amount.bytes + price[2] * amount.objects;
+            price[0] * amount.collections + dearer * survivors
         };
-        of(&outcome.scavenges, &self.scavenge) + of(&outcome.fulls, &self.full)
+        of(&outcome.scavenges, &self.scavenge, dearer) + of(&outcome.fulls, &self.full, 1.0)
     }
 }
 

@@ -91,6 +91,8 @@ struct Traced {
     group: u32,
     /// Whether the object was allocated in old space for its size.
     is_large: bool,
+    /// Whether it was tenured.
+    is_tenured: bool,
 }
 
 /// A recorded full collection. Sizes are of old space, in bytes.
@@ -323,6 +325,7 @@ impl Program {
                     weight: object.weight / kept,
                     group,
                     is_large,
+                    is_tenured: object.tenured.is_some(),
                 });
             }
         }
@@ -423,11 +426,18 @@ impl Program {
     /// The random choices of one replay. Weights vary by their sampling error (`w·(w − 1)`).
     pub fn draw(&self, rng: &mut Rng) -> Draw {
         let (mut deaths, mut counts) = (Vec::new(), Vec::new());
+        // No collection may have looked at old objects again.
+        let are_immortal = rng.bool();
         for object in &self.objects {
             let chance = rng.f64();
             let ages = (object.death.0 - object.birth, object.death.1 - object.birth);
             let lifetimes = &self.lifetimes[object.group as usize];
-            deaths.push(object.birth + lifetimes.lifetime(ages, chance));
+            let is_immortal = are_immortal && object.is_tenured && ages.1 == f64::INFINITY;
+            deaths.push(if is_immortal {
+                f64::INFINITY
+            } else {
+                object.birth + lifetimes.lifetime(ages, chance)
+            });
             let relative = (1.0 - 1.0 / object.weight).max(0.0).sqrt();
             counts.push(object.weight * (1.0 + relative * (poisson(rng) - 1.0)));
         }
