@@ -155,6 +155,8 @@ pub struct Lifetimes {
     pub sites: IndexVec<AllocationSiteId, AllocationSite>,
     /// Collections, by their begin.
     pub collections: IndexVec<CollectionId, ObservedCollection>,
+    /// Begin of the last scavenge.
+    pub last_scavenge: Option<TimeNs>,
     /// Objects with single records, by birth.
     pub objects: Vec<Object>,
     /// Exact counts, by class and site; empty unless the VM counts every object.
@@ -185,10 +187,7 @@ impl Lifetimes {
         !is_young
             && match object.death_collection {
                 Some(death) => self.collections[death].kind == CollectionKind::Full,
-                None => self
-                    .collections
-                    .iter()
-                    .any(|one| one.kind == CollectionKind::Scavenge && one.begin > object.birth),
+                None => self.last_scavenge.is_some_and(|begin| begin > object.birth),
             }
     }
 

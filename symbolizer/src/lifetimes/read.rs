@@ -422,6 +422,9 @@ impl Reading {
         lifetimes.end = self.last;
         lifetimes.begin = self.first.unwrap_or(self.last);
         lifetimes.objects.sort_by_key(|object| object.birth);
+        let mut collections = lifetimes.collections.iter();
+        let last = collections.rfind(|one| one.kind == CollectionKind::Scavenge);
+        lifetimes.last_scavenge = last.map(|one| one.begin);
         lifetimes.counts = self.counts.into_values().collect();
         (lifetimes.counts).sort_by_key(|counts| (counts.class, counts.site));
         if !lifetimes.has_survivals {
