@@ -452,7 +452,8 @@ run: rounds
 Callers new run: 300000!
 ";
 
-/// Samples of all functions with such a name, and those of them below the second name.
+/// Samples of all functions with such a name and of their callees, and those of them below `caller`. The
+/// compiler decides which callees are functions of their own.
 fn below(tree: &serde_json::Value, name: &str, caller: &str) -> (f64, f64) {
     let rows = tree["rows"].as_array().expect("rows");
     let text = |row: &serde_json::Value| {
@@ -462,15 +463,16 @@ fn below(tree: &serde_json::Value, name: &str, caller: &str) -> (f64, f64) {
             .to_owned()
     };
     let (mut all, mut under) = (0.0, 0.0);
-    for row in rows.iter().filter(|row| text(row).contains(name)) {
+    for row in rows {
         let own = row["self"].as_f64().unwrap_or_default();
+        let (mut is_named, mut is_under) = (text(row).contains(name), false);
         let mut at = row;
-        let mut is_under = false;
         while let Some(parent) = at["parent"].as_u64() {
             at = &rows[usize::try_from(parent).expect("an index")];
-            is_under |= text(at) == caller;
+            is_under |= is_named && text(at) == caller;
+            is_named |= text(at).contains(name);
         }
-        all += own;
+        all += if is_named { own } else { 0.0 };
         under += if is_under { own } else { 0.0 };
     }
     (all, under)

@@ -34,6 +34,13 @@ RUNS = [
     ("binarytrees", "17", []),
     ("predatorprey", "200", []),
     ("particles", "40", []),
+    ("binarytrees", "17", ["--eden-size=60M"]),
+    ("predatorprey", "200", ["--eden-size=60M"]),
+    ("particles", "40", ["--eden-size=60M"]),
+    ("json", "100000", ["--eden-size=4M"]),
+    ("predatorprey", "200", ["--eden-size=4M"]),
+    ("particles", "40", ["--eden-size=4M"]),
+    ("csv", "300000", ["--eden-size=4M"]),
 ]
 # Programs that do without a site's objects: texts, and their replacements.
 WITHOUT = {
@@ -95,13 +102,13 @@ def options_of(change):
     """The VM's options that make a change; None for a change of the program."""
     if change.startswith("pretenure "):
         sites = change.removeprefix("pretenure ").split(", held by ")[0].split(" and ")
-        return [option for site in sites for option in ("--pretenure", site)]
+        return [f"--pretenure={site}" for site in sites]
     if change.startswith("enlarge eden"):
-        return ["--eden-size", change.split(" to ")[1].replace(" ", "").removesuffix("iB")]
+        return ["--eden-size=" + change.split(" to ")[1].replace(" ", "").removesuffix("iB")]
     if change.startswith("let old space grow"):
-        return ["--full-gc-ratio", "66", "--growth-headroom", "32M"]
+        return ["--full-gc-ratio=66", "--growth-headroom=32M"]
     if change.startswith("change the tenuring threshold"):
-        return ["--tenuring-threshold", str(int(change.split(" to ")[1].split()[0]))]
+        return ["--tenuring-threshold=" + str(int(change.split(" to ")[1].split()[0]))]
     return None
 
 
@@ -117,16 +124,20 @@ def main():
     parser.add_argument("vmscope")
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--rate", default="1/20")
+    parser.add_argument("--only", default="", help="only runs whose options contain this text")
     given = parser.parse_args()
     folder = tempfile.mkdtemp()
     print("| program, change | collector | predicted | measured |\n|---|---|---|---|")
     for name, argument, options in RUNS:
+        if given.only not in " ".join(options):
+            continue
         changes, ways = [], {"": ((name, argument), options)}
         for change, predicted, error in advice(given.vmscope, (name, argument), given.rate, folder, options):
             file, more = without(name, change, folder), options_of(change)
             if file or more:
                 changes.append((change, predicted, error))
-                ways[change] = ((file or name, argument), options + (more or []))
+                kept = [one for one in options if one.split("=")[0] not in [two.split("=")[0] for two in more or []]]
+                ways[change] = ((file or name, argument), kept + (more or []))
         runs = {change: [] for change in ways}
         for _ in range(given.rounds):
             order = list(runs)
@@ -135,7 +146,7 @@ def main():
                 program, all_options = ways[change]
                 runs[change].append(run(given.vmscope, program, folder, all_options))
         base = statistics.median(runs[""])
-        label = name + (", rare full collections" if options else "")
+        label = " ".join([name, *options])
         for change, predicted, error in changes:
             saved = [before - after for before, after in zip(runs[""], runs[change])]
             predicted, error = predicted * base, error * base
