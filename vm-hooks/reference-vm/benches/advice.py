@@ -41,6 +41,8 @@ RUNS = [
     ("predatorprey", "200", ["--eden-size=4M"]),
     ("particles", "40", ["--eden-size=4M"]),
     ("csv", "300000", ["--eden-size=4M"]),
+    ("predatorprey", "200", ["--eden-size=1M"]),
+    ("dataframe", "300000", ["--eden-size=1M"]),
 ]
 # Programs that do without a site's objects: texts, and their replacements.
 WITHOUT = {
