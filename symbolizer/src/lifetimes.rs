@@ -180,15 +180,20 @@ impl Lifetimes {
         self.end.since(self.begin).0
     }
 
+    /// Whether a scavenge saw the object, alive or dead: the object was allocated in eden.
+    fn is_seen_young(&self, object: &Object) -> bool {
+        let died_by = object.death_collection.map(|id| self.collections[id].kind);
+        object.scavenges > 0
+            || object.tenured.is_some()
+            || died_by == Some(CollectionKind::Scavenge)
+    }
+
     /// Whether the object was allocated in old space: the next scavenge did not see it.
     #[must_use]
     pub fn is_born_old(&self, object: &Object) -> bool {
-        let is_young = object.scavenges > 0 || object.tenured.is_some();
-        !is_young
-            && match object.death_collection {
-                Some(death) => self.collections[death].kind == CollectionKind::Full,
-                None => self.last_scavenge.is_some_and(|begin| begin > object.birth),
-            }
+        let has_died = object.death_collection.is_some();
+        let was_scavenged_since = || self.last_scavenge.is_some_and(|begin| begin > object.birth);
+        !self.is_seen_young(object) && (has_died || was_scavenged_since())
     }
 
     /// Lifetime until the observed death, or until the end of the run; `None` if the unit is unknown.

@@ -4,8 +4,9 @@
 //! collections by the cost model. It repeats this with other random choices: which objects were
 //! sampled, when exactly an object died, whether old objects die at all if no collection saw their
 //! death, how full eden was at the begin, which coefficients the model has, and how much dearer the
-//! copies from a larger eden are. The saving is the mean share that the change saves, of the recorded time. Without a
-//! replay that comes close to the recording there is no advice on parameters and pretenuring.
+//! copies from a larger eden are. The saving is the mean share that the change saves, of the recorded
+//! time. Without a replay that comes close to the recording there is no advice on parameters and
+//! pretenuring.
 
 use super::Lifetimes;
 use super::collections::CollectionKind;
@@ -242,10 +243,8 @@ impl<'a> Predictor<'a> {
         let Some(shares) = shares.collect::<Option<Vec<f64>>>() else {
             return Estimate::default();
         };
-        let mean = shares.iter().sum::<f64>() / REPLAYS as f64;
-        let squares: f64 = shares.iter().map(|share| (share - mean).powi(2)).sum();
         let all = self.cost.scavenges.ns + self.cost.fulls.ns;
-        Estimate::new(mean, squares / (REPLAYS - 1) as f64).times(all)
+        Estimate::of_samples(shares.iter().copied()).times(all)
     }
 
     /// Replaces the group's own cost by the saving of a replay without the group: later scavenges copy

@@ -6,7 +6,7 @@
 //! §3.5), and ratios have the variance of their linearization (§5.5). Weights of 1 have no error.
 
 /// Two-sided 95 % quantile of the normal distribution.
-pub(super) const Z_95: f64 = 1.96;
+const Z_95: f64 = 1.96;
 
 /// An estimated number.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -1,7 +1,7 @@
 //! Who keeps objects alive: the classes of their holders.
 //!
 //! A holder is the object that led the collector to a survivor. The last observation counts for all of an
-//! object's survived collections. Other objects may have referred to it, too.
+//! object's survived collections. Other objects may refer to the survivor, too.
 
 use super::Lifetimes;
 use super::estimate::{Estimate, Sums};

@@ -44,8 +44,8 @@ impl Fit {
     #[must_use]
     pub fn of(rows: &[Vec<f64>], values: &[f64]) -> Option<Self> {
         let terms = rows.first()?.len().min(4);
-        let usable = usable(rows, terms);
-        let best = Solution::best(rows, values, &usable, terms)?;
+        let subsets = Subset::all(rows, &usable(rows, terms));
+        let best = Solution::best(rows, values, &subsets, terms)?;
         let fitted: Vec<f64> = rows.iter().map(|row| best.value(row)).collect();
         let freedom = rows.len() - best.fitted_terms;
         let spread = (rows.len() as f64 / freedom as f64).sqrt();
@@ -55,7 +55,7 @@ impl Fit {
             .map(|_| {
                 let other = |fitted: &f64| fitted + residual(rng.usize(..rows.len()));
                 let values: Vec<f64> = fitted.iter().map(other).collect();
-                let refit = Solution::best(rows, &values, &usable, terms);
+                let refit = Solution::best(rows, &values, &subsets, terms);
                 refit.map_or_else(|| best.coefficients.clone(), |one| one.coefficients)
             })
             .collect();
@@ -79,10 +79,7 @@ impl Fit {
 
 /// Terms that vary, or are constant and not 0, and that differ from earlier terms.
 fn usable(rows: &[Vec<f64>], terms: usize) -> Vec<usize> {
-    let column = |term: usize| {
-        rows.iter()
-            .map(move |row| row.get(term).copied().unwrap_or(0.0))
-    };
+    let column = |term: usize| rows.iter().map(move |row| value(row, term));
     let count = rows.len() as f64;
     let mut usable: Vec<usize> = Vec::new();
     for term in 0..terms {
@@ -114,6 +111,63 @@ fn usable(rows: &[Vec<f64>], terms: usize) -> Vec<usize> {
     usable
 }
 
+/// Some of the terms, with what all fits by these terms share.
+struct Subset {
+    terms: Vec<usize>,
+    /// Greatest absolute value of each term. Scaled columns keep the equations well conditioned: bytes
+    /// stand beside ones.
+    scale: Vec<f64>,
+    /// Inverse of the normal equations' matrix, of the scaled columns.
+    inverse: Vec<Vec<f64>>,
+}
+
+impl Subset {
+    /// The subsets of the `usable` terms for which there are enough observations.
+    fn all(rows: &[Vec<f64>], usable: &[usize]) -> Vec<Self> {
+        let chosen = |subset: u32| -> Vec<usize> {
+            let chosen = (0..usable.len()).filter(|at| subset >> at & 1 == 1);
+            chosen.map(|at| usable[at]).collect()
+        };
+        (1_u32..1 << usable.len())
+            .map(chosen)
+            .filter(|terms| rows.len() >= terms.len() + SPARE)
+            .filter_map(|terms| Subset::of(rows, terms))
+            .collect()
+    }
+
+    fn of(rows: &[Vec<f64>], terms: Vec<usize>) -> Option<Self> {
+        let greatest = |term: &usize| {
+            rows.iter()
+                .fold(0.0_f64, |most, row| most.max(value(row, *term).abs()))
+        };
+        let scale: Vec<f64> = terms.iter().map(greatest).collect();
+        if scale.contains(&0.0) {
+            return None;
+        }
+        let count = terms.len();
+        let mut matrix = vec![vec![0.0; count]; count];
+        for row in rows {
+            for i in 0..count {
+                for j in 0..count {
+                    matrix[i][j] +=
+                        value(row, terms[i]) / scale[i] * value(row, terms[j]) / scale[j];
+                }
+            }
+        }
+        let inverse = inverse(matrix)?;
+        Some(Subset {
+            terms,
+            scale,
+            inverse,
+        })
+    }
+}
+
+/// A term of a row; 0 if the row is too short.
+fn value(row: &[f64], term: usize) -> f64 {
+    row.get(term).copied().unwrap_or(0.0)
+}
+
 /// A solution.
 struct Solution {
     /// A coefficient for each term; 0 for a term that was not fitted.
@@ -124,20 +178,11 @@ struct Solution {
 }
 
 impl Solution {
-    /// The non-negative solution with some of the `usable` terms; `None` with too few observations.
-    fn best(rows: &[Vec<f64>], values: &[f64], usable: &[usize], terms: usize) -> Option<Self> {
+    /// The non-negative solution with the terms of a subset; `None` with too few observations.
+    fn best(rows: &[Vec<f64>], values: &[f64], subsets: &[Subset], terms: usize) -> Option<Self> {
         let mut best: Option<Solution> = None;
-        for subset in 1_u32..1 << usable.len() {
-            let chosen: Vec<usize> = (0..usable.len())
-                .filter(|at| subset >> at & 1 == 1)
-                .map(|at| usable[at])
-                .collect();
-            if rows.len() < chosen.len() + SPARE {
-                continue;
-            }
-            let Some(solution) = Solution::of(rows, values, &chosen, terms) else {
-                continue;
-            };
+        for subset in subsets {
+            let solution = Solution::of(rows, values, subset, terms);
             let is_valid = solution.coefficients.iter().all(|one| *one >= 0.0);
             let is_better = |best: &Solution| solution.squares < best.squares * (1.0 - 1e-9);
             if is_valid && best.as_ref().is_none_or(is_better) {
@@ -147,38 +192,22 @@ impl Solution {
         best
     }
 
-    /// The unrestricted solution with the `chosen` ones of all `terms`; `None` if there is none.
-    fn of(rows: &[Vec<f64>], values: &[f64], chosen: &[usize], terms: usize) -> Option<Self> {
-        let row_of = |row: &Vec<f64>| -> Vec<f64> {
-            let get = |term: &usize| row.get(*term).copied().unwrap_or(0.0);
-            chosen.iter().map(get).collect()
-        };
-        let chosen_rows: Vec<Vec<f64>> = rows.iter().map(row_of).collect();
-        let count = chosen.len();
-        // Scaled columns keep the equations well conditioned: bytes stand beside ones.
-        let greatest = |term: usize| {
-            chosen_rows
-                .iter()
-                .fold(0.0_f64, |most, row| most.max(row[term].abs()))
-        };
-        let scale: Vec<f64> = (0..count).map(greatest).collect();
-        if scale.contains(&0.0) {
-            return None;
-        }
-        let mut matrix = vec![vec![0.0; count]; count];
-        let mut right = vec![0.0; count];
-        for (row, value) in chosen_rows.iter().zip(values) {
-            for i in 0..count {
-                right[i] += row[i] / scale[i] * value;
-                for j in 0..count {
-                    matrix[i][j] += row[i] / scale[i] * row[j] / scale[j];
-                }
+    /// The unrestricted solution with the subset of all `terms`.
+    fn of(rows: &[Vec<f64>], values: &[f64], subset: &Subset, terms: usize) -> Self {
+        let Subset {
+            terms: chosen,
+            scale,
+            inverse,
+        } = subset;
+        let mut right = vec![0.0; chosen.len()];
+        for (row, wanted) in rows.iter().zip(values) {
+            for (i, term) in chosen.iter().enumerate() {
+                right[i] += value(row, *term) / scale[i] * wanted;
             }
         }
-        let inverse = inverse(matrix)?;
         let mut solution = Solution {
             coefficients: vec![0.0; terms],
-            fitted_terms: count,
+            fitted_terms: chosen.len(),
             squares: 0.0,
         };
         for (i, term) in chosen.iter().enumerate() {
@@ -187,7 +216,7 @@ impl Solution {
         }
         let square = |(row, value): (&Vec<f64>, &f64)| (value - solution.value(row)).powi(2);
         solution.squares = rows.iter().zip(values).map(square).sum();
-        Some(solution)
+        solution
     }
 
     /// The value of a row.

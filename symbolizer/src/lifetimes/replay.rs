@@ -168,25 +168,12 @@ fn space(collection: &ObservedCollection, name: &str) -> [Option<f64>; 3] {
 
 /// Least size of large objects: all larger ones were allocated in old space. Infinite without any.
 fn large_size(lifetimes: &Lifetimes) -> f64 {
-    let (mut young, mut large) = (0, u64::MAX);
-    let died_young = |object: &Object| {
-        let collection = object.death_collection.map(|id| &lifetimes.collections[id]);
-        collection.is_some_and(|one| one.kind == CollectionKind::Scavenge)
-    };
-    for object in &lifetimes.objects {
-        if object.scavenges > 0 || object.tenured.is_some() || died_young(object) {
-            young = young.max(object.bytes);
-        }
-    }
-    for object in &lifetimes.objects {
-        if object.bytes > young && lifetimes.is_born_old(object) {
-            large = large.min(object.bytes);
-        }
-    }
-    match large {
-        u64::MAX => f64::INFINITY,
-        bytes => bytes as f64,
-    }
+    let objects = lifetimes.objects.iter();
+    let young = objects.clone().filter(|one| lifetimes.is_seen_young(one));
+    let young = young.map(|one| one.bytes).max().unwrap_or(0);
+    let large = objects.filter(|one| one.bytes > young && lifetimes.is_born_old(one));
+    let large = large.map(|one| one.bytes).min();
+    large.map_or(f64::INFINITY, |bytes| bytes as f64)
 }
 
 impl Program {

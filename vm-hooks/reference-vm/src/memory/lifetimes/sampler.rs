@@ -26,7 +26,7 @@ const WINDOW: u64 = 1 << 14;
 const FIRST_SHARE: u64 = 16;
 /// Samples of a process before its distance doubles, up to the rate's.
 const SAMPLES: u32 = 16;
-/// Most processes with a distance of their own: one more, and all of them begin anew.
+/// Most processes with own distances. A further process makes all processes begin anew.
 const MOST_PROCESSES: usize = 1 << 12;
 
 /// A new object.
@@ -91,7 +91,7 @@ struct Distance {
 pub(super) struct Sampler {
     rate: LifetimeRate,
     method: Method,
-    /// Address of eden's next sample point: the object that ends after it is to be decided on.
+    /// Address of eden's next sample point. The sampler decides on the object that ends after it.
     /// `usize::MAX` without points.
     pub point: usize,
     /// Objects to skip before the next sampled object, where the sampler sees every object.
