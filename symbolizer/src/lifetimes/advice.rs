@@ -5,7 +5,7 @@
 //! sampled, when exactly an object died, whether old objects die at all if no collection saw their
 //! death, how full eden was at the begin, which coefficients the model has, how much dearer the
 //! copies from a larger eden are, how many pretenured objects refer to younger ones, and what the model does not explain of each collection. The saving is the mean share that the change saves, of the recorded
-//! time. Without a replay that comes close to the recording there is no advice on parameters and
+//! time. A larger eden is no advice if its memory costs the program more than it saves. Without a replay that comes close to the recording there is no advice on parameters and
 //! pretenuring.
 
 use super::Lifetimes;
@@ -255,6 +255,13 @@ impl<'a> Predictor<'a> {
         Estimate::of_samples(shares.iter().copied()).times(all)
     }
 
+    /// Nanoseconds in which the program uses the memory of a larger eden for the first time.
+    fn first_use(&self, changed: &Policy) -> f64 {
+        let used = changed.eden.min(self.program.end);
+        let more = (used - self.program.policy.eden).max(0.0);
+        self.cost.scavenges.per_fresh_byte().value * more
+    }
+
     /// What the model does not explain of a run's collections.
     fn noise(&self, outcome: &Outcome, seed: u64) -> f64 {
         let mut rng = Rng::with_seed(seed);
@@ -309,10 +316,11 @@ impl<'a> Predictor<'a> {
                 survivors: now.survivors * factor,
                 ..now.clone()
             };
-            advice.push(Advice {
-                change: Change::Eden(now.eden as u64, policy.eden as u64),
-                saving: self.saving(&policy),
-            });
+            let saving = self.saving(&policy);
+            if saving.value > self.first_use(&policy) {
+                let change = Change::Eden(now.eden as u64, policy.eden as u64);
+                advice.push(Advice { change, saving });
+            }
         }
         // The VM has the parameter.
         if let Some(threshold) = self.tenuring_threshold {

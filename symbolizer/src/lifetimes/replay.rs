@@ -145,8 +145,8 @@ pub(super) struct Program {
     /// By position.
     untraced: Vec<Untraced>,
     fulls: Vec<Full>,
-    /// Position of the end.
-    end: f64,
+    /// Position of the end: bytes that were allocated in eden.
+    pub end: f64,
     /// The recorded parameters, without pretenuring.
     pub policy: Policy,
     /// Least size of a large object in bytes. Infinite without large objects.
