@@ -50,8 +50,8 @@ impl LifetimeOptions {
     }
 }
 
-/// Arguments in which a part of the objects belongs to the option before it: `--lifetimes 1/100`
-/// means `--lifetimes=1/100`. No program or process is called so.
+/// Arguments, with a rate joined to the option before it: `--lifetimes 1/100` means
+/// `--lifetimes=1/100`. No program or process has such a name.
 pub fn joined(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut all: Vec<OsString> = Vec::new();
     let mut is_own = true;

@@ -16,7 +16,7 @@ pub(super) fn can_attach(process: &ProcessFacts, facts: &Facts) -> bool {
         && process.threads.saturating_add(64) <= facts.machine.descriptors.hard
 }
 
-/// Whether a VM in it publishes itself readably, and so has a sampler in it.
+/// Whether the process has a readable, publishing VM, and thus a sampler.
 pub(super) fn publishes(process: &ProcessFacts) -> bool {
     let Vms::Asked(vms) = &process.vms else {
         return false;
