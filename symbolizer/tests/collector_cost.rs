@@ -18,7 +18,7 @@ use vmscope_symbolizer::lifetimes::advice::Advised;
 use vmscope_symbolizer::lifetimes::cost::CollectorCost;
 use vmscope_symbolizer::lifetimes::groups::{GroupKey, Grouping};
 
-/// Nanoseconds of a scavenge, and of each byte that it copies.
+/// Nanoseconds per scavenge, and nanoseconds per copied byte.
 const FIXED: u64 = 10_000;
 const PER_BYTE: u64 = 50;
 
