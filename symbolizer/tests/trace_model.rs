@@ -46,7 +46,7 @@ impl Stay {
     }
 }
 
-/// Whether other code overlaps the code at `index` at `time`.
+/// Whether later code overlaps the code at `index` at `time`.
 fn is_replaced(stays: &[Stay], index: usize, time: u64) -> bool {
     let stay = &stays[index];
     stays.iter().enumerate().any(|(other_index, other)| {

@@ -1,11 +1,11 @@
 //! Library that a VM links to describe itself to vmscope, and the reader of the shared memory.
 //!
-//! - [`publisher`] and [`callbacks`]: the contract with a VM, its calls and the calls back.
+//! - [`publisher`] and [`callbacks`] are the contract with a VM: its calls, and the calls back.
 //!   `include/vmscope_publish.h` is the contract for C.
-//! - [`event`]: events.
-//! - [`sampler`]: sampling of the VM from inside.
-//! - [`ring`] and [`layout`]: the shared memory.
-//! - [`reader`]: a profiler's side; [`zone`] keeps a table of existing code.
+//! - [`event`] defines events.
+//! - [`sampler`] samples the VM from inside.
+//! - [`ring`] and [`layout`] define the shared memory.
+//! - [`reader`] is a profiler's side; [`zone`] keeps a table of existing code.
 //!
 //! Publishing an event never allocates, locks or waits.
 
