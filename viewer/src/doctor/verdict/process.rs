@@ -93,7 +93,7 @@ pub(super) fn events(_: &ProcessFacts, facts: &Facts) -> Option<Finding> {
 pub(super) fn memory(process: &ProcessFacts, facts: &Facts) -> Option<Finding> {
     let machine = &facts.machine;
     let errno = match process.memory {
-        Reading::Done => return Some(ok("readable", "a VM in it can be read")),
+        Reading::Done => return Some(ok("readable", "vmscope can read a VM in it")),
         Reading::NotTried => return Some(no("not tried", "its mappings are unreadable")),
         Reading::Failed(errno) => errno,
     };

@@ -504,7 +504,7 @@ fn what_a_vm_says_becomes_records() {
     assert_eq!(
         limits,
         [
-            "of the VM's events: 2 pieces of code lie in the memory of others at the end",
+            "of the VM's events: 2 pieces of code overlap other code at the end",
             "of the VM's events: 2 pc maps are unordered, or leave their code",
             "of the VM's events: 1 events name unknown methods, classes, sites or code",
             "of the VM's events: 1 collections, phases or compilations end without a start",

@@ -39,7 +39,7 @@ pub enum WireError {
     #[error("sample columns of {0} differ in length")]
     Columns(&'static str),
     /// Too many nested messages, texts or samples for a message of its size.
-    #[error("more parts than a message of its size may have")]
+    #[error("too many parts for the size of the message")]
     TooManyParts,
 }
 
