@@ -80,7 +80,7 @@ const USUAL: Parameters = Parameters {
 struct Told {
     /// Multiple of the surviving bytes.
     survived: u64,
-    /// Capacity of eden, if not the true one.
+    /// Eden's assumed capacity, if wrong on purpose.
     eden: Option<u64>,
 }
 

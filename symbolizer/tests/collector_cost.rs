@@ -18,7 +18,7 @@ use vmscope_symbolizer::lifetimes::advice::Advised;
 use vmscope_symbolizer::lifetimes::cost::CollectorCost;
 use vmscope_symbolizer::lifetimes::groups::{GroupKey, Grouping};
 
-/// Nanoseconds of a scavenge, of each byte that it copies, and of each byte that it uses first.
+/// Nanoseconds per scavenge, per copied byte, and per byte of memory in first use.
 const FIXED: u64 = 10_000;
 const PER_BYTE: u64 = 50;
 const PER_FRESH_BYTE: u64 = 90;

@@ -74,7 +74,7 @@ impl UnwoundSpace {
         self.vms.push(vm);
     }
 
-    /// Other code may lie in these addresses from now on.
+    /// Forgets these addresses: other code may follow there.
     pub fn changed(&mut self, start: u64, end: u64) {
         self.native.forget(start, end);
     }
@@ -179,7 +179,7 @@ impl Unwinding {
                 return ChainEnd::Whole;
             }
             let (now, caller) = (frame.registers, unwound.caller);
-            // A caller's frame lies above; only code without a frame leaves the stack as it is.
+            // A caller's frame lies above; only code without a frame leaves the stack unchanged.
             let rises = caller.sp > now.sp || (caller.sp == now.sp && frame.sampled.is_some());
             let is_code = |pc| of.code_at(pc).is_some();
             if !rises || !is_code(caller.pc.wrapping_sub(1)) {
