@@ -119,7 +119,9 @@ pub(crate) fn places(code: &[u8], origin: Origin) -> Result<Vec<Place>, Flaw> {
     let mut places: Vec<Place> = Vec::new();
     let mut at = u64::from(origin.unchecked_entry);
     let unit = u64::from(origin.granularity);
-    let mut map = code.iter().rev();
+    // It can't reach down to the entry.
+    let begin = usize::try_from(origin.unchecked_entry).unwrap_or(usize::MAX);
+    let mut map = code.get(begin..).unwrap_or_default().iter().rev();
     loop {
         let byte = *map.next().ok_or(Flaw::Endless)?;
         if byte == 0 {

@@ -51,6 +51,14 @@ const CONSTANTS: [&str; 10] = [
     "interpreterVersion",
 ];
 
+/// Names of all variables, each once.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    let zone = ZONE.iter().chain(&OBJECTS).chain(&TRAMPOLINES);
+    let changes = CHANGES.iter().filter(|name| !ZONE.contains(name));
+    let all = zone.chain(changes).chain(&IN_PROGRESS).chain(&CONSTANTS);
+    all.copied()
+}
+
 /// Addresses of the VM's variables.
 #[derive(Clone, Debug, Default)]
 pub struct Variables {
@@ -65,13 +73,7 @@ impl Variables {
     /// # Errors
     /// Unreadable symbols, unreadable code of accessors.
     pub fn of(process: &ProcessView, module: &LoadedModule) -> Result<Option<Self>, AdapterError> {
-        let mut names: Vec<&'static str> = Vec::new();
-        let known = ZONE.iter().chain(&OBJECTS).chain(&TRAMPOLINES);
-        for name in known.chain(&CHANGES).chain(&IN_PROGRESS).chain(&CONSTANTS) {
-            if !names.contains(name) {
-                names.push(name);
-            }
-        }
+        let mut names: Vec<&'static str> = names().collect();
         let of_variables = names.len();
         names.extend(ACCESSORS.iter().map(|accessor| accessor.function));
         let symbols = process.symbols(module, &names)?;
