@@ -229,7 +229,7 @@ fn of_cog(name: &str) -> Vec<u8> {
 /// has no machine code, so the cases of closed PICs are unknown.
 #[test]
 fn pairs_are_those_of_the_vm_itself() {
-    let string = |name| String::from_utf8(of_cog(name)).unwrap();
+    let string = |name: &str| String::from_utf8(of_cog(name)).unwrap();
     let symbols = string("idle.symbols.tsv.zst");
     let snapshot = Snapshot::new(of_cog("idle.core.zst"), &symbols).unwrap();
     for (name, is_detailed, newer) in [("plain", false, 35), ("detailed", true, 9)] {

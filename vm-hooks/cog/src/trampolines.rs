@@ -59,7 +59,7 @@ pub fn read(
     let reading = AdapterError::reading("table of trampolines");
     let words = memory.read_pointer(count_at).map_err(&reading)?.0;
     let word = memory.pointer_bytes() as u64;
-    if words % 2 != 0 || words / 2 > MAX_TRAMPOLINES {
+    if !words.is_multiple_of(2) || words / 2 > MAX_TRAMPOLINES {
         return Err(AdapterError::Implausible {
             what: "number of trampolines",
             value: words,

@@ -1,4 +1,4 @@
-//! Addresses of the VM's variables: from its symbols, or from its exported accessors.
+//! Addresses of the VM's variables. Symbols tell the addresses; in stripped VMs, exported accessors.
 
 use rustc_hash::FxHashMap;
 use vmscope_process::{AdapterError, LoadedModule, Memory, ProcessView, Symbol};
@@ -84,14 +84,14 @@ impl Variables {
                 all.found.insert(name, symbol.clone());
             }
         }
-        let is_cog = |name: &&str| {
+        let is_cog = |name: &&'static str| {
             let has_accessor = |(accessor, function): (&Accessor, &Option<Symbol>)| {
                 function.is_some() && accessor.variables.contains(name)
             };
             let accessors = ACCESSORS.iter().zip(functions);
             all.found.contains_key(*name) || { accessors }.any(has_accessor)
         };
-        if !ZONE.iter().all(|name| is_cog(&name)) {
+        if !ZONE.iter().all(is_cog) {
             return Ok(None);
         }
         for (accessor, function) in ACCESSORS.iter().zip(functions) {

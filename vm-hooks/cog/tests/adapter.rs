@@ -10,7 +10,7 @@ mod common;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use common::snapshot;
+use common::{snapshot, unpacked};
 use vmscope_cog::{CogAdapter, Family, Vm};
 use vmscope_process::{Adapter as _, AdapterFamily as _, KeySource, Poll, ProcessView};
 use vmscope_records::{
@@ -149,4 +149,86 @@ fn freed_entries_keep_their_selectors() {
     };
     // The pcs of the first samples.
     assert_eq!(at(0x563e_6cf0_1d1b).unwrap().name, "Bench>>fib:");
+}
+
+/// Where the samples of the busy VM fell, as another reader found.
+#[test]
+fn samples_fall_into_the_zone_as_known() {
+    let process = snapshot("busy").process();
+    let mut adapter = CogAdapter::new(Vm::open(&process).unwrap().unwrap());
+    let records = poll(&mut adapter, &process, &KeySource::new());
+    let mut all = constituents(&records);
+    all.sort_by_key(|one| one.start);
+    let samples = String::from_utf8(unpacked("busy.samples.tsv.zst")).unwrap();
+    let pcs = samples.lines().skip(1).map(|line| {
+        let pc = line.rsplit_once("0x").unwrap().1;
+        Avma(u64::from_str_radix(pc, 16).unwrap())
+    });
+    let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
+    let mut names: BTreeMap<String, usize> = BTreeMap::new();
+    let mut ranges = 0;
+    for pc in pcs {
+        let after = all.partition_point(|one| one.start <= pc);
+        let one = after.checked_sub(1).map(|index| all[index]);
+        let Some(one) = one.filter(|one| pc < one.end) else {
+            *kinds.entry("elsewhere".to_owned()).or_default() += 1;
+            continue;
+        };
+        let kind = match &one.kind {
+            ConstituentKind::Method | ConstituentKind::Block => "code".to_owned(),
+            ConstituentKind::Trampoline | ConstituentKind::Enilopmart => "trampoline".to_owned(),
+            other => format!("{other:?}"),
+        };
+        *kinds.entry(kind).or_default() += 1;
+        // Blocks inside a method count with it.
+        let name = one.name.strip_suffix(" (entry)").unwrap_or(&one.name);
+        let is_inside = all
+            .iter()
+            .any(|home| home.method == one.method && home.start < one.start);
+        let name = match is_inside && one.method.is_some() {
+            true => name.strip_prefix("[] in ").unwrap_or(name),
+            false => name,
+        };
+        *names.entry(name.to_owned()).or_default() += 1;
+        let offset = u32::try_from(pc.0 - one.start.0).unwrap();
+        ranges += usize::from(one.map.boundary_range(offset).is_some());
+    }
+    let kinds: Vec<(&str, usize)> = kinds.iter().map(|(kind, n)| (&**kind, *n)).collect();
+    let freed = "Other(\"freed\")";
+    // 108 in the VM's own code, 50 in the kernel, 11 in libraries.
+    let elsewhere = 108 + 50 + 11;
+    assert_eq!(
+        kinds,
+        [
+            (freed, 1242),
+            ("code", 7040),
+            ("elsewhere", elsewhere),
+            ("trampoline", 11)
+        ]
+    );
+    for (name, count) in [
+        ("freed area", 1021),
+        ("Object>>at:", 773),
+        ("Bench>>fib:", 677),
+        ("Bench>>sieve:", 536),
+        ("BlockClosure>>value:", 416),
+    ] {
+        assert_eq!(names.get(name), Some(&count), "{name}");
+    }
+    // Every sample in code has a range of bytecodes.
+    assert_eq!(ranges, 7040);
+}
+
+/// Reading a zone costs a number of reads that does not grow with its entries, apart from pages of objects.
+#[test]
+fn the_cost_of_a_second_look() {
+    let process = snapshot("busy").process();
+    let mut adapter = CogAdapter::new(Vm::open(&process).unwrap().unwrap());
+    let keys = KeySource::new();
+    poll(&mut adapter, &process, &keys);
+    let first = adapter.cost();
+    poll(&mut adapter, &process, &keys);
+    let both = adapter.cost();
+    assert!(both.reads - first.reads <= 20, "{first:?} {both:?}");
+    assert!(both.bytes - first.bytes < 300_000, "{first:?} {both:?}");
 }

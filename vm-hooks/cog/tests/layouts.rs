@@ -135,7 +135,7 @@ fn a_classic_vm_with_blocks_inside_methods() {
     }
 }
 
-/// A block with an object of its own. Sista: 76 self, 128 send, 88 returns from the method, 94 from the
+/// A full block. Sista: 76 self, 128 send, 88 returns from the method, 94 from the
 /// block. Its last literal is the method around it, which has code: its first word is an address.
 #[test]
 fn a_pharo_vm_with_four_types() {

@@ -21,7 +21,7 @@ use vmscope_records::{Avma, ProcessKey, Record, TimeNs};
 
 static SNAPSHOTS: LazyLock<[Snapshot; 2]> = LazyLock::new(|| [snapshot("idle"), snapshot("busy")]);
 
-/// Two polls; all records, or the error that ended them.
+/// Polls twice. Returns all records, or the error of a poll.
 fn read(process: &ProcessView) -> Result<Vec<Record>, AdapterError> {
     let Some(mut adapter) = Family.recognise(process)? else {
         return Ok(Vec::new());

@@ -64,7 +64,7 @@ fn put_map(map: &Map, indent: &str, lines: &mut Vec<String>) {
     }
 }
 
-/// All that was found, in the form of the expected text.
+/// The reader's findings in the form of the expected text.
 fn told(seen: &Seen) -> Vec<String> {
     let bounds = &seen.zone.bounds;
     let mut lines = vec![format!(
