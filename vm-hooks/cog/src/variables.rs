@@ -51,6 +51,9 @@ const CONSTANTS: [&str; 10] = [
     "interpreterVersion",
 ];
 
+/// Every Cog VM has one of these symbols.
+const SIGNS: [&str; 2] = ["mzFreeStart", "maxCogMethodAddress"];
+
 /// Names of all variables, each once.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     let zone = ZONE.iter().chain(&OBJECTS).chain(&TRAMPOLINES);
@@ -73,6 +76,11 @@ impl Variables {
     /// # Errors
     /// Unreadable symbols, unreadable code of accessors.
     pub fn of(process: &ProcessView, module: &LoadedModule) -> Result<Option<Self>, AdapterError> {
+        // Few names: most modules end here.
+        let signs = process.symbols(module, &SIGNS)?;
+        if signs.iter().all(Option::is_none) {
+            return Ok(None);
+        }
         let mut names: Vec<&'static str> = names().collect();
         let of_variables = names.len();
         names.extend(ACCESSORS.iter().map(|accessor| accessor.function));

@@ -7,13 +7,15 @@
 
 mod common;
 
+use std::sync::Arc;
+
 use common::image::{BYTECODE, Entry, Image, LIMIT, METHODS, POINT, POINT_CLASS, SEND, ZONE, map};
 use vmscope_cog::cog_method::{EntryKind, Layout};
 use vmscope_cog::describe::{Described, Describer, Name};
 use vmscope_cog::map::Map;
-use vmscope_cog::{Encoding, Vm, Zone};
-use vmscope_process::{AdapterError, ProcessView, SymbolKind};
-use vmscope_records::Avma;
+use vmscope_cog::{CogAdapter, Cost, Encoding, Vm, Zone};
+use vmscope_process::{Adapter as _, AdapterError, KeySource, Poll, ProcessView, SymbolKind};
+use vmscope_records::{Avma, ProcessKey, Record, TimeNs};
 
 fn seen(process: &ProcessView) -> (Vm, Zone, Vec<Described>) {
     let vm = Vm::open(process).unwrap().unwrap();
@@ -422,6 +424,42 @@ fn a_stripped_vm() {
             vm.limits
         );
     }
+}
+
+/// A look at a full zone of 16 MiB takes as many reads as a look at a small zone.
+#[test]
+fn the_cost_of_a_full_zone() {
+    let full = |methods: usize, bytes: u64| {
+        let mut image = Image::with_zone(8, ZONE + bytes);
+        image.table(&[Encoding::V3, Encoding::Sista]);
+        let entry = with_block(&mut image);
+        for _ in 0..methods {
+            image.entry(&entry);
+        }
+        let process = image.process();
+        let mut adapter = CogAdapter::new(Vm::open(&process).unwrap().unwrap());
+        let keys = KeySource::new();
+        let mut costs = Vec::new();
+        for _ in 0..2 {
+            let mut poll = Poll::new(keys.clone(), ProcessKey(1), Arc::new(|| TimeNs(7)));
+            adapter.poll(&process, &mut poll).unwrap();
+            let records = poll.finish();
+            let code = |record: &&Record| matches!(record, Record::Constituent(_));
+            costs.push((records.iter().filter(code).count(), adapter.cost()));
+        }
+        costs
+    };
+    let small = full(875, 1 << 20);
+    let large = full(60_000, 16 << 20);
+    // A method, its block, the entry of blocks; free space.
+    assert_eq!((small[0].0, large[0].0), (3 * 875 + 1, 3 * 60_000 + 1));
+    assert_eq!((small[1].0, large[1].0), (0, 0));
+    let again = |costs: &[(usize, Cost)]| costs[1].1.reads - costs[0].1.reads;
+    assert_eq!(again(&small), again(&large));
+    let bytes = large[1].1.bytes - large[0].1.bytes;
+    assert!(bytes < 17 << 20, "{bytes}");
+    // New entries: counters once for 32 of them.
+    assert!(large[0].1.reads < 2_000, "{large:?}");
 }
 
 fn name_of_first(described: &[Described]) -> String {

@@ -37,6 +37,11 @@ pub struct Image {
 impl Image {
     /// A VM with the classes `Array`, `Symbol`, `Point` and `Point class`.
     pub fn new(word: usize) -> Self {
+        Self::with_zone(word, LIMIT)
+    }
+
+    /// Likewise, with a code zone up to `limit`.
+    pub fn with_zone(word: usize, limit: u64) -> Self {
         let mut image = Image {
             memory: FakeMemory::new().with_pointer_bytes(word),
             symbols: Vec::new(),
@@ -46,7 +51,9 @@ impl Image {
             classes: vec![0; 1024],
             free: METHODS,
         };
-        image.memory.put(Avma(ZONE), vec![0; 0x1_0000]);
+        image
+            .memory
+            .put(Avma(ZONE), vec![0; (limit - ZONE) as usize]);
         let array = image.class(b"Array");
         let symbol = image.class(b"Symbol");
         let point = image.class(b"Point");
@@ -71,8 +78,8 @@ impl Image {
             ("codeBase", ZONE),
             ("methodZoneBase", METHODS),
             ("mzFreeStart", METHODS),
-            ("youngReferrers", LIMIT),
-            ("limitAddress", LIMIT),
+            ("youngReferrers", limit),
+            ("limitAddress", limit),
             ("cmEntryOffset", 48),
             ("cmNoCheckEntryOffset", 71),
             ("cbNoSwitchEntryOffset", 48),
