@@ -2,6 +2,7 @@
 //! that vmscope polls. The order: VMs that publish themselves, VMs read from outside, files about
 //! VMs.
 
+use vmscope_cog::Family as Cog;
 use vmscope_hotspot::Family as HotSpot;
 use vmscope_jitdump::Family as Jitdump;
 use vmscope_jitdump::cleanup::{Cleanup, Journal, state_folder};
@@ -14,6 +15,7 @@ pub(crate) fn attaching(lifetimes: Option<LifetimeRate>) -> Vec<Box<dyn AdapterF
     vec![
         Box::new(Publish { lifetimes }),
         Box::new(HotSpot),
+        Box::new(Cog),
         Box::new(Jitdump::attaching()),
     ]
 }
@@ -23,6 +25,7 @@ pub(super) fn launching(lifetimes: Option<LifetimeRate>) -> Vec<Box<dyn AdapterF
     vec![
         Box::new(Publish { lifetimes }),
         Box::new(HotSpot),
+        Box::new(Cog),
         Box::new(Jitdump::launching(cleanup())),
     ]
 }

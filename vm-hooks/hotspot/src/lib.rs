@@ -29,7 +29,6 @@ pub mod layout;
 pub mod method;
 mod objects;
 mod other_jvm;
-pub mod pages;
 pub mod perf_data;
 pub mod regions;
 mod sample_needs;
@@ -43,3 +42,4 @@ pub mod vm_data;
 
 pub use adapter::HotSpotAdapter;
 pub use family::Family;
+pub use vmscope_process::pages;

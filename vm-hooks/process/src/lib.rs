@@ -37,6 +37,7 @@ mod maps;
 mod memory;
 mod modules;
 mod opening;
+pub mod pages;
 mod poll;
 mod process;
 mod root;

@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustc_hash::FxHashMap;
-use vmscope_process::{Memory, MemoryError};
 use vmscope_records::Avma;
+
+use crate::{Memory, MemoryError};
 
 /// Bytes per read, the smallest unit of a process's memory map. Data of the VM lie far apart:
 /// larger reads copy more than they save.
@@ -152,7 +153,7 @@ mod tests {
     use std::sync::atomic::AtomicU8;
 
     use super::*;
-    use vmscope_process::testing::FakeMemory;
+    use crate::testing::FakeMemory;
 
     /// All bytes have one value, which changes.
     struct Changing(AtomicU8);

@@ -1,0 +1,43 @@
+//! Reader of Cog VMs (Squeak, Pharo, Cuis on 32-bit or 64-bit Spur), unmodified and without help from
+//! the image. It uses `process_vm_readv` and the VM's symbols.
+//!
+//! [`Vm`] finds the VM's variables, [`zone`] reads the code zone, [`heap`] objects, [`names`] names,
+//! [`map`] pc maps, [`pic`] the cases of inline caches; [`describe`] puts them together. [`Family`] makes the adapter.
+//!
+//! The sources of layouts and algorithms are the OpenSmalltalk VM (VMMaker.oscog-eem.2530, June 2019)
+//! and Pharo's VM (October 2024). Snapshots of a VM test the 64-bit layout of the first source. Other
+//! layouts are tested with synthetic memory.
+#![forbid(unsafe_code)]
+#![cfg_attr(
+    test,
+    allow(
+        clippy::unwrap_used,
+        clippy::panic,
+        reason = "a test that fails is to panic"
+    )
+)]
+
+mod accessors;
+mod adapter;
+mod bytecodes;
+pub mod cog_method;
+mod cost;
+pub mod describe;
+mod family;
+pub mod heap;
+pub mod map;
+pub mod names;
+pub mod pic;
+pub mod testing;
+mod trampolines;
+mod variables;
+mod vm;
+pub mod zone;
+
+pub use adapter::CogAdapter;
+pub use bytecodes::{Bytecode, Bytecodes, Encoding, Sets};
+pub use cost::{Cost, CountedMemory};
+pub use family::Family;
+pub use trampolines::Trampoline;
+pub use variables::Variables;
+pub use vm::{Stamp, Vm, Zone};
