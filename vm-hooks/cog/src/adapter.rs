@@ -9,10 +9,11 @@ use vmscope_process::pages::Pages;
 use vmscope_process::{Adapter, AdapterError, Cadence, CodeZone, Memory, Poll, ProcessView};
 use vmscope_records::{Avma, CodeChange, Constituent, GoneReason, Method, MethodKey, VmIdentity};
 
-use crate::cog_method::EntryKind;
+use crate::cog_method::{CogMethod, EntryKind};
 use crate::cost::{Cost, CountedMemory};
 use crate::describe::{Described, Describer, Name};
 use crate::map::Map;
+use crate::variables::COMPACTIONS;
 use crate::vm::{Vm, Zone};
 use pieces::{Piece, identity, pieces};
 
@@ -31,8 +32,7 @@ pub struct CogAdapter {
     vm: Vm,
     has_begun: bool,
     zone: CodeZone<Identity>,
-    /// Descriptions, with the number of cases that a closed PIC had.
-    described: FxHashMap<Identity, (u16, Described)>,
+    known: FxHashMap<Identity, Known>,
     /// PICs with another case since the last poll.
     extended: Vec<Identity>,
     /// Keys of methods, by their entry.
@@ -41,6 +41,13 @@ pub struct CogAdapter {
     /// Limits that were reported.
     told: Vec<String>,
     cost: Cost,
+}
+
+/// An entry of the zone that was described.
+#[derive(Debug)]
+struct Known {
+    entry: CogMethod,
+    described: Described,
 }
 
 /// One lifetime of a piece of code. Between two code compactions, the VM uses an address for one entry
@@ -74,7 +81,7 @@ impl CogAdapter {
             vm,
             has_begun: false,
             zone: CodeZone::new(),
-            described: FxHashMap::default(),
+            known: FxHashMap::default(),
             extended: Vec::new(),
             methods: FxHashMap::default(),
             cadence: Cadence::new(PAUSES.0, PAUSES.1, MANY_CHANGES),
@@ -92,22 +99,26 @@ impl CogAdapter {
     /// Reads the zone and describes new entries. What was described stays known when the zone changes
     /// meanwhile, so that each attempt has less to do.
     fn read(&mut self, memory: &dyn Memory) -> Result<Zone, AdapterError> {
-        let (vm, known, extended) = (&self.vm, &mut self.described, &mut self.extended);
-        let (zone, ()) = vm.with_zone(memory, |zone, stamp| {
+        let (vm, known, extended) = (&self.vm, &mut self.known, &mut self.extended);
+        let (mut zone, ()) = vm.with_zone(memory, |zone, stamp| {
             let pages = Pages::new(memory);
             let mut describer = Describer::new(vm, zone, &pages)?;
             let entries = zone.methods.entries.iter();
             let new: Vec<_> = entries
-                .map(|entry| (identity(zone, entry), entry))
+                .map(|entry| (identity(zone.compactions, entry), entry))
                 .filter(|(identity, entry)| {
                     let before = known.get(identity);
-                    before.is_none_or(|(cases, _)| *cases != entry.stack_check)
+                    before.is_none_or(|before| before.entry.stack_check != entry.stack_check)
+                        && before_freed(vm, known, identity).is_none()
                 })
                 .collect();
             for part in new.chunks(AT_ONCE) {
                 let mut described = Vec::with_capacity(part.len());
                 for (identity, entry) in part {
-                    let one = (entry.stack_check, describer.describe(entry)?);
+                    let one = Known {
+                        entry: (*entry).clone(),
+                        described: describer.describe(entry)?,
+                    };
                     described.push((*identity, one));
                 }
                 if vm.stamp(memory)? != *stamp {
@@ -121,12 +132,20 @@ impl CogAdapter {
             }
             Ok(())
         })?;
+        let compactions = zone.compactions;
+        for entry in &mut zone.methods.entries {
+            if let Some(before) = before_freed(vm, known, &identity(compactions, entry)) {
+                *entry = before.entry.clone();
+            }
+        }
         Ok(zone)
     }
 
     fn tell(&mut self, zone: &Zone, poll: &mut Poll) -> usize {
-        let described = &self.described;
-        let pieces = pieces(zone, |identity| described.get(identity).map(|(_, one)| one));
+        let known = &self.known;
+        let pieces = pieces(zone, |identity| {
+            known.get(identity).map(|one| &one.described)
+        });
         let codes: Vec<_> = pieces.iter().map(|piece| piece.code.clone()).collect();
         let by_identity: FxHashMap<Identity, Piece> = pieces
             .into_iter()
@@ -179,10 +198,10 @@ impl CogAdapter {
     /// Forgets entries that the zone no longer has.
     fn forget(&mut self, zone: &Zone) {
         let entries = zone.methods.entries.iter();
-        let current: rustc_hash::FxHashSet<Identity> =
-            entries.map(|entry| identity(zone, entry)).collect();
-        self.described
-            .retain(|identity, _| current.contains(identity));
+        let current: rustc_hash::FxHashSet<Identity> = entries
+            .map(|entry| identity(zone.compactions, entry))
+            .collect();
+        self.known.retain(|identity, _| current.contains(identity));
         self.methods
             .retain(|identity, _| current.contains(identity));
     }
@@ -198,7 +217,7 @@ impl CogAdapter {
             let text = "this VM does not tell its layout: vmscope uses that of Squeak and Cuis";
             limits.push(text.to_owned());
         }
-        let described = || self.described.values().map(|(_, one)| one);
+        let described = || self.known.values().map(|one| &one.described);
         let mut flaws =
             described().flat_map(|one| std::iter::once(&one.map).chain(&one.block_maps));
         let is_flawed = |map: &&Map| matches!(map, Map::Flawed(_));
@@ -216,6 +235,25 @@ impl CogAdapter {
             }
         }
     }
+}
+
+/// The entry before the VM freed it. Its code stays until the next code compaction: samples there before
+/// and after are its samples.
+fn before_freed<'k>(
+    vm: &Vm,
+    known: &'k FxHashMap<Identity, Known>,
+    freed: &Identity,
+) -> Option<&'k Known> {
+    vm.variables.at(COMPACTIONS)?;
+    let kinds = match freed.part {
+        Part::Entry(EntryKind::Free) => EntryKind::WITH_CODE,
+        _ => return None,
+    };
+    let before = kinds.map(|kind| Identity {
+        part: Part::Entry(kind),
+        ..*freed
+    });
+    before.iter().find_map(|identity| known.get(identity))
 }
 
 fn new_method(class: &str, name: &str, poll: &mut Poll) -> MethodKey {

@@ -31,6 +31,11 @@ pub enum EntryKind {
     OpenPic,
 }
 
+impl EntryKind {
+    /// Kinds whose code runs.
+    pub const WITH_CODE: [Self; 3] = [Self::Method, Self::ClosedPic, Self::OpenPic];
+}
+
 /// An entry of the code zone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CogMethod {

@@ -22,13 +22,16 @@ const OBJECTS: [&str; 2] = ["hiddenRootsObj", "specialObjectsOop"];
 /// The table of trampolines.
 pub const TRAMPOLINES: [&str; 2] = ["trampolineTableIndex", "trampolineAddresses"];
 
+/// Number of code compactions.
+pub const COMPACTIONS: &str = "statCodeCompactionCount";
+
 /// Numbers that change when the VM changes its code zone or moves objects.
 pub const CHANGES: [&str; 8] = [
     "mzFreeStart",
     "methodCount",
     "openPICList",
     "methodBytesFreedSinceLastCompaction",
-    "statCodeCompactionCount",
+    COMPACTIONS,
     "statFullGCs",
     "statScavenges",
     "youngReferrers",

@@ -10,7 +10,7 @@ use crate::bytecodes::Sets;
 use crate::cog_method::CogMethod;
 use crate::map::Origin;
 use crate::trampolines::{self, Trampoline};
-use crate::variables::{CHANGES, IN_PROGRESS};
+use crate::variables::{CHANGES, COMPACTIONS, IN_PROGRESS};
 use crate::zone::{Bounds, Evidence, Methods};
 
 /// A module with more code is no Cog VM: those have less than 3 MB.
@@ -213,7 +213,7 @@ impl Vm {
             Err(error) if error.is_final() && !is_missing(&error) => return Err(error),
             trampolines => trampolines.unwrap_or_default(),
         };
-        let compactions = self.variables.number(memory, "statCodeCompactionCount")?;
+        let compactions = self.variables.number(memory, COMPACTIONS)?;
         Ok(Zone {
             methods: Methods::read(&bounds, &self.evidence, memory)?,
             bounds,
@@ -252,7 +252,7 @@ fn missing(variables: &Variables, bytecodes: &Sets) -> Vec<String> {
     if lacks(&["hiddenRootsObj", "specialObjectsOop"]) {
         limits.push("this VM does not tell its objects: methods have no names and maps".to_owned());
     }
-    if lacks(&IN_PROGRESS) || lacks(&["statCodeCompactionCount", "statFullGCs", "statScavenges"]) {
+    if lacks(&IN_PROGRESS) || lacks(&[COMPACTIONS, "statFullGCs", "statScavenges"]) {
         let text = "this VM does not tell its collections: names may be wrong if one moved objects \
                     while vmscope read them";
         limits.push(text.to_owned());

@@ -27,13 +27,13 @@ pub struct Piece {
 }
 
 /// Identity of an entry of the zone.
-pub fn identity(zone: &Zone, entry: &CogMethod) -> Identity {
+pub fn identity(compactions: u64, entry: &CogMethod) -> Identity {
     Identity {
         at: entry.at,
         size: u64::from(entry.size),
         part: Part::Entry(entry.kind),
         header: entry.header,
-        compactions: zone.compactions,
+        compactions,
     }
 }
 
@@ -44,7 +44,7 @@ pub fn pieces<'d>(
 ) -> Vec<Piece> {
     let mut pieces: Vec<Piece> = zone.trampolines.iter().map(trampoline).collect();
     for entry in &zone.methods.entries {
-        let identity = identity(zone, entry);
+        let identity = identity(zone.compactions, entry);
         if let Some(described) = described(&identity) {
             put_entry(entry, identity, described, &mut pieces);
         }
