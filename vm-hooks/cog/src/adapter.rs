@@ -15,7 +15,7 @@ use crate::describe::{Described, Describer, Name};
 use crate::map::Map;
 use crate::variables::COMPACTIONS;
 use crate::vm::{Vm, Zone};
-use pieces::{Piece, identity, pieces};
+use pieces::{codes, identity, piece};
 
 /// Pauses between polls.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
@@ -143,38 +143,34 @@ impl CogAdapter {
 
     fn tell(&mut self, zone: &Zone, poll: &mut Poll) -> usize {
         let known = &self.known;
-        let pieces = pieces(zone, |identity| {
-            known.get(identity).map(|one| &one.described)
-        });
-        let codes: Vec<_> = pieces.iter().map(|piece| piece.code.clone()).collect();
-        let by_identity: FxHashMap<Identity, Piece> = pieces
-            .into_iter()
-            .map(|piece| (piece.code.identity, piece))
-            .collect();
+        let piece = |identity: &Identity| {
+            let described = |entry: &Identity| known.get(entry).map(|one| &one.described);
+            piece(zone, identity, described)
+        };
         let methods = &mut self.methods;
         let describe = |identity: &Identity, constituent: &mut Constituent, poll: &mut Poll| {
-            let Some(piece) = by_identity.get(identity) else {
+            let Some(piece) = piece(identity) else {
                 return;
             };
-            constituent.kind = piece.kind.clone();
-            constituent.name.clone_from(&piece.name);
-            constituent.cases.clone_from(&piece.cases);
-            constituent.map = piece.map.clone();
             if let Some((entry, class, name)) = &piece.method {
                 let key = *methods
                     .entry(*entry)
                     .or_insert_with(|| new_method(class, name, poll));
                 constituent.method = Some(key);
             }
+            constituent.kind = piece.kind;
+            constituent.name = piece.name;
+            constituent.cases = piece.cases;
+            constituent.map = piece.map;
         };
         let reason = |identity: &Identity| match identity.part {
             Part::Entry(EntryKind::ClosedPic | EntryKind::OpenPic) => GoneReason::Flushed,
             _ => GoneReason::Freed,
         };
-        let changes = self.zone.update(poll, codes, describe, reason);
+        let changes = self.zone.update(poll, codes(zone), describe, reason);
         let extended = std::mem::take(&mut self.extended);
         for identity in &extended {
-            let known = self.zone.get(identity).zip(by_identity.get(identity));
+            let known = self.zone.get(identity).zip(piece(identity));
             if let Some(((key, start, end), piece)) = known {
                 poll.code(CodeChange::Seen(Constituent {
                     key,
@@ -183,12 +179,12 @@ impl CogAdapter {
                     absent_at: None,
                     start,
                     end,
-                    kind: piece.kind.clone(),
+                    kind: piece.kind,
                     tier: String::new(),
-                    name: piece.name.clone(),
+                    name: piece.name,
                     method: None,
-                    cases: piece.cases.clone(),
-                    map: piece.map.clone(),
+                    cases: piece.cases,
+                    map: piece.map,
                 }));
             }
         }
@@ -287,10 +283,12 @@ impl Adapter for CogAdapter {
             Some(damage) if self.has_begun => return Err(damage.into()),
             _ => {}
         }
-        self.has_begun = true;
         let changes = self.tell(&zone, poll);
-        self.forget(&zone);
-        self.tell_limits(&zone, poll);
+        if changes > 0 || !self.has_begun {
+            self.forget(&zone);
+            self.tell_limits(&zone, poll);
+        }
+        self.has_begun = true;
         self.cadence.found(changes);
         Ok(())
     }
