@@ -41,6 +41,8 @@ pub struct Asked {
     pub right: Vec<usize>,
     /// Numbers of samples of another place, by names of both.
     pub wrong: BTreeMap<String, usize>,
+    /// Samples of the right method outside the loop: the frame's code.
+    pub beside: usize,
     pub doubtful: usize,
     pub unnamed: usize,
     /// Samples of the kernel and of clock reads.
@@ -95,6 +97,8 @@ pub fn ask(profile: &Profile, log: &Path, places: &[Place]) -> Asked {
         let is_code = matches!(entry.region, Region::Generated | Region::Unknown);
         if entry.name == wanted.entry && range == wanted.range {
             asked.right.push(call.place);
+        } else if entry.name == wanted.entry && site.from.is_none() {
+            asked.beside += 1;
         } else if entry.kind == EntryKind::Doubtful {
             asked.doubtful += 1;
         } else if is_code && entry.kind == EntryKind::Unnamed {
@@ -123,13 +127,15 @@ impl Asked {
     pub fn check(&self, what: &str) {
         let wrong: usize = self.wrong.values().sum();
         say(&format!(
-            "{what}: {} right, {wrong} wrong, {} doubtful, {} unnamed, {} elsewhere",
+            "{what}: {} right, {wrong} wrong, {} beside, {} doubtful, {} unnamed, {} elsewhere",
             self.right.len(),
+            self.beside,
             self.doubtful,
             self.unnamed,
             self.elsewhere
         ));
         assert_eq!(wrong, 0, "{what}: {:?}", self.wrong);
+        assert!(self.beside * 200 <= self.right.len(), "{what}");
     }
 
     /// Shares of the places in named samples, against the process's own clock in the calls between

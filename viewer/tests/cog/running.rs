@@ -119,3 +119,44 @@ fn pairs_of_a_process_are_those_of_the_vm_itself() {
         assert_eq!(ours, told);
     }
 }
+
+/// A VM that collects most of the time: its code zone is unchanged, so all code has names.
+#[test]
+fn a_vm_that_collects_most_of_the_time() {
+    let Some(mut image) = Image::of("busy") else {
+        return;
+    };
+    let fib = image.entry("Method", "Bench>>fib:");
+    let in_fib = image.framed(fib, false, 200);
+    let in_collector = image.frameless(image.symbol("doScavenge") + 512);
+    let Some(mut target) = image.start() else {
+        return;
+    };
+    let [mode, counter] = ["gcMode", "statScavenges"].map(|name| image.symbol(name));
+    let commands = [
+        in_fib.run("fib", 200_000),
+        in_collector.run("collector", 1_800_000),
+        format!("collect collector {mode:x} {counter:x}\n"),
+    ];
+    tell(&mut target, &commands.concat());
+    let file = image.folder().file("out.vmscope");
+    let working = attached(target.pid(), &file, 6000);
+    target.wait();
+    working.end().code(0);
+    let places = [
+        place("fib", "Bench>>fib:", Some((35, 41))),
+        place("collector", "doScavenge", None),
+    ];
+    let asked = ask(&profile(&file).0, &image.folder().file("log"), &places);
+    asked.check("a Cog VM that collects");
+    let named = asked.right_of(0);
+    let document = report(&file, &["--json"]).code(0).json();
+    let limits = document["session"]["limits"].to_string();
+    eprintln!("{limits}");
+    assert!(
+        named > 0 && asked.unnamed < named,
+        "{} {limits}",
+        asked.unnamed
+    );
+    assert!(!limits.contains("cog adapter"), "{limits}");
+}

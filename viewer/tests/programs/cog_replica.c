@@ -11,6 +11,7 @@
  * Lines on stdin change the process between two cycles. `go` ends a group of lines; the answer is `done`.
  *
  *   run NAME ENTRY LOOP COUNT    calls ENTRY(COUNT, LOOP, 3) once per cycle; COUNT 0 ends the calls
+ *   collect NAME MODE COUNTER    the number at MODE is 2 during these calls; each adds 1 at COUNTER
  *   set ADDRESS BYTES            writes hexadecimal bytes
  *   move FROM TO LENGTH          moves memory
  *   damage START LENGTH          a thread writes random bytes at random ranges of this kind without end
@@ -41,6 +42,7 @@
 struct spot {
 	char name[64];
 	uint64_t entry, loop, count;
+	volatile uint64_t *mode, *counter;
 };
 
 static struct spot spots[SPOTS];
@@ -117,6 +119,17 @@ static void put_spot(const char *line, const struct spot *new)
 	spots[at] = *new;
 }
 
+static void collect(const char *line, const char *name, uint64_t mode, uint64_t counter)
+{
+	for (int at = 0; at < spot_count; at++)
+		if (!strcmp(spots[at].name, name)) {
+			spots[at].mode = (volatile uint64_t *)mode;
+			spots[at].counter = (volatile uint64_t *)counter;
+			return;
+		}
+	fail("no such spot", line);
+}
+
 static void set_bytes(const char *line, uint64_t at, const char *hex)
 {
 	unsigned byte;
@@ -151,13 +164,15 @@ static void *damage(void *unused)
 /* Returns whether the line ends a group. */
 static int command(const char *line)
 {
-	struct spot new;
+	struct spot new = {.mode = NULL};
 	uint64_t at, to, length;
 	int hex = 0;
 	pthread_t thread;
 
 	if (sscanf(line, "run %63s %lx %lx %lu", new.name, &new.entry, &new.loop, &new.count) == 4)
 		put_spot(line, &new);
+	else if (sscanf(line, "collect %63s %lx %lx", new.name, &at, &to) == 3)
+		collect(line, new.name, at, to);
 	else if (sscanf(line, "set %lx %n", &at, &hex) == 1 && hex)
 		set_bytes(line, at, line + hex);
 	else if (sscanf(line, "move %lx %lx %lx", &at, &to, &length) == 3)
@@ -197,10 +212,16 @@ static void call(const struct spot *spot, uint64_t scale, FILE *log)
 	int64_t begin, cpu;
 
 	memcpy(&code, &spot->entry, sizeof code);
+	if (spot->mode)
+		*spot->mode = 2;
 	begin = now_ns(CLOCK_MONOTONIC);
 	cpu = now_ns(CLOCK_THREAD_CPUTIME_ID);
 	code((spot->count * scale >> 12) + 1, spot->loop, 3);
 	cpu = now_ns(CLOCK_THREAD_CPUTIME_ID) - cpu;
+	if (spot->mode) {
+		++*spot->counter;
+		*spot->mode = 0;
+	}
 	fprintf(log, "%s %ld %ld %ld\n", spot->name, begin, now_ns(CLOCK_MONOTONIC), cpu);
 }
 
