@@ -37,6 +37,16 @@ pub const CHANGES: [&str; 8] = [
     "youngReferrers",
 ];
 
+/// Numbers of which one at least changes when the VM makes, frees or moves code. An inline cache gets
+/// another case without a change of these.
+pub const CHANGES_OF_CODE: [&str; 5] = [
+    "mzFreeStart",
+    "methodCount",
+    "openPICList",
+    "methodBytesFreedSinceLastCompaction",
+    "statCodeCompactionCount",
+];
+
 /// Numbers that are 0 unless a collection or a code compaction is in progress.
 pub const IN_PROGRESS: [&str; 2] = ["gcMode", "compactionInProgress"];
 
