@@ -175,14 +175,11 @@ impl Unwinding {
                 *place = shown;
                 found.values.extend(unwound.method);
             }
-            if unwound.is_first {
-                return ChainEnd::Whole;
-            }
             let (now, caller) = (frame.registers, unwound.caller);
             // A caller's frame lies above; only code without a frame leaves the stack as it is.
             let rises = caller.sp > now.sp || (caller.sp == now.sp && frame.sampled.is_some());
             let is_code = |pc| of.code_at(pc).is_some();
-            if !rises || !is_code(caller.pc.wrapping_sub(1)) {
+            if unwound.end.is_none() && (!rises || !is_code(caller.pc.wrapping_sub(1))) {
                 return ChainEnd::Broken;
             }
             chain.guessed |= unwound.is_guess;
@@ -193,6 +190,9 @@ impl Unwinding {
                 }
                 chain.user.push(other.shown);
                 found.values.extend(other.method);
+            }
+            if let Some(end) = unwound.end {
+                return end;
             }
             if chain.user.len() >= self.max_depth {
                 return ChainEnd::Depth;

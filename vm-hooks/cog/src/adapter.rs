@@ -1,12 +1,15 @@
 //! The adapter: reads the code zone at each poll, and reports changes.
 
+mod beside_code;
 mod pieces;
 
 use std::time::Duration;
 
 use rustc_hash::FxHashMap;
 use vmscope_process::pages::Pages;
-use vmscope_process::{Adapter, AdapterError, Cadence, CodeZone, Memory, Poll, ProcessView};
+use vmscope_process::{
+    Adapter, AdapterError, Cadence, CodeZone, Memory, Poll, ProcessView, Unwinder,
+};
 use vmscope_records::{Avma, Constituent, GoneReason, Method, MethodKey, VmIdentity};
 
 use crate::cog_method::EntryKind;
@@ -14,6 +17,7 @@ use crate::cost::{Cost, CountedMemory};
 use crate::describe::{Described, Describer, Name};
 use crate::map::Map;
 use crate::vm::{Vm, Zone};
+use beside_code::BesideCode;
 use pieces::{Piece, identity, pieces};
 
 /// Pauses between polls.
@@ -38,6 +42,8 @@ pub struct CogAdapter {
     /// Limits that were reported.
     told: Vec<String>,
     cost: Cost,
+    beside: BesideCode,
+    is_last: bool,
 }
 
 /// One lifetime of a piece of code. Between two code compactions, the VM uses an address for one entry
@@ -76,6 +82,8 @@ impl CogAdapter {
             cadence: Cadence::new(PAUSES.0, PAUSES.1, MANY_CHANGES),
             told: Vec::new(),
             cost: Cost::default(),
+            beside: BesideCode::default(),
+            is_last: false,
         }
     }
 
@@ -207,6 +215,8 @@ impl Adapter for CogAdapter {
 
     fn poll(&mut self, process: &ProcessView, poll: &mut Poll) -> Result<(), AdapterError> {
         let memory = CountedMemory::new(process.memory());
+        let (beside, is_last) = (&mut self.beside, self.is_last);
+        beside.poll(&self.vm, process, &memory, (is_last, poll))?;
         let zone = self.read(&memory);
         self.cost = self.cost.with(memory.cost());
         let zone = zone?;
@@ -216,6 +226,7 @@ impl Adapter for CogAdapter {
             _ => {}
         }
         self.has_begun = true;
+        self.beside.use_zone(&self.vm, &zone, process, poll);
         let changes = self.tell(&zone, poll);
         self.forget(&zone);
         self.tell_limits(&zone, poll);
@@ -227,7 +238,16 @@ impl Adapter for CogAdapter {
         self.has_begun
     }
 
+    fn unwinder(&mut self, _: &ProcessView) -> Option<Box<dyn Unwinder>> {
+        self.beside.unwinder()
+    }
+
     fn next_poll(&self) -> Duration {
         self.cadence.pause()
+    }
+
+    fn finish(&mut self, process: &ProcessView, poll: &mut Poll) -> Result<(), AdapterError> {
+        self.is_last = true;
+        self.poll(process, poll)
     }
 }

@@ -5,6 +5,7 @@ use vmscope_process::{AdapterError, LoadedModule, Memory, ProcessView, Symbol};
 use vmscope_records::Avma;
 
 use crate::accessors::{ACCESSORS, Accessor};
+use crate::{unwind, vm_data};
 
 /// Variables of the code zone, all necessary: start, first method, end of methods, start of the array
 /// of young referrers, end.
@@ -67,7 +68,9 @@ impl Variables {
     pub fn of(process: &ProcessView, module: &LoadedModule) -> Result<Option<Self>, AdapterError> {
         let mut names: Vec<&'static str> = Vec::new();
         let known = ZONE.iter().chain(&OBJECTS).chain(&TRAMPOLINES);
-        for name in known.chain(&CHANGES).chain(&IN_PROGRESS).chain(&CONSTANTS) {
+        let known = known.chain(&CHANGES).chain(&IN_PROGRESS).chain(&CONSTANTS);
+        let others = vm_data::NAMES.iter().chain(&unwind::NAMES);
+        for name in known.chain(others.copied().flatten()) {
             if !names.contains(name) {
                 names.push(name);
             }
