@@ -1,5 +1,6 @@
 //! `vmscope constituents`: the current code zone, plain or detailed, as in VMProfiler's primitive.
 
+mod pairs;
 mod shown;
 #[cfg(test)]
 mod tests;
@@ -33,6 +34,9 @@ pub struct ConstituentsArgs {
     /// Print JSON (a documented schema: docs/constituents-json.md) instead of text
     #[arg(long)]
     json: bool,
+    /// Print pairs of item and address as VMProfiler gets them from a Cog VM (primitive 253), one per line
+    #[arg(long, conflicts_with = "json")]
+    pairs: bool,
 }
 
 /// Writes a VM's code to `out`.
@@ -61,9 +65,10 @@ pub fn run(args: &ConstituentsArgs, out: &mut Printer<'_>) -> Result<()> {
             .and_then(|time| u64::try_from(time.as_nanos()).ok()),
         ..Shown::of(&code, args.detailed)
     };
-    match args.json {
-        true => out.json_line(&shown),
-        false => Ok(out.text(&text(&shown))?),
+    match (args.json, args.pairs) {
+        (true, _) => out.json_line(&shown),
+        (_, true) => Ok(out.text(&pairs::pairs(&shown))?),
+        _ => Ok(out.text(&text(&shown))?),
     }
 }
 

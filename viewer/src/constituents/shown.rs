@@ -1,12 +1,13 @@
 //! The code zone, in the form of the JSON schema (docs/constituents-json.md).
 
 use crate::present::names::{code_kind_name, exactness_name};
+use rustc_hash::FxHashSet;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 use vmscope_records::{
-    BoundaryRule, BytecodePc, Chain, ChainFrame, Constituent, Exactness, MethodKey, PcMap, PicCase,
-    Position,
+    BoundaryRule, BytecodePc, Chain, ChainFrame, Constituent, ConstituentKind, Exactness,
+    MethodKey, PcMap, PicCase, Position,
 };
 use vmscope_sampler::{CodeNow, CodeTable};
 use vmscope_symbolizer::{full_name, separator_between};
@@ -53,6 +54,9 @@ pub struct One<'c> {
     pub cases: Vec<Case<'c>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub map: Option<Map<'c>>,
+    /// A block inside a method, whose bytecodes are the method's.
+    #[serde(skip)]
+    pub is_inside: bool,
 }
 
 #[derive(Debug, Serialize)]
@@ -141,6 +145,12 @@ impl<'c> Shown<'c> {
     pub fn of(code: &'c CodeNow, is_detailed: bool) -> Self {
         let all = code.table.by_address();
         let names = Names::of(&code.table, &all);
+        let is_method = |one: &&&Constituent| one.kind == ConstituentKind::Method;
+        let homes = all.iter().filter(is_method).filter_map(|one| one.method);
+        let homes: FxHashSet<MethodKey> = homes.collect();
+        let is_inside = |one: &Constituent| {
+            one.kind == ConstituentKind::Block && one.method.is_some_and(|key| homes.contains(&key))
+        };
         let mut totals: BTreeMap<(&str, &str), (u64, u64)> = BTreeMap::new();
         for one in &all {
             let (count, bytes) = totals
@@ -168,7 +178,10 @@ impl<'c> Shown<'c> {
             limits: code.table.limits(),
             constituents: all
                 .iter()
-                .map(|one| One::of(one, is_detailed.then_some(&names)))
+                .map(|one| One {
+                    is_inside: is_inside(one),
+                    ..One::of(one, is_detailed.then_some(&names))
+                })
                 .collect(),
             totals: totals.into_iter().map(total).collect(),
         }
@@ -196,6 +209,7 @@ impl<'c> One<'c> {
             method: names.and_then(|names| Some(names.of_method(one.method?))),
             cases: cases.into_iter().flatten().collect(),
             map: names.and_then(|names| Map::of(&one.map, names)),
+            is_inside: false,
         }
     }
 }

@@ -14,7 +14,7 @@ pub struct Accessor {
     pub function: &'static str,
     /// The variables in the order of their first use.
     pub variables: &'static [&'static str],
-    /// The way in which it uses them.
+    /// Kind of use.
     uses: Uses,
 }
 

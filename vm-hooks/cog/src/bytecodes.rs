@@ -15,7 +15,7 @@ pub const SET: usize = 256;
 pub enum Encoding {
     /// Squeak V3 with closures: blocks are inside their method.
     V3,
-    /// Sista V1: blocks may be objects of their own.
+    /// Sista V1: full blocks are separate objects.
     Sista,
 }
 
@@ -46,11 +46,11 @@ pub struct Bytecodes {
     all: Vec<Bytecode>,
 }
 
-/// The sets of a VM: of methods with a positive header, and of those with a negative one.
+/// The bytecode sets of a VM. The sign of a method's header selects one set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sets {
     sets: [Option<Bytecodes>; 2],
-    /// Number of sets in the VM's table; `None` if they are those of known VMs.
+    /// Number of sets in the VM's table; `None` if vmscope uses the sets of known VMs.
     pub told: Option<usize>,
 }
 
@@ -118,7 +118,7 @@ impl Sets {
         }
     }
 
-    /// The set of a method with this header; `None` if its bytecodes are of an unknown set.
+    /// Bytecodes of a method with this header; `None` for an unknown set.
     #[must_use]
     pub fn of_method(&self, header: i64) -> Option<&Bytecodes> {
         let [positive, negative] = &self.sets;
@@ -217,7 +217,7 @@ impl Bytecodes {
         found.unwrap_or_default()
     }
 
-    /// Whether the VM's table describes this encoding: the same bytecodes jump, and all have sizes.
+    /// Whether the VM's table describes this encoding: the same bytecodes jump, with plausible sizes.
     fn is_known(&self) -> bool {
         (0..=u8::MAX).all(|code| {
             let own = self.get(code);

@@ -23,7 +23,7 @@ pub enum Layout {
 pub enum EntryKind {
     /// Freed in place; selector and size remain until the next code compaction.
     Free,
-    /// A method, or a block with an object of its own.
+    /// A method or a full block.
     Method,
     /// An inline cache with at most six cases.
     ClosedPic,
@@ -46,7 +46,7 @@ pub struct CogMethod {
     pub usage: u8,
     /// May refer to young objects.
     pub refers_to_young: bool,
-    /// A block with an object of its own.
+    /// A full block: its bytecodes are a separate object.
     pub is_full_block: bool,
     /// Offset behind the stack check, 0 without a frame; of a closed PIC the number of its cases.
     pub stack_check: u16,

@@ -14,8 +14,8 @@ use crate::vm::{Vm, Zone};
 /// Maximum bytes of a compiled method.
 const MAX_METHOD: usize = 1 << 20;
 
-/// Maximum bytes of bytecodes that the maps of one zone are made from, those of a method once more for each
-/// block inside it. A zone of 16 MiB has a third of that.
+/// Maximum number of bytecodes to walk over for the maps of one zone. A method counts once more for each inner
+/// block. A zone of 16 MiB has about 20 million.
 const MAX_STEPS: usize = 64 << 20;
 
 /// Shown for a class or method that can't be read.

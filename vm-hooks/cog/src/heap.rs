@@ -90,7 +90,7 @@ impl Object {
 }
 
 impl<'m> Heap<'m> {
-    /// The objects of a VM with these variables.
+    /// Objects of the VM.
     ///
     /// # Errors
     /// A missing variable, failed reads, [`AdapterError::NotReady`] before the VM has an image.
@@ -162,7 +162,7 @@ impl<'m> Heap<'m> {
     }
 
     fn object_at(&self, at: Avma) -> Result<Object, AdapterError> {
-        if self.is_immediate(at) || at.0 % HEADER != 0 || at.0 < HEADER {
+        if self.is_immediate(at) || !at.0.is_multiple_of(HEADER) || at.0 < HEADER {
             return Err(AdapterError::Implausible {
                 what: "object pointer",
                 value: at.0,

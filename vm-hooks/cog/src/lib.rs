@@ -5,8 +5,8 @@
 //! [`map`] pc maps, [`pic`] the cases of inline caches; [`describe`] puts them together. [`Family`] makes the adapter.
 //!
 //! The sources of layouts and algorithms are the OpenSmalltalk VM (VMMaker.oscog-eem.2530, June 2019)
-//! and Pharo's VM (October 2024). Only the 64-bit layout of the first was tested with a VM's memory;
-//! tests make the memory of the other ones.
+//! and Pharo's VM (October 2024). Snapshots of a VM test the 64-bit layout of the first source. Other
+//! layouts are tested with synthetic memory.
 #![forbid(unsafe_code)]
 #![cfg_attr(
     test,

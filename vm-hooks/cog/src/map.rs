@@ -16,7 +16,7 @@ mod annotation {
     pub const FAR: u8 = 0;
     /// Extends the annotation before.
     pub const EXTENSION: u8 = 1;
-    /// A place with a bytecode. Higher ones are sends, which have one, too.
+    /// A place with a bytecode. Higher numbers are sends: these places also have bytecodes.
     pub const HAS_BYTECODE: u8 = 5;
     pub const SEND: u8 = 7;
 }
@@ -31,11 +31,11 @@ pub struct MapEntry {
     pub machine: u32,
     /// Its bytecode: zero-based offset from the object's first byte after the header.
     pub bytecode: u32,
-    /// Primitive 253 lists it: not the stack check, and not a return from a block.
+    /// Whether primitive 253 lists the place. The primitive omits stack checks and returns from blocks.
     pub is_listed: bool,
 }
 
-/// A map, or the reason for its absence.
+/// A map, or why the map is absent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Map {
     /// The code builds no frame: its bytecodes have no places.
@@ -119,7 +119,9 @@ pub(crate) fn places(code: &[u8], origin: Origin) -> Result<Vec<Place>, Flaw> {
     let mut places: Vec<Place> = Vec::new();
     let mut at = u64::from(origin.unchecked_entry);
     let unit = u64::from(origin.granularity);
-    let mut map = code.iter().rev();
+    // It can't reach down to the entry.
+    let begin = usize::try_from(origin.unchecked_entry).unwrap_or(usize::MAX);
+    let mut map = code.get(begin..).unwrap_or_default().iter().rev();
     loop {
         let byte = *map.next().ok_or(Flaw::Endless)?;
         if byte == 0 {
@@ -153,7 +155,7 @@ pub(crate) fn places(code: &[u8], origin: Origin) -> Result<Vec<Place>, Flaw> {
 }
 
 impl MapSource<'_> {
-    /// The maps of the method and of the blocks inside it. All offsets count from the method's start.
+    /// Maps of the method and of its inner blocks. All offsets count from the method's start.
     #[must_use]
     pub fn maps(&self) -> (Map, Vec<Map>) {
         let places = places(self.code, self.origin);
@@ -227,7 +229,7 @@ impl MapSource<'_> {
         self.entries(places.get(entry..).unwrap_or_default(), walk, true)
     }
 
-    /// End of the block that begins at `from`: its creation is in front of it.
+    /// End of the block whose bytecodes begin at `from`. The bytecode before `from` creates the block.
     fn block_end(&self, from: usize) -> usize {
         let starts = [3, 4].into_iter().filter_map(|bytes| {
             let at = from.checked_sub(bytes)?;

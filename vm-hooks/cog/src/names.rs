@@ -183,7 +183,7 @@ impl<'m> Names<'m> {
         }))
     }
 
-    /// The name of a class, or of a metaclass: `Class class`.
+    /// Name of a class. A metaclass is `Class class`.
     ///
     /// # Errors
     /// No class; failed reads.
@@ -274,7 +274,7 @@ impl<'m> Names<'m> {
         self.class(&class)
     }
 
-    /// The selector in a literal, or in slot 1 of the method properties there.
+    /// The selector in a literal. Method properties in the literal have the selector in slot 1.
     fn selector_of(&self, code: &Object, literal: u64) -> Result<String, AdapterError> {
         let oop = self.heap.slot(code, literal)?;
         let object = self.heap.object(oop)?;

@@ -18,7 +18,7 @@ use crate::zone::Methods;
 /// Maximum number of cases.
 pub const MAX_CASES: u16 = 6;
 
-/// Bytes of a call, and of the move of a class or selector in front of it.
+/// Bytes of a call. The move of a class or selector before the call is equally long.
 const CALL: usize = 5;
 
 /// A case.
@@ -41,7 +41,7 @@ pub enum Target {
     NotUnderstood,
 }
 
-/// A jump with the constants in front of it.
+/// A jump, and constants of the instructions before the jump.
 struct Jump {
     is_conditional: bool,
     class: Option<u32>,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use vmscope_process::{
-    CoreFile, ElfError, MapEntry, Memory, ModuleFile, ProcessView, Symbol, SymbolKind,
+    CoreFile, ElfError, MapEntry, Memory, MemoryError, ModuleFile, ProcessView, Symbol, SymbolKind,
 };
 use vmscope_records::{Avma, Pid};
 
@@ -73,4 +73,72 @@ fn symbol(line: &str) -> Option<Symbol> {
         size,
         kind,
     })
+}
+
+/// Memory of a snapshot with some bytes overwritten.
+#[derive(Clone)]
+struct Patched {
+    memory: Arc<dyn Memory>,
+    patches: Vec<(Avma, Vec<u8>)>,
+}
+
+impl Memory for Patched {
+    fn read_partial(&self, at: Avma, buffer: &mut [u8]) -> Result<usize, MemoryError> {
+        let got = self.memory.read_partial(at, buffer)?;
+        let read = buffer.get_mut(..got).unwrap_or_default();
+        for (to, bytes) in &self.patches {
+            for (place, byte) in (to.0..).zip(bytes) {
+                let offset = place.checked_sub(at.0);
+                let offset = offset.and_then(|offset| usize::try_from(offset).ok());
+                if let Some(target) = offset.and_then(|offset| read.get_mut(offset)) {
+                    *target = *byte;
+                }
+            }
+        }
+        Ok(got)
+    }
+
+    fn pointer_bytes(&self) -> usize {
+        self.memory.pointer_bytes()
+    }
+}
+
+impl Snapshot {
+    /// The process with overwritten bytes.
+    #[must_use]
+    pub fn patched(&self, patches: Vec<(Avma, Vec<u8>)>) -> ProcessView {
+        self.process_with(Arc::new(Patched {
+            memory: Arc::clone(&self.memory),
+            patches,
+        }))
+    }
+
+    /// A place that the reader reads, by two numbers of a fuzzer: a variable, a word of the code zone, or a
+    /// word of the objects.
+    #[must_use]
+    pub fn place(&self, kind: u8, number: u32) -> Avma {
+        let number = u64::from(number);
+        let variable = |name: &str| {
+            let symbol = self.symbols.iter().find(|symbol| symbol.name == name);
+            symbol.map_or(Avma(0), |symbol| symbol.address)
+        };
+        let value = |name: &str| self.memory.read_u64(variable(name)).unwrap_or(0);
+        let within = |from: u64, to: u64| {
+            let words = to.saturating_sub(from).max(8) / 8;
+            Avma(from.saturating_add(number % words * 8))
+        };
+        match kind % 4 {
+            0 => {
+                let names: Vec<_> = crate::variables::names().collect();
+                let index = usize::try_from(number).unwrap_or(0) % names.len().max(1);
+                names.get(index).map_or(Avma(0), |name| variable(name))
+            }
+            1 => within(value("methodZoneBase"), value("mzFreeStart")),
+            2 => {
+                let table = variable("generatorTable").0;
+                within(table, table.saturating_add(1 << 14))
+            }
+            _ => within(value("nilObj"), value("nilObj").saturating_add(0x50_0000)),
+        }
+    }
 }

@@ -1,9 +1,11 @@
 //! Trampolines and enilopmarts: run-time code that generated code and the VM call each other through.
 
+use vmscope_process::pages::Pages;
 use vmscope_process::{AdapterError, Memory};
 use vmscope_records::Avma;
 
 use crate::Variables;
+use crate::cog_method::number;
 use crate::variables::TRAMPOLINES;
 use crate::zone::Bounds;
 
@@ -57,28 +59,37 @@ pub fn read(
     let reading = AdapterError::reading("table of trampolines");
     let words = memory.read_pointer(count_at).map_err(&reading)?.0;
     let word = memory.pointer_bytes() as u64;
-    if words % 2 != 0 || words / 2 > MAX_TRAMPOLINES {
+    if !words.is_multiple_of(2) || words / 2 > MAX_TRAMPOLINES {
         return Err(AdapterError::Implausible {
             what: "number of trampolines",
             value: words,
             at: count_at,
         });
     }
+    let length = words.saturating_mul(word);
+    let cap = usize::try_from(length).unwrap_or(usize::MAX);
+    let table = memory.read_vec(table, length, cap).map_err(&reading)?;
+    let table: Vec<u64> = table
+        .chunks_exact(memory.pointer_bytes())
+        .map(number)
+        .collect();
+    let pages = Pages::new(memory);
     let mut trampolines: Vec<Trampoline> = Vec::new();
-    for pair in 0..words / 2 {
-        let name_at = Avma(table.0.wrapping_add(2 * pair * word));
-        let at = Avma(name_at.0.wrapping_add(word));
-        let start = memory.read_pointer(at).map_err(&reading)?;
+    for (name, start) in table
+        .as_chunks::<2>()
+        .0
+        .iter()
+        .map(|[name, start]| (*name, Avma(*start)))
+    {
         let first = trampolines.last().map_or(bounds.start, |last| last.start);
         if start < first || start >= bounds.methods {
             return Err(AdapterError::Implausible {
-                what: "address of a trampoline",
+                what: "table of trampolines",
                 value: start.0,
-                at,
+                at: count_at,
             });
         }
-        let name = memory.read_pointer(name_at).map_err(&reading)?;
-        let name = match memory.read_c_string(name, MAX_NAME) {
+        let name = match pages.read_c_string(Avma(name), MAX_NAME) {
             Err(error) if error.is_final() => return Err(reading(error)),
             name => name.unwrap_or_default(),
         };

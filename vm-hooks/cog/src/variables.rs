@@ -1,4 +1,4 @@
-//! Addresses of the VM's variables: from its symbols, or from its exported accessors.
+//! Addresses of the VM's variables. Symbols tell the addresses; in stripped VMs, exported accessors.
 
 use rustc_hash::FxHashMap;
 use vmscope_process::{AdapterError, LoadedModule, Memory, ProcessView, Symbol};
@@ -52,6 +52,29 @@ const CONSTANTS: [&str; 10] = [
     "interpreterVersion",
 ];
 
+/// Every Cog VM has one of these symbols.
+const SIGNS: [&str; 2] = ["mzFreeStart", "maxCogMethodAddress"];
+
+/// Names of all variables, each once.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    let code = [
+        &ZONE[..],
+        &OBJECTS,
+        &TRAMPOLINES,
+        &CHANGES,
+        &IN_PROGRESS,
+        &CONSTANTS,
+    ];
+    let others = vm_data::NAMES.into_iter().chain(unwind::NAMES);
+    let mut names: Vec<&'static str> = Vec::new();
+    for name in code.into_iter().chain(others).flatten() {
+        if !names.contains(name) {
+            names.push(name);
+        }
+    }
+    names.into_iter()
+}
+
 /// Addresses of the VM's variables.
 #[derive(Clone, Debug, Default)]
 pub struct Variables {
@@ -66,15 +89,12 @@ impl Variables {
     /// # Errors
     /// Unreadable symbols, unreadable code of accessors.
     pub fn of(process: &ProcessView, module: &LoadedModule) -> Result<Option<Self>, AdapterError> {
-        let mut names: Vec<&'static str> = Vec::new();
-        let known = ZONE.iter().chain(&OBJECTS).chain(&TRAMPOLINES);
-        let known = known.chain(&CHANGES).chain(&IN_PROGRESS).chain(&CONSTANTS);
-        let others = vm_data::NAMES.iter().chain(&unwind::NAMES);
-        for name in known.chain(others.copied().flatten()) {
-            if !names.contains(name) {
-                names.push(name);
-            }
+        // Few names: most modules end here.
+        let signs = process.symbols(module, &SIGNS)?;
+        if signs.iter().all(Option::is_none) {
+            return Ok(None);
         }
+        let mut names: Vec<&'static str> = names().collect();
         let of_variables = names.len();
         names.extend(ACCESSORS.iter().map(|accessor| accessor.function));
         let symbols = process.symbols(module, &names)?;
@@ -85,14 +105,14 @@ impl Variables {
                 all.found.insert(name, symbol.clone());
             }
         }
-        let is_cog = |name: &&str| {
+        let is_cog = |name: &&'static str| {
             let has_accessor = |(accessor, function): (&Accessor, &Option<Symbol>)| {
                 function.is_some() && accessor.variables.contains(name)
             };
             let accessors = ACCESSORS.iter().zip(functions);
             all.found.contains_key(*name) || { accessors }.any(has_accessor)
         };
-        if !ZONE.iter().all(|name| is_cog(&name)) {
+        if !ZONE.iter().all(is_cog) {
             return Ok(None);
         }
         for (accessor, function) in ACCESSORS.iter().zip(functions) {

@@ -146,7 +146,7 @@ impl Vm {
         }
     }
 
-    /// Offset of the entry with the class check, and of the one without.
+    /// Offsets of a method's two entries: before and after the class check.
     #[must_use]
     pub fn entry_offsets(&self) -> (u32, u32) {
         (self.entries.checked, self.entries.unchecked)
@@ -178,8 +178,8 @@ impl Vm {
         Ok(Stamp(numbers))
     }
 
-    /// Reads the zone, then does `then` with it while it is unchanged. Repeats both until the VM's
-    /// counters are equal before and after.
+    /// Reads the zone, then calls `then`. Repeats both until the VM's counters show no change during
+    /// the call.
     ///
     /// # Errors
     /// [`AdapterError::Torn`] if the zone changed during every attempt; errors of reads and of `then`.

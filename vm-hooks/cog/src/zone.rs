@@ -55,7 +55,7 @@ impl Bounds {
             return Err(AdapterError::NotReady { what: "code zone" });
         }
         let is_sorted = limits.is_sorted();
-        if !is_sorted || end - start > MAX_ZONE || methods % ALIGNMENT as u64 != 0 {
+        if !is_sorted || end - start > MAX_ZONE || !methods.is_multiple_of(ALIGNMENT as u64) {
             let wrong = ZONE.iter().zip(limits);
             let mut wrong = wrong.filter(|(_, limit)| *limit < start || limit - start > MAX_ZONE);
             let (name, value) = wrong.next().unwrap_or((&"methodZoneBase", methods));
@@ -75,7 +75,7 @@ impl Bounds {
     }
 }
 
-/// The methods of a zone, and the bytes that they were read from.
+/// The methods of a zone, with the memory of their code.
 #[derive(Clone, Debug)]
 pub struct Methods {
     /// Entries, ascending.
@@ -183,8 +183,9 @@ pub struct Evidence {
 impl Evidence {
     /// The layout; `None` without evidence.
     ///
-    /// Only the classic layout has type 5, and its type 3, a block, is no entry of its own. Type 4 is a
-    /// closed PIC there, and an open PIC in Pharo, where the sizes differ. Pharo has one set of bytecodes.
+    /// Only the classic layout has type 5. Type 3 is an entry in Pharo only: classic blocks (type 3) lie inside
+    /// methods. Type 4 is a closed PIC in the classic layout and an open PIC in Pharo: the size decides. Pharo has
+    /// one set of bytecodes.
     fn layout(&self, bytes: &[u8], start: Avma, fields: &Fields) -> Option<Layout> {
         let mut from = 0;
         while let Some((Ok(raw), _)) = raw_at(bytes, start, from, fields) {

@@ -158,6 +158,7 @@ fn put_entry(entry: &CogMethod, identity: Identity, described: &Described, to: &
         let name = format!("[] in {name} (entry)");
         let mut inner = inner(entry, Part::BlockEntry, range, name);
         inner.code.identity.compactions = identity.compactions;
+        inner.method = method;
         inner.map = boundaries(&Map::Frameless, 0);
         to.push(inner);
     }

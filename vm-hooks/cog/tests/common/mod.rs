@@ -2,6 +2,8 @@
 #![allow(dead_code, reason = "each test uses a part of it")]
 #![allow(clippy::unwrap_used, reason = "a test that fails is to panic")]
 
+pub mod image;
+
 use std::path::{Path, PathBuf};
 
 use vmscope_cog::testing::Snapshot;

@@ -1,0 +1,98 @@
+//! The code zone as VMProfiler gets it: pairs of an item and an address, or of an item and an address
+//! with machine pcs and bytecodes (Cog's primitive 253).
+
+use super::shown::{Map, One, Shown};
+use vmscope_records::BytecodePc;
+
+/// Names of the zone's start, of its free space, and of its end.
+const START: &str = "CogCode";
+const FREE: &str = "CCFree";
+const END: &str = "CCEnd";
+
+/// All pairs, one per line, ascending. Names of run-time code stand between tildes. Like the primitive,
+/// omits freed entries and blocks inside methods, and from maps the stack check.
+pub fn pairs(shown: &Shown<'_>) -> String {
+    let mut lines = String::new();
+    let mut put = |item: &str, value: &str| {
+        for part in [item, " | ", value, "\n"] {
+            lines.push_str(part);
+        }
+    };
+    if let Some(first) = shown.constituents.first() {
+        put(&between_tildes(START), &decimal(&first.start));
+    }
+    for one in &shown.constituents {
+        if let Some((item, value)) = pair(one) {
+            put(&item, &value);
+        }
+    }
+    if let Some(last) = shown.constituents.last() {
+        put(&between_tildes(END), &decimal(&last.end));
+    }
+    lines
+}
+
+fn pair(one: &One<'_>) -> Option<(String, String)> {
+    let address = decimal(&one.start);
+    let selector = || one.name.split(' ').next().unwrap_or_default();
+    Some(match one.kind {
+        "trampoline" | "enilopmart" | "stub" | "adapter" | "interpreter" => {
+            (between_tildes(one.name), address)
+        }
+        "free" => (between_tildes(FREE), address),
+        "open pic" => (format!("#{}", selector()), address),
+        "closed pic" => (closed_pic(one, selector()), address),
+        "method" => (one.name.to_owned(), with_map(one, address)),
+        "block" if !one.is_inside => (one.name.to_owned(), with_map(one, address)),
+        _ => return None,
+    })
+}
+
+/// The selector, in a detailed answer with classes and targets.
+fn closed_pic(one: &One<'_>, selector: &str) -> String {
+    if one.cases.is_empty() {
+        return format!("#{selector}");
+    }
+    let mut item = format!("(#{selector} ");
+    for case in &one.cases {
+        let class = if case.class.is_empty() {
+            "nil"
+        } else {
+            case.class
+        };
+        item.push_str(&format!("{class} {} ", case.target));
+    }
+    item.push(')');
+    item
+}
+
+fn with_map(one: &One<'_>, address: String) -> String {
+    let Some(Map::Boundary { entries, .. }) = &one.map else {
+        return address;
+    };
+    let start = number(&one.start);
+    let Some((_, places)) = entries.split_first() else {
+        return address;
+    };
+    let places: String = places
+        .iter()
+        .map(|(offset, BytecodePc(bytecode))| {
+            let place = start.saturating_add(u64::from(*offset));
+            format!("{place} {bytecode} ")
+        })
+        .collect();
+    format!("({address} {places})")
+}
+
+fn between_tildes(name: &str) -> String {
+    format!("~{name}~")
+}
+
+fn number(address: &str) -> u64 {
+    let digits = address.strip_prefix("0x").unwrap_or(address);
+    u64::from_str_radix(digits, 16).unwrap_or(0)
+}
+
+fn decimal(address: &str) -> String {
+    number(address).to_string()
+}

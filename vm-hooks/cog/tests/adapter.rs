@@ -1,0 +1,234 @@
+//! The adapter's records about snapshots.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that fails is to panic"
+)]
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use common::{snapshot, unpacked};
+use vmscope_cog::{CogAdapter, Family, Vm};
+use vmscope_process::{Adapter as _, AdapterFamily as _, KeySource, Poll, ProcessView};
+use vmscope_records::{
+    Avma, Constituent, ConstituentKind, Method, PcMap, ProcessKey, Range, Record, TimeNs,
+};
+
+fn poll(adapter: &mut CogAdapter, process: &ProcessView, keys: &KeySource) -> Vec<Record> {
+    let mut poll = Poll::new(keys.clone(), ProcessKey(1), Arc::new(|| TimeNs(7)));
+    adapter.poll(process, &mut poll).unwrap();
+    poll.finish()
+}
+
+fn constituents(records: &[Record]) -> Vec<&Constituent> {
+    let constituents = records.iter().filter_map(|record| match record {
+        Record::Constituent(one) => Some(&**one),
+        _ => None,
+    });
+    constituents.collect()
+}
+
+fn kinds(all: &[&Constituent]) -> BTreeMap<String, usize> {
+    let mut kinds = BTreeMap::new();
+    for one in all {
+        *kinds.entry(format!("{:?}", one.kind)).or_default() += 1;
+    }
+    kinds
+}
+
+#[test]
+fn every_byte_of_the_zone_is_told_once() {
+    for (name, entries) in [("idle", 168), ("busy", 875)] {
+        let process = snapshot(name).process();
+        let vm = Vm::open(&process).unwrap().unwrap();
+        let (zone, ()) = vm.with_zone(process.memory(), |_, _| Ok(())).unwrap();
+        assert_eq!(zone.methods.entries.len(), entries);
+        let mut adapter = CogAdapter::new(vm);
+        let keys = KeySource::new();
+        let records = poll(&mut adapter, &process, &keys);
+        let mut all = constituents(&records);
+        all.sort_by_key(|one| one.start);
+        assert_eq!(all[0].start, zone.bounds.start);
+        let gaps = all.windows(2).filter(|two| two[0].end != two[1].start);
+        // Entries begin at multiples of 8.
+        assert!(
+            gaps.into_iter()
+                .all(|two| two[1].start.0 - two[0].end.0 < 8)
+        );
+        assert_eq!(all.last().unwrap().end, zone.bounds.end);
+        let limits = records
+            .iter()
+            .filter(|record| matches!(record, Record::Limit(_)));
+        // Some selectors of freed entries are no longer there.
+        assert_eq!(limits.count(), usize::from(name == "busy"));
+        let again = poll(&mut adapter, &process, &keys);
+        assert!(again.is_empty(), "{again:?}");
+        let cost = adapter.cost();
+        assert!(cost.reads <= 100 && cost.bytes < 1 << 20, "{cost:?}");
+    }
+}
+
+#[test]
+fn entries_have_their_kinds_and_names() {
+    let process = snapshot("idle").process();
+    let mut adapter = Family.recognise(&process).unwrap().unwrap();
+    let mut records = Poll::new(KeySource::new(), ProcessKey(1), Arc::new(|| TimeNs(7)));
+    adapter.poll(&process, &mut records).unwrap();
+    let records = records.finish();
+    let all = constituents(&records);
+    let kinds: Vec<(String, usize)> = kinds(&all).into_iter().collect();
+    let kinds: Vec<(&str, usize)> = kinds.iter().map(|(kind, n)| (&**kind, *n)).collect();
+    assert_eq!(
+        kinds,
+        [
+            ("Block", 15),
+            ("ClosedPic", 20),
+            ("Enilopmart", 10),
+            ("Free", 1),
+            ("Method", 137),
+            ("OpenPic", 9),
+            ("Trampoline", 63),
+        ]
+    );
+    let named = |name: &str| all.iter().find(|one| one.name == name).unwrap();
+    assert_eq!(named("area - 6").kind, ConstituentKind::ClosedPic);
+    assert_eq!(named("area").kind, ConstituentKind::OpenPic);
+    let block = named("[] in Bench>>counterClosure:");
+    let home = named("Bench>>counterClosure:");
+    assert_eq!(block.kind, ConstituentKind::Block);
+    assert_eq!((block.start, block.method), (home.end, home.method));
+    let range = |one: &Constituent, offset: u64| match &one.map {
+        PcMap::Boundary { .. } => {
+            let within = home.start.0 + offset - one.start.0;
+            one.map.boundary_range(u32::try_from(within).unwrap())
+        }
+        other => panic!("{other:?}"),
+    };
+    let bytecodes = |range: Option<Range>| {
+        let Range { from, to } = range.unwrap();
+        (from.map(|from| from.0), to.map(|to| to.0))
+    };
+    assert_eq!(bytecodes(range(home, 0x60)), (None, Some(32)));
+    assert_eq!(bytecodes(range(home, 346)), (Some(32), Some(69)));
+    assert_eq!(bytecodes(range(block, 600)), (Some(48), Some(54)));
+    let methods: Vec<&Method> = records
+        .iter()
+        .filter_map(|record| match record {
+            Record::Method(method) => Some(&**method),
+            _ => None,
+        })
+        .collect();
+    let home = methods.iter().find(|one| Some(one.key) == home.method);
+    let home = home.unwrap();
+    assert_eq!((&*home.class, &*home.name), ("Bench", "counterClosure:"));
+    let first = records
+        .iter()
+        .position(|one| matches!(one, Record::Method(_)));
+    assert!(
+        first
+            < records
+                .iter()
+                .position(|one| matches!(one, Record::Constituent(one) if one.method.is_some()))
+    );
+}
+
+#[test]
+fn freed_entries_keep_their_selectors() {
+    let process = snapshot("busy").process();
+    let mut adapter = CogAdapter::new(Vm::open(&process).unwrap().unwrap());
+    let records = poll(&mut adapter, &process, &KeySource::new());
+    let all = constituents(&records);
+    let freed = all.iter().filter(|one| one.name == "freed area");
+    assert_eq!(freed.count(), 96);
+    let at = |at: u64| {
+        all.iter()
+            .find(|one| one.start <= Avma(at) && Avma(at) < one.end)
+    };
+    // The pcs of the first samples.
+    assert_eq!(at(0x563e_6cf0_1d1b).unwrap().name, "Bench>>fib:");
+}
+
+/// Where the samples of the busy VM fell, as another reader found.
+#[test]
+fn samples_fall_into_the_zone_as_known() {
+    let process = snapshot("busy").process();
+    let mut adapter = CogAdapter::new(Vm::open(&process).unwrap().unwrap());
+    let records = poll(&mut adapter, &process, &KeySource::new());
+    let mut all = constituents(&records);
+    all.sort_by_key(|one| one.start);
+    let samples = String::from_utf8(unpacked("busy.samples.tsv.zst")).unwrap();
+    let pcs = samples.lines().skip(1).map(|line| {
+        let pc = line.rsplit_once("0x").unwrap().1;
+        Avma(u64::from_str_radix(pc, 16).unwrap())
+    });
+    let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
+    let mut names: BTreeMap<String, usize> = BTreeMap::new();
+    let mut ranges = 0;
+    for pc in pcs {
+        let after = all.partition_point(|one| one.start <= pc);
+        let one = after.checked_sub(1).map(|index| all[index]);
+        let Some(one) = one.filter(|one| pc < one.end) else {
+            *kinds.entry("elsewhere".to_owned()).or_default() += 1;
+            continue;
+        };
+        let kind = match &one.kind {
+            ConstituentKind::Method | ConstituentKind::Block => "code".to_owned(),
+            ConstituentKind::Trampoline | ConstituentKind::Enilopmart => "trampoline".to_owned(),
+            other => format!("{other:?}"),
+        };
+        *kinds.entry(kind).or_default() += 1;
+        // Blocks inside a method count with it.
+        let name = one.name.strip_suffix(" (entry)").unwrap_or(&one.name);
+        let is_inside = all
+            .iter()
+            .any(|home| home.method == one.method && home.start < one.start);
+        let name = match is_inside && one.method.is_some() {
+            true => name.strip_prefix("[] in ").unwrap_or(name),
+            false => name,
+        };
+        *names.entry(name.to_owned()).or_default() += 1;
+        let offset = u32::try_from(pc.0 - one.start.0).unwrap();
+        ranges += usize::from(one.map.boundary_range(offset).is_some());
+    }
+    let kinds: Vec<(&str, usize)> = kinds.iter().map(|(kind, n)| (&**kind, *n)).collect();
+    let freed = "Other(\"freed\")";
+    // 108 in the VM's own code, 50 in the kernel, 11 in libraries.
+    let elsewhere = 108 + 50 + 11;
+    assert_eq!(
+        kinds,
+        [
+            (freed, 1242),
+            ("code", 7040),
+            ("elsewhere", elsewhere),
+            ("trampoline", 11)
+        ]
+    );
+    for (name, count) in [
+        ("freed area", 1021),
+        ("Object>>at:", 773),
+        ("Bench>>fib:", 677),
+        ("Bench>>sieve:", 536),
+        ("BlockClosure>>value:", 416),
+    ] {
+        assert_eq!(names.get(name), Some(&count), "{name}");
+    }
+    // Every sample in code has a range of bytecodes.
+    assert_eq!(ranges, 7040);
+}
+
+/// Reading a zone costs a number of reads that does not grow with its entries, apart from pages of objects.
+#[test]
+fn the_cost_of_a_second_look() {
+    let process = snapshot("busy").process();
+    let mut adapter = CogAdapter::new(Vm::open(&process).unwrap().unwrap());
+    let keys = KeySource::new();
+    poll(&mut adapter, &process, &keys);
+    let first = adapter.cost();
+    poll(&mut adapter, &process, &keys);
+    let both = adapter.cost();
+    assert!(both.reads - first.reads <= 20, "{first:?} {both:?}");
+    assert!(both.bytes - first.bytes < 300_000, "{first:?} {both:?}");
+}
