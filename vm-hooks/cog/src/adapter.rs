@@ -8,13 +8,14 @@ use std::time::Duration;
 use rustc_hash::FxHashMap;
 use vmscope_process::pages::Pages;
 use vmscope_process::{
-    Adapter, AdapterError, Cadence, CodeZone, Memory, Poll, ProcessView, Unwinder,
+    Adapter, AdapterError, Cadence, CodeZone, Memory, Poll, ProcessView, SampleNeeds, Unwinder,
 };
 use vmscope_records::{Avma, Constituent, GoneReason, Method, MethodKey, VmIdentity};
 
 use crate::cog_method::EntryKind;
 use crate::cost::{Cost, CountedMemory};
 use crate::describe::{Described, Describer, Name};
+use crate::interpreter;
 use crate::map::Map;
 use crate::vm::{Vm, Zone};
 use beside_code::BesideCode;
@@ -213,10 +214,14 @@ impl Adapter for CogAdapter {
         }
     }
 
+    fn sample_needs(&self) -> SampleNeeds {
+        interpreter::sample_needs()
+    }
+
     fn poll(&mut self, process: &ProcessView, poll: &mut Poll) -> Result<(), AdapterError> {
         let memory = CountedMemory::new(process.memory());
         let (beside, is_last) = (&mut self.beside, self.is_last);
-        beside.poll(&self.vm, process, &memory, (is_last, poll))?;
+        beside.poll(&self.vm, process, (is_last, poll))?;
         let zone = self.read(&memory);
         self.cost = self.cost.with(memory.cost());
         let zone = zone?;
@@ -226,12 +231,11 @@ impl Adapter for CogAdapter {
             _ => {}
         }
         self.has_begun = true;
-        self.beside.use_zone(&self.vm, &zone, process, poll);
         let changes = self.tell(&zone, poll);
         self.forget(&zone);
         self.tell_limits(&zone, poll);
         self.cadence.found(changes);
-        Ok(())
+        self.beside.use_zone(&self.vm, &zone, process, poll)
     }
 
     fn tells_all_code(&self) -> bool {

@@ -19,12 +19,15 @@
 
 mod accessors;
 mod adapter;
+mod bytecode_names;
 mod bytecodes;
 pub mod cog_method;
 mod cost;
 pub mod describe;
 mod family;
 pub mod heap;
+mod interpreted;
+mod interpreter;
 pub mod map;
 pub mod names;
 pub mod pic;

@@ -76,7 +76,7 @@ const ROWS: &[Row] = &[
       genCallPIC*",
     ),
     (Region::Compiler, "code generation", "
-      gen* gJump* compile* concretize* dispatchConcretize computeMaximumSize computeEntryOffsets
+      gen* gAnd* gJump* compile* concretize* dispatchConcretize computeMaximumSize computeEntryOffsets
       computeFullBlockEntryOffsets outputInstructions* fillInMethodHeader* annotate*
       resolveJumpTarget jmpTarget instructionSizeAt recordCallOffsetIn recordRunTimeObjectReferences
       initializeCodeZone* addCogMethodsToHeapMap cogFullBlockMethod* cogselector*

@@ -270,6 +270,3 @@ impl Unwinder for CogUnwinder {
         Ok(Some(unwound))
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -5,7 +5,7 @@ use vmscope_process::{AdapterError, LoadedModule, Memory, ProcessView, Symbol};
 use vmscope_records::Avma;
 
 use crate::accessors::{ACCESSORS, Accessor};
-use crate::{unwind, vm_data};
+use crate::{interpreted, unwind, vm_data};
 
 /// Variables of the code zone, all necessary: start, first method, end of methods, start of the array
 /// of young referrers, end.
@@ -67,6 +67,7 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     ];
     let others = vm_data::NAMES.into_iter().chain(unwind::NAMES);
     let mut names: Vec<&'static str> = Vec::new();
+    let others = others.chain([&interpreted::NAMES[..]]);
     for name in code.into_iter().chain(others).flatten() {
         if !names.contains(name) {
             names.push(name);

@@ -23,12 +23,14 @@ fn poll(adapter: &mut CogAdapter, process: &ProcessView, keys: &KeySource) -> Ve
     poll.finish()
 }
 
+/// Constituents of the zone.
 fn constituents(records: &[Record]) -> Vec<&Constituent> {
     let constituents = records.iter().filter_map(|record| match record {
         Record::Constituent(one) => Some(&**one),
         _ => None,
     });
-    constituents.collect()
+    let is_of_zone = |one: &&Constituent| one.kind != ConstituentKind::Interpreter;
+    constituents.filter(is_of_zone).collect()
 }
 
 fn kinds(all: &[&Constituent]) -> BTreeMap<String, usize> {

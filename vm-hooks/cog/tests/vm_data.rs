@@ -136,7 +136,7 @@ fn collections_between_polls_are_told_or_counted() {
     let collections: Vec<&Collection> = records
         .iter()
         .filter_map(|record| match record {
-            Record::Collection(one) => Some(one),
+            Record::Collection(one) => Some(&**one),
             _ => None,
         })
         .collect();

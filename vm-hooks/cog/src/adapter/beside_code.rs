@@ -1,8 +1,11 @@
 //! What a VM tells beside its code zone: statistics, names of C functions, callers.
 
-use vmscope_process::{AdapterError, Memory, Poll, ProcessView, Unwinder};
+use vmscope_process::{AdapterError, Poll, ProcessView, Unwinder};
 
 use crate::cog_method::Layout;
+use crate::interpreted::Interpreted;
+use crate::interpreter::Interpreter;
+use crate::names::known;
 use crate::regions::{self, file_name};
 use crate::unwind::CogUnwinder;
 use crate::vm::{Vm, Zone};
@@ -19,6 +22,7 @@ pub struct BesideCode {
     plugins: Option<Vec<String>>,
     has_zone: bool,
     unwinder: Option<Box<dyn Unwinder>>,
+    interpreted: Interpreted,
 }
 
 impl BesideCode {
@@ -30,7 +34,6 @@ impl BesideCode {
         &mut self,
         vm: &Vm,
         process: &ProcessView,
-        memory: &dyn Memory,
         (is_last, poll): (bool, &mut Poll),
     ) -> Result<(), AdapterError> {
         let program = &vm.module.path;
@@ -45,18 +48,34 @@ impl BesideCode {
         };
         let polled = self
             .data
-            .poll(&vm.variables, memory, (clock, is_last), poll);
-        match polled {
-            Err(error) if error.is_final() => Err(error),
-            _ => Ok(()),
-        }
+            .poll(&vm.variables, process.memory(), (clock, is_last), poll);
+        known(polled).map(|_| ())
     }
 
-    /// Uses a zone that was read: at the first one, makes the unwinder.
-    pub fn use_zone(&mut self, vm: &Vm, zone: &Zone, process: &ProcessView, poll: &mut Poll) {
-        if std::mem::replace(&mut self.has_zone, true) {
-            return;
+    /// Uses a zone that was read: reports interpreted methods. At the first zone, reports the
+    /// interpreter's parts and makes the unwinder.
+    ///
+    /// # Errors
+    /// Errors after which no read can succeed.
+    pub fn use_zone(
+        &mut self,
+        vm: &Vm,
+        zone: &Zone,
+        process: &ProcessView,
+        poll: &mut Poll,
+    ) -> Result<(), AdapterError> {
+        let memory = process.memory();
+        if !std::mem::replace(&mut self.has_zone, true) {
+            match known(Interpreter::find(vm, process, memory))?.flatten() {
+                Some(interpreter) => interpreter.tell(VM, process.started(), poll),
+                None => poll.limit("this VM does not tell its interpreter".to_owned(), ""),
+            }
+            self.make_unwinder(vm, zone, process, poll);
         }
+        known(self.interpreted.poll(vm, zone, memory, poll)).map(|_| ())
+    }
+
+    fn make_unwinder(&mut self, vm: &Vm, zone: &Zone, process: &ProcessView, poll: &mut Poll) {
         let memory = process.shared_memory();
         if !cfg!(target_arch = "x86_64") || memory.pointer_bytes() != 8 {
             let text = "callers end at this VM's code: vmscope knows its frames on x86-64 only";
@@ -66,7 +85,11 @@ impl BesideCode {
         let layout = zone.methods.layout.unwrap_or(Layout::Classic);
         match CogUnwinder::new(&vm.variables, &zone.bounds, layout, memory) {
             Ok(unwinder) => self.unwinder = Some(Box::new(unwinder)),
-            Err(error) => poll.limit(format!("callers end at this VM's code: {error}"), ""),
+            // A core file may lack the stack.
+            Err(error) if process.is_live() => {
+                poll.limit(format!("callers end at this VM's code: {error}"), "");
+            }
+            Err(_) => {}
         }
     }
 

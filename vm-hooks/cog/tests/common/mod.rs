@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that fails is to panic")]
 
 pub mod image;
+pub mod stacks;
 
 use std::path::{Path, PathBuf};
 

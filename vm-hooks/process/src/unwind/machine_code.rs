@@ -490,7 +490,10 @@ mod tests {
         // The first frame of a stack is shown, too.
         let words = [0, 0, 0x9999, 0, 0, 0x1501];
         let first = caller_of(&mut unwinder, 0x1501, false, &words);
-        assert_eq!((first.shown, first.end), (Some(Avma(0x9999)), Some(ChainEnd::Whole)));
+        assert_eq!(
+            (first.shown, first.end),
+            (Some(Avma(0x9999)), Some(ChainEnd::Whole))
+        );
         // A sample in the routine itself is no caller.
         assert_eq!(caller_of(&mut unwinder, 0x1501, true, &words).shown, None);
     }
