@@ -3,7 +3,8 @@
 //!
 //! Only addresses are kept. The copied stack is the only memory of the target that counts: later
 //! reads would mix two moments. An adapter's rules may read other memory if they can prove that its
-//! contents have not changed since the sample ([`Unwound::between`](vmscope_process::Unwound::between)).
+//! contents have not changed since the sample, else what they find is a guess
+//! ([`Unwound::between`](vmscope_process::Unwound::between)).
 
 mod native;
 mod signal;

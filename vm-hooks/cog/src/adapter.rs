@@ -10,7 +10,7 @@ use vmscope_process::pages::Pages;
 use vmscope_process::{
     Adapter, AdapterError, Cadence, CodeZone, Memory, Poll, ProcessView, SampleNeeds, Unwinder,
 };
-use vmscope_records::{Avma, Constituent, GoneReason, Method, MethodKey, VmIdentity};
+use vmscope_records::{Avma, Constituent, GoneReason, Method, MethodKey, TimeNs, VmIdentity};
 
 use crate::cog_method::EntryKind;
 use crate::cost::{Cost, CountedMemory};
@@ -23,6 +23,10 @@ use pieces::{Piece, identity, pieces};
 
 /// Pauses between polls.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
+
+/// Pause between looks at the VM's statistics: 25 ms, several times shorter than between readings of
+/// the zone, so that few collections are missed.
+const LOOKS: Duration = Duration::from_millis(25);
 
 /// Number of changes that shorten the pause.
 const MANY_CHANGES: usize = 32;
@@ -45,6 +49,8 @@ pub struct CogAdapter {
     cost: Cost,
     beside: BesideCode,
     is_last: bool,
+    /// Begin of the poll that read the zone last.
+    read_at: TimeNs,
 }
 
 /// One lifetime of a piece of code. Between two code compactions, the VM uses an address for one entry
@@ -85,6 +91,7 @@ impl CogAdapter {
             cost: Cost::default(),
             beside: BesideCode::default(),
             is_last: false,
+            read_at: TimeNs(0),
         }
     }
 
@@ -150,6 +157,11 @@ impl CogAdapter {
                 Part::Entry(EntryKind::ClosedPic | EntryKind::OpenPic) => GoneReason::Flushed,
                 _ => GoneReason::Freed,
             })
+    }
+
+    /// Whether the zone is to be read again.
+    fn is_due(&self, now: TimeNs) -> bool {
+        now >= self.read_at.plus(self.cadence.pause())
     }
 
     /// Forgets entries that the zone no longer has.
@@ -222,6 +234,10 @@ impl Adapter for CogAdapter {
         let memory = CountedMemory::new(process.memory());
         let (beside, is_last) = (&mut self.beside, self.is_last);
         beside.poll(&self.vm, process, (is_last, poll))?;
+        if process.is_live() && self.has_begun && !self.is_last && !self.is_due(poll.began()) {
+            poll.code_is_told_until(self.read_at);
+            return Ok(());
+        }
         let zone = self.read(&memory);
         self.cost = self.cost.with(memory.cost());
         let zone = zone?;
@@ -231,6 +247,7 @@ impl Adapter for CogAdapter {
             _ => {}
         }
         self.has_begun = true;
+        self.read_at = poll.began();
         let changes = self.tell(&zone, poll);
         self.forget(&zone);
         self.tell_limits(&zone, poll);
@@ -247,7 +264,7 @@ impl Adapter for CogAdapter {
     }
 
     fn next_poll(&self) -> Duration {
-        self.cadence.pause()
+        self.cadence.pause().min(LOOKS)
     }
 
     fn finish(&mut self, process: &ProcessView, poll: &mut Poll) -> Result<(), AdapterError> {

@@ -1,12 +1,12 @@
 //! Methods in the interpreter, by what samples show: addresses of bytecodes and of method objects.
 //!
-//! Objects don't tell which object an address lies in. The VM's method cache lists the methods that were
-//! looked up last; a sampled bytecode is in one of them. Only methods in old space count: a full
+//! No table tells the object around an address. The VM's method cache lists recently called methods, which
+//! contain the sampled bytecodes. Only methods in old space count: a full
 //! collection alone moves them.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use vmscope_process::pages::Pages;
-use vmscope_process::{AdapterError, Memory, Poll, read_consistently};
+use vmscope_process::{AdapterError, MAX_TOUCHED_OF_A_POLL, Memory, Poll, read_consistently};
 use vmscope_records::{
     Avma, CodeChange, Constituent, ConstituentGone, ConstituentKey, ConstituentKind, GoneReason,
     Method, PcMap, TimeNs,
@@ -48,6 +48,8 @@ pub struct Interpreted {
     absent_at: TimeNs,
     /// Begin of the last poll.
     last: TimeNs,
+    /// Values of samples that wait for a reading of the zone.
+    values: FxHashSet<Avma>,
 }
 
 /// A method that was found.
@@ -58,7 +60,16 @@ struct Found {
 }
 
 impl Interpreted {
-    /// Reports the methods that `poll`'s samples point to.
+    /// Keeps the values of `poll`'s samples.
+    pub fn take_values(&mut self, poll: &Poll) {
+        for value in poll.touched() {
+            if self.values.len() < MAX_TOUCHED_OF_A_POLL {
+                self.values.insert(*value);
+            }
+        }
+    }
+
+    /// Reports the methods that the values point to.
     ///
     /// # Errors
     /// Failed reads; [`AdapterError::Torn`] if collections happen during each attempt.
@@ -83,7 +94,8 @@ impl Interpreted {
         };
         let is_object =
             |at: &Avma| at.0 >= first && !(zone.bounds.start..zone.bounds.end).contains(at);
-        let mut values: Vec<Avma> = poll.touched().iter().copied().filter(is_object).collect();
+        let mut values: Vec<Avma> = self.values.drain().filter(is_object).collect();
+        values.sort_unstable();
         values.retain(|value| !self.told.contains_key(value));
         if values.is_empty() {
             return Ok(());
@@ -105,8 +117,11 @@ impl Interpreted {
             all.sort_unstable();
             all.dedup();
             find(vm, zone, &pages, (&values, &all))
-        })?;
-        for one in found {
+        });
+        if found.is_err() {
+            self.values.extend(&values);
+        }
+        for one in found? {
             self.tell(&one, poll);
         }
         Ok(())

@@ -22,7 +22,7 @@ const TABLE: &str = "jumpTable";
 /// Maximum number of tables with such a name.
 const MAX_TABLES: usize = 16;
 
-/// Sizes of a jump table: of one set of bytecodes, or of two.
+/// Sizes of a jump table: one set of bytecodes, or two.
 const SIZES: [u64; 2] = [256, 512];
 
 /// Registers that C functions preserve, in the kernel's numbering (`perf_regs.h`): rbx, rbp, r12 to r15.
@@ -39,7 +39,7 @@ pub struct Interpreter {
 }
 
 impl Interpreter {
-    /// The interpreter of a VM; `None` if the VM does not tell it.
+    /// The interpreter of a VM; `None` without its symbol.
     ///
     /// # Errors
     /// Failed reads.

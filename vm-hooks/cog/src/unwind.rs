@@ -34,7 +34,7 @@ use owners::{Body, Owners};
 use stack_pages::StackPages;
 
 /// Words above the stack pointer that may hold the return address of code without a frame.
-const LEAF_WORDS: u64 = 16;
+const LEAF_WORDS: usize = 16;
 
 /// The variables with the Smalltalk frame while C code runs: frame pointer, stack pointer, program
 /// counter.
@@ -88,7 +88,7 @@ enum Owner {
 }
 
 impl CogUnwinder {
-    /// An unwinder of the VM with these variables.
+    /// An unwinder for a VM with these variables.
     ///
     /// # Errors
     /// A missing variable, impossible stack pages; failed reads.
@@ -138,7 +138,7 @@ impl CogUnwinder {
         body.map(Owner::Machine).ok_or(ChainEnd::Broken)
     }
 
-    /// Whether a frame of the method can be the caller of code that returns to `pc`.
+    /// Whether `pc` may be a return address into a frame of the method.
     fn is_caller(&self, owner: &Owner, pc: u64) -> bool {
         match owner {
             Owner::Machine(body) => body.may_call_before(pc),
@@ -146,8 +146,8 @@ impl CogUnwinder {
         }
     }
 
-    /// Whether a frame of the method is certainly the caller of code that returns to `pc`. Other words
-    /// of a stack may point to code before its frame: what a recursive call has left.
+    /// Whether `pc` is certainly a return address into a frame of the method. Recursive calls leave
+    /// addresses of code before the frame on the stack.
     fn is_surely_caller(&self, owner: &Owner, pc: u64) -> bool {
         match owner {
             Owner::Machine(body) => body.has_call_before(pc),
@@ -180,13 +180,12 @@ impl CogUnwinder {
             return self.above(frame);
         }
         let owner = self.owner(fp, |at| frame.word_at_pointer(at))?;
-        if let Owner::Machine(body) = &owner
-            && body.has_frame_at(pc)
-        {
-            return self.above(frame);
-        }
-        let words = (sp..fp).step_by(8).take(LEAF_WORDS as usize);
-        for at in words {
+        let words = match &owner {
+            // A return address is on top after code has removed its frame.
+            Owner::Machine(body) if body.has_frame_at(pc) => 1,
+            _ => LEAF_WORDS,
+        };
+        for at in (sp..fp).step_by(8).take(words) {
             let pc = frame.word(at)?;
             if self.is_surely_caller(&owner, pc) {
                 return Ok(Unwound::certain(FrameRegisters {
@@ -197,14 +196,14 @@ impl CogUnwinder {
             }
         }
         match owner {
-            // Code builds its frame, and has pushed its method.
-            Owner::Machine(body) if body.is_entered_at(pc) => self.above(frame),
+            // The frame is its own, although perhaps not whole.
+            Owner::Machine(body) if body.contains(pc) => self.above(frame),
             _ => Err(ChainEnd::Broken),
         }
     }
 
     /// The Smalltalk caller of C code that generated code has called.
-    fn from_c(&mut self, frame: &Frame<'_>) -> Result<Unwound, ChainEnd> {
+    fn caller_of_c(&mut self, frame: &Frame<'_>) -> Result<Unwound, ChainEnd> {
         let mut bytes = Vec::new();
         let read = self.memory.read_each(&self.registers, 8, &mut bytes);
         let is_read = read.is_ok_and(|read| read.iter().all(|is_read| *is_read));
@@ -255,7 +254,7 @@ impl Unwinder for CogUnwinder {
         let FrameRegisters { pc, sp, fp } = frame.registers;
         self.owners.look(frame.time, &*self.memory);
         let unwound = if !self.pages.hold(sp) {
-            self.from_c(frame)?
+            self.caller_of_c(frame)?
         } else if frame.sampled.is_some() {
             self.of_leaf(frame)?
         } else if pc == self.interpreter_return {

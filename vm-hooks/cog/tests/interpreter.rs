@@ -10,6 +10,7 @@ mod common;
 use std::sync::Arc;
 
 use common::snapshot;
+use proptest::prelude::*;
 use vmscope_cog::testing::Snapshot;
 use vmscope_cog::{CogAdapter, Vm};
 use vmscope_process::{Adapter as _, KeySource, Poll, ProcessView};
@@ -163,4 +164,32 @@ fn a_jump_table_that_is_none_is_not_used() {
         _ => false,
     });
     assert!(says_so);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Samples that show anything, in damaged memory.
+    #[test]
+    fn wrong_values_and_wrong_words_end(
+        patches in prop::collection::vec((any::<u8>(), any::<u32>(), any::<u64>()), 0..40),
+        values in prop::collection::vec((any::<u8>(), any::<u32>()), 0..200),
+    ) {
+        let snapshot = snapshot("busy");
+        let touched = values.iter().map(|(kind, number)| snapshot.place(*kind, *number));
+        let mut touched: Vec<Avma> = touched.collect();
+        touched.sort_unstable();
+        touched.dedup();
+        let patches = patches.into_iter().map(|(kind, number, value)| {
+            (snapshot.place(kind, number), value.to_le_bytes().to_vec())
+        });
+        let process = snapshot.patched(patches.collect());
+        if let Ok(Some(vm)) = Vm::open(&process) {
+            let mut adapter = CogAdapter::new(vm);
+            let clock = Arc::new(|| TimeNs(7));
+            let mut poll = Poll::new(KeySource::new(), ProcessKey(1), clock).with_touched(touched);
+            let result = adapter.poll(&process, &mut poll);
+            prop_assert!(result.is_ok() || result.is_err_and(|error| !error.in_full().is_empty()));
+        }
+    }
 }

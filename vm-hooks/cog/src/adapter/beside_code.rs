@@ -36,6 +36,7 @@ impl BesideCode {
         process: &ProcessView,
         (is_last, poll): (bool, &mut Poll),
     ) -> Result<(), AdapterError> {
+        self.interpreted.take_values(poll);
         let program = &vm.module.path;
         let plugins = regions::plugins(process, program);
         if self.plugins.as_ref() != Some(&plugins) {

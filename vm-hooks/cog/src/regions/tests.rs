@@ -154,7 +154,7 @@ fn every_name_of_the_table_is_the_first_for_a_function() {
     assert_eq!(unused.join(" "), OF_OTHER_VERSIONS);
 }
 
-/// Functions that this version does not have, or that its compiler has inlined.
+/// Functions of other versions, and inlined functions.
 const OF_OTHER_VERSIONS: &str = "processWeaklings fireEphemerons* globalGarbageCollect postGCAction mapVMRegisters \
     mapProfileState mapTraceLogs shrink* sweep* freeChunk* freeOlderMethods* cogPIC* cogExtendPIC* \
     compileCPIC* compileMNU* flushMethodCache* newStackPage* heartbeat*";

@@ -5,8 +5,8 @@
 //! context holds all, and its sender is the next context.
 //!
 //! Contexts are read after the sample. A frame names its context, so the sample's copy of the stack
-//! confirms a page inside it. Of other pages, all but the innermost frame's position is fixed as long as
-//! the frame exists; they count as guesses.
+//! confirms a page inside it. Frames of other pages, and contexts without a frame, count as guesses. They
+//! rarely are wrong: all but the innermost frame's position stays as long as the frame exists.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -86,6 +86,8 @@ impl PageWords<'_> {
 struct Found {
     frames: Vec<OtherFrame>,
     is_guess: bool,
+    /// Pages that were walked.
+    pages: FxHashSet<usize>,
 }
 
 impl CogUnwinder {
@@ -158,6 +160,7 @@ impl CogUnwinder {
             context = match sender & 7 {
                 1 => self.walk_page((context, sender - 1), frame, found)?,
                 0 => {
+                    found.is_guess = true;
                     let shown = self.position(method, program_counter);
                     put(found, shown.ok_or(ChainEnd::Broken)?)?;
                     sender
@@ -170,7 +173,7 @@ impl CogUnwinder {
 
     /// Slots of the context at an address.
     fn context(&self, at: u64) -> Option<[u64; SLOTS]> {
-        if at % 8 != 0 {
+        if !at.is_multiple_of(8) {
             return None;
         }
         let words = self.memory.read_u64s(Avma(at), SLOTS as u64 + 1, SLOTS + 1);
@@ -184,7 +187,7 @@ impl CogUnwinder {
     /// The position of a context without a frame. Its program counter is that of the next bytecode, or
     /// negative: a distance in generated code.
     fn position(&self, method: u64, program_counter: u64) -> Option<OtherFrame> {
-        if program_counter & 7 != 1 || method < self.heap || method % 8 != 0 {
+        if program_counter & 7 != 1 || method < self.heap || !method.is_multiple_of(8) {
             return None;
         }
         let counter = program_counter.cast_signed() >> 3;
@@ -211,7 +214,7 @@ impl CogUnwinder {
         })
     }
 
-    /// Puts the frames of a page, from the one of `context` at `fp` on. Returns the context beyond.
+    /// Puts a page's frames, beginning with the frame of `context` at `fp`. Returns the context beyond.
     fn walk_page(
         &mut self,
         (context, fp): (u64, u64),
@@ -219,6 +222,9 @@ impl CogUnwinder {
         found: &mut Found,
     ) -> Result<u64, ChainEnd> {
         let page = self.pages.index(fp).ok_or(ChainEnd::Broken)?;
+        if !found.pages.insert(page) {
+            return Err(ChainEnd::Broken);
+        }
         let range = self.pages.range(page).ok_or(ChainEnd::Broken)?;
         let (base, end) = (range.end - 8, range.end);
         let context_at = fp.checked_sub(CONTEXT).ok_or(ChainEnd::Broken)?;

@@ -19,7 +19,7 @@ const MAX_METHODS: usize = 1 << 14;
 pub(super) struct Body {
     /// Its code, with header.
     code: Range<u64>,
-    /// Address from which on its frame is whole; `None` if it makes none.
+    /// First address with a whole frame; `None` without a frame.
     framed: Option<u64>,
 }
 
@@ -34,15 +34,15 @@ impl Body {
         self.may_call_before(pc) && self.framed.is_some_and(|framed| pc >= framed)
     }
 
-    /// Whether a call before `pc` is in the code. Calls of failed stack checks come before the code
+    /// Whether the code contains a call before `pc`. Calls of failed stack checks come before the code
     /// that makes the frame, although the frame is whole.
     pub fn may_call_before(&self, pc: u64) -> bool {
         self.code.contains(&pc.wrapping_sub(1))
     }
 
-    /// Whether the code at `pc` is before its whole frame.
-    pub fn is_entered_at(&self, pc: u64) -> bool {
-        self.code.contains(&pc) && !self.has_frame_at(pc)
+    /// Whether `pc` is in the code.
+    pub fn contains(&self, pc: u64) -> bool {
+        self.code.contains(&pc)
     }
 
     /// An address that stands for the code if its position is unknown.
@@ -125,7 +125,7 @@ fn read_body(method: u64, layout: Layout, memory: &dyn Memory) -> Option<Body> {
 
 fn read_method(at: u64, layout: Layout, memory: &dyn Memory) -> Option<CogMethod> {
     const MAX: usize = u16::MAX as usize;
-    if at % 8 != 0 {
+    if !at.is_multiple_of(8) {
         return None;
     }
     let fields = Fields::of(8);

@@ -16,9 +16,9 @@ pub(super) const NAMES: [&str; 6] = [
     "nilObj",
 ];
 
-/// Maximum number and bytes of pages; VMs have 50 to some hundreds, of 8 KiB.
-const MAX_PAGES: u64 = 1 << 14;
-const MAX_BYTES: u64 = 1 << 20;
+/// Maximum number of pages, and bytes of all; VMs have 50 to some hundreds, of 8 KiB.
+const MAX_PAGES: u64 = 1 << 12;
+const MAX_BYTES: u64 = 8 << 20;
 
 /// A page's record (`StackPage`): its size, and offsets of the innermost frame's stack pointer and frame
 /// pointer, and of the base address.
@@ -60,10 +60,11 @@ impl StackPages {
             at: records,
         };
         let (bytes, count) = sizes;
-        if bytes == 0 || bytes > MAX_BYTES || bytes % 8 != 0 {
+        if bytes == 0 || bytes > MAX_BYTES || !bytes.is_multiple_of(8) {
             return Err(impossible("size of stack pages", bytes));
         }
-        if count == 0 || count > MAX_PAGES || start.checked_add(bytes * count).is_none() {
+        let is_too_large = count > MAX_PAGES || bytes * count > MAX_BYTES;
+        if count == 0 || is_too_large || start.checked_add(MAX_BYTES).is_none() {
             return Err(impossible("number of stack pages", count));
         }
         let length = count * RECORD;
@@ -75,7 +76,7 @@ impl StackPages {
         for record in all.chunks_exact(RECORD as usize) {
             let base = record.get(BASE..).and_then(|rest| rest.first_chunk::<8>());
             let base = base.map_or(0, |base| u64::from_le_bytes(*base));
-            if !page.contains(&base) || base % 8 != 0 {
+            if !page.contains(&base) || !base.is_multiple_of(8) {
                 return Err(impossible("base of a stack page", base));
             }
             bases.push(base);
@@ -89,7 +90,7 @@ impl StackPages {
         })
     }
 
-    /// Whether an address is on a page.
+    /// Whether the pages contain an address.
     pub fn hold(&self, at: u64) -> bool {
         self.index(at).is_some()
     }
@@ -97,7 +98,7 @@ impl StackPages {
     /// The page of an address.
     pub fn index(&self, at: u64) -> Option<usize> {
         let page = usize::try_from(at.checked_sub(self.start)? / self.bytes).ok()?;
-        (page < self.bases.len() && at % 8 == 0).then_some(page)
+        (page < self.bases.len() && at.is_multiple_of(8)).then_some(page)
     }
 
     /// The base address of a page: a word with the context that called its first frame.

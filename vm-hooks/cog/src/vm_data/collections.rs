@@ -1,8 +1,8 @@
 //! Collections between two looks.
 //!
 //! The VM counts ended collections of two kinds and sums their durations. Of the newest collection it
-//! keeps begin and end. So of several between two looks, one has times, and the others are counted
-//! with their duration together.
+//! keeps begin and end. Of several collections between two looks, one has times. The others have a
+//! number and a total duration.
 
 use vmscope_process::Poll;
 use vmscope_records::{Collection, CollectionScope, Phase, TimeNs};
@@ -191,7 +191,7 @@ impl Collections {
                 open.time = read_at;
                 poll.collection(open);
             } else if seen.open.is_none_or(|(of, _)| of != kind) || step.new.is_some() {
-                // The open one is among the missed ones.
+                // The open collection counts as missed.
                 self.open.take_if(|(of, _)| *of == kind);
             }
             let missed = &mut self.missed[kind as usize];

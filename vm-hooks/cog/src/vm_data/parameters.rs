@@ -78,28 +78,30 @@ pub(super) fn tell_facts(look: &Look, poll: &mut Poll) {
 /// Reports all parameters.
 #[expect(clippy::cast_precision_loss, reason = "figures for a report")]
 pub(super) fn tell(look: &Look, poll: &mut Poll) {
-    let mut put = |number: u32, name: &str, unit: &str, meaning, value: f64| {
-        poll.counter(SECTION, &format!("{number} {name}"), unit, meaning, value);
-    };
-    if let Some(bytes) = old_space(look) {
-        put(1, "old space", "bytes", Gauge, bytes as f64);
-    }
+    let mut all: Vec<(u32, &str, &str, CounterMeaning, f64)> = Vec::new();
     for (number, name, unit, meaning, variable) in PARAMETERS {
         if let Some(value) = look.get(variable) {
             let (unit, factor) = unit.told();
-            put(*number, name, unit, *meaning, value as f64 * factor);
+            all.push((*number, name, unit, *meaning, value as f64 * factor));
         }
+    }
+    if let Some(bytes) = old_space(look) {
+        all.push((1, "old space", "bytes", Gauge, bytes as f64));
     }
     // A 32-bit floating-point number.
     let ratio = look.get("heapGrowthToSizeGCRatio").map(u32::try_from);
     if let Some(Ok(ratio)) = ratio {
         let name = "heap growth that causes a full collection";
-        put(55, name, "", Gauge, f64::from(f32::from_bits(ratio)));
+        all.push((55, name, "", Gauge, f64::from(f32::from_bits(ratio))));
     }
     let sum = look.get("statPageCountWhenMappingSum");
     let times = look.get("statNumMaps").filter(|times| *times > 0);
     if let Some((sum, times)) = sum.zip(times) {
         let mean = sum as f64 / times as f64;
-        put(68, "mean live stack pages at scavenges", "", Gauge, mean);
+        all.push((68, "mean live stack pages at scavenges", "", Gauge, mean));
+    }
+    all.sort_by_key(|(number, ..)| *number);
+    for (number, name, unit, meaning, value) in all {
+        poll.counter(SECTION, &format!("{number} {name}"), unit, meaning, value);
     }
 }

@@ -20,7 +20,7 @@ const PAGES: u64 = 50;
 /// Made objects lie here.
 const OBJECTS: u64 = 0x5800_0000_0000;
 
-/// Memory of a test over that of the snapshot.
+/// A test's memory over the snapshot's memory.
 struct Overlay {
     made: FakeMemory,
     below: Arc<dyn Memory>,
@@ -189,7 +189,7 @@ impl Stacks {
         adapter.unwinder(&process).unwrap()
     }
 
-    /// A copy of the stack as a sample has it.
+    /// Stack bytes, as a sample copies them.
     pub fn copy(&self, sp: u64, length: usize) -> StackBytes {
         let from = (sp - self.start) as usize;
         let to = (from + length).min(self.bytes.len());
