@@ -10,7 +10,9 @@ use vmscope_process::pages::Pages;
 use vmscope_process::{
     Adapter, AdapterError, Cadence, CodeZone, Memory, Poll, ProcessView, SampleNeeds, Unwinder,
 };
-use vmscope_records::{Avma, Constituent, GoneReason, Method, MethodKey, TimeNs, VmIdentity};
+use vmscope_records::{
+    Avma, CodeChange, Constituent, GoneReason, Method, MethodKey, TimeNs, VmIdentity,
+};
 
 use crate::cog_method::EntryKind;
 use crate::cost::{Cost, CountedMemory};
@@ -40,7 +42,10 @@ pub struct CogAdapter {
     vm: Vm,
     has_begun: bool,
     zone: CodeZone<Identity>,
-    described: FxHashMap<Identity, Described>,
+    /// Descriptions, with the number of cases that a closed PIC had.
+    described: FxHashMap<Identity, (u16, Described)>,
+    /// PICs with another case since the last poll.
+    extended: Vec<Identity>,
     /// Keys of methods, by their entry.
     methods: FxHashMap<Identity, MethodKey>,
     cadence: Cadence,
@@ -85,6 +90,7 @@ impl CogAdapter {
             has_begun: false,
             zone: CodeZone::new(),
             described: FxHashMap::default(),
+            extended: Vec::new(),
             methods: FxHashMap::default(),
             cadence: Cadence::new(PAUSES.0, PAUSES.1, MANY_CHANGES),
             told: Vec::new(),
@@ -104,24 +110,32 @@ impl CogAdapter {
     /// Reads the zone and describes new entries. What was described stays known when the zone changes
     /// meanwhile, so that each attempt has less to do.
     fn read(&mut self, memory: &dyn Memory) -> Result<Zone, AdapterError> {
-        let (vm, known) = (&self.vm, &mut self.described);
+        let (vm, known, extended) = (&self.vm, &mut self.described, &mut self.extended);
         let (zone, ()) = vm.with_zone(memory, |zone, stamp| {
             let pages = Pages::new(memory);
             let mut describer = Describer::new(vm, zone, &pages)?;
             let entries = zone.methods.entries.iter();
             let new: Vec<_> = entries
                 .map(|entry| (identity(zone, entry), entry))
-                .filter(|(identity, _)| !known.contains_key(identity))
+                .filter(|(identity, entry)| {
+                    let before = known.get(identity);
+                    before.is_none_or(|(cases, _)| *cases != entry.stack_check)
+                })
                 .collect();
             for part in new.chunks(AT_ONCE) {
                 let mut described = Vec::with_capacity(part.len());
                 for (identity, entry) in part {
-                    described.push((*identity, describer.describe(entry)?));
+                    let one = (entry.stack_check, describer.describe(entry)?);
+                    described.push((*identity, one));
                 }
                 if vm.stamp(memory)? != *stamp {
                     return Err(AdapterError::Busy { what: "code zone" });
                 }
-                known.extend(described);
+                for (identity, one) in described {
+                    if known.insert(identity, one).is_some() {
+                        extended.push(identity);
+                    }
+                }
             }
             Ok(())
         })?;
@@ -130,7 +144,7 @@ impl CogAdapter {
 
     fn tell(&mut self, zone: &Zone, poll: &mut Poll) -> usize {
         let described = &self.described;
-        let pieces = pieces(zone, |identity| described.get(identity));
+        let pieces = pieces(zone, |identity| described.get(identity).map(|(_, one)| one));
         let codes: Vec<_> = pieces.iter().map(|piece| piece.code.clone()).collect();
         let by_identity: FxHashMap<Identity, Piece> = pieces
             .into_iter()
@@ -152,11 +166,32 @@ impl CogAdapter {
                 constituent.method = Some(key);
             }
         };
-        self.zone
-            .update(poll, codes, describe, |identity| match identity.part {
-                Part::Entry(EntryKind::ClosedPic | EntryKind::OpenPic) => GoneReason::Flushed,
-                _ => GoneReason::Freed,
-            })
+        let reason = |identity: &Identity| match identity.part {
+            Part::Entry(EntryKind::ClosedPic | EntryKind::OpenPic) => GoneReason::Flushed,
+            _ => GoneReason::Freed,
+        };
+        let changes = self.zone.update(poll, codes, describe, reason);
+        let extended = std::mem::take(&mut self.extended);
+        for identity in &extended {
+            let known = self.zone.get(identity).zip(by_identity.get(identity));
+            if let Some(((key, start, end), piece)) = known {
+                poll.code(CodeChange::Seen(Constituent {
+                    key,
+                    process: poll.process(),
+                    since: poll.now(),
+                    absent_at: None,
+                    start,
+                    end,
+                    kind: piece.kind.clone(),
+                    tier: String::new(),
+                    name: piece.name.clone(),
+                    method: None,
+                    cases: piece.cases.clone(),
+                    map: piece.map.clone(),
+                }));
+            }
+        }
+        changes + extended.len()
     }
 
     /// Whether the zone is to be read again.
@@ -186,14 +221,15 @@ impl CogAdapter {
             let text = "this VM does not tell its layout: vmscope uses that of Squeak and Cuis";
             limits.push(text.to_owned());
         }
-        let maps = self.described.values();
-        let mut flaws = maps.flat_map(|one| std::iter::once(&one.map).chain(&one.block_maps));
+        let described = || self.described.values().map(|(_, one)| one);
+        let mut flaws =
+            described().flat_map(|one| std::iter::once(&one.map).chain(&one.block_maps));
         let is_flawed = |map: &&Map| matches!(map, Map::Flawed(_));
         if let Some(Map::Flawed(flaw)) = flaws.find(is_flawed) {
             limits.push(format!("the bytecodes of some methods are unknown: {flaw}"));
         }
         let unknown = |one: &Described| one.name == Name::Unknown;
-        if self.described.values().any(unknown) {
+        if described().any(unknown) {
             limits.push("the names of some methods and selectors are unreadable".to_owned());
         }
         for limit in limits {

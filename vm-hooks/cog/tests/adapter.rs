@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use common::{snapshot, unpacked};
+use vmscope_cog::cog_method::EntryKind;
 use vmscope_cog::{CogAdapter, Family, Vm};
 use vmscope_process::{Adapter as _, AdapterFamily as _, KeySource, Poll, ProcessView};
 use vmscope_records::{
@@ -233,4 +234,38 @@ fn the_cost_of_a_second_look() {
     let both = adapter.cost();
     assert!(both.reads - first.reads <= 20, "{first:?} {both:?}");
     assert!(both.bytes - first.bytes < 300_000, "{first:?} {both:?}");
+}
+
+/// A PIC with another case keeps its key; a PIC that a collection freed does not.
+#[test]
+fn a_pic_gets_another_case_and_is_freed() {
+    let snapshot = snapshot("idle");
+    let process = snapshot.process();
+    let vm = Vm::open(&process).unwrap().unwrap();
+    let (zone, ()) = vm.with_zone(process.memory(), |_, _| Ok(())).unwrap();
+    let mut entries = zone.methods.entries.iter();
+    let pic = entries
+        .find(|one| one.kind == EntryKind::ClosedPic)
+        .unwrap();
+    let mut adapter = CogAdapter::new(vm);
+    let keys = KeySource::new();
+    let records = poll(&mut adapter, &process, &keys);
+    let before = constituents(&records);
+    let before = before.iter().find(|one| one.start == pic.at).unwrap();
+    assert_eq!(before.name, "area - 6");
+    // The upper 12 bits of the word with the type have the number of cases.
+    let fewer = snapshot.patched(vec![(Avma(pic.at.0 + 10), vec![0x50, 0])]);
+    let records = poll(&mut adapter, &fewer, &keys);
+    let after = constituents(&records);
+    assert_eq!(after.len(), 1);
+    assert_eq!((&*after[0].name, after[0].key), ("area - 5", before.key));
+    let freed = snapshot.patched(vec![(Avma(pic.at.0 + 9), vec![0x61])]);
+    let records = poll(&mut adapter, &freed, &keys);
+    let gone = records.iter().filter_map(|record| match record {
+        Record::ConstituentGone(gone) => Some(gone.key),
+        _ => None,
+    });
+    assert_eq!(gone.collect::<Vec<_>>(), [before.key]);
+    let new = constituents(&records);
+    assert_eq!((new.len(), &*new[0].name), (1, "freed area"));
 }

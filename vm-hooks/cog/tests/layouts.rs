@@ -9,86 +9,13 @@ mod common;
 
 use std::sync::Arc;
 
-use common::image::{BYTECODE, Entry, Image, LIMIT, METHODS, POINT, POINT_CLASS, SEND, ZONE, map};
+use common::image::{BYTECODE, Entry, Image, LIMIT, POINT, SEND, ZONE, map, with_block};
+use common::{Seen, name, places, seen};
 use vmscope_cog::cog_method::{EntryKind, Layout};
-use vmscope_cog::describe::{Described, Describer, Name};
 use vmscope_cog::map::Map;
-use vmscope_cog::{CogAdapter, Cost, Encoding, Vm, Zone};
-use vmscope_process::{Adapter as _, AdapterError, KeySource, Poll, ProcessView, SymbolKind};
+use vmscope_cog::{CogAdapter, Cost, Encoding, Vm};
+use vmscope_process::{Adapter as _, AdapterError, KeySource, Poll};
 use vmscope_records::{Avma, ProcessKey, Record, TimeNs};
-
-fn seen(process: &ProcessView) -> (Vm, Zone, Vec<Described>) {
-    let vm = Vm::open(process).unwrap().unwrap();
-    let memory = process.memory();
-    let (zone, described) = vm
-        .with_zone(memory, |zone, _| {
-            let mut describer = Describer::new(&vm, zone, memory)?;
-            let entries = zone.methods.entries.iter();
-            entries
-                .map(|entry| describer.describe(entry))
-                .collect::<Result<Vec<_>, _>>()
-        })
-        .unwrap();
-    (vm, zone, described)
-}
-
-fn name(described: &Described) -> String {
-    match &described.name {
-        Name::Method(name) => name.to_string(),
-        Name::Selector(selector) => format!("#{selector}"),
-        Name::Unknown => "?".to_owned(),
-    }
-}
-
-fn pairs(map: &Map) -> Vec<(u32, u32)> {
-    match map {
-        Map::Entries(entries) => entries
-            .iter()
-            .map(|one| (one.machine, one.bytecode))
-            .collect(),
-        other => panic!("{other:?}"),
-    }
-}
-
-/// A method of `Point class` with a jump back, a block that returns from the method, and a send. V3:
-/// 112 self, 204 send, 163 jump back, 143 makes a block, 124 and 125 return from a block, 120 returns.
-fn with_block(image: &mut Image) -> Entry {
-    let class = image.class_at(POINT_CLASS);
-    let binding = image.binding(class);
-    let selector = image.symbol(b"origin:corner:");
-    let bytecodes = [112, 204, 163, 252, 143, 1, 0, 4, 112, 204, 124, 125, 120];
-    let method = image.method(2, &[selector, binding], &bytecodes);
-    let header = image.header_bytes();
-    let block_at = 0xa0;
-    let block_entry = 0xe0;
-    let mut code = vec![0x90; 0xf0 - header];
-    let mut block = (block_at as u16).to_le_bytes().to_vec();
-    // Starts behind the bytecode that makes it.
-    let start = 3 * image.word + 8;
-    block.extend((start as u16).to_le_bytes());
-    block.extend([0; 4]);
-    block.extend((3_u32 << 8 | 0x20 << 20).to_le_bytes());
-    let inside = block_at - header;
-    code[inside..inside + block.len()].copy_from_slice(&block);
-    let places = [
-        (0x60, BYTECODE),
-        (0x70, SEND),
-        (0x98, BYTECODE),
-        (0xc0, BYTECODE),
-        (0xd0, SEND),
-        (0xd8, BYTECODE),
-    ];
-    code.extend(map(71, &places));
-    Entry {
-        kind: 2,
-        stack_check: 0x60,
-        block_entry,
-        method,
-        header: 2,
-        code,
-        ..Entry::default()
-    }
-}
 
 #[test]
 fn a_classic_vm_with_blocks_inside_methods() {
@@ -112,7 +39,11 @@ fn a_classic_vm_with_blocks_inside_methods() {
         image
             .memory
             .write(Avma(LIMIT - 2 * word as u64), &referrers);
-        let (vm, zone, described) = seen(&image.process());
+        let Seen {
+            vm,
+            zone,
+            described,
+        } = seen(&image.process());
         assert_eq!(vm.bytecodes.told, Some(2));
         assert_eq!(zone.methods.layout, Some(Layout::Classic));
         assert_eq!(zone.methods.young_referrers, [Avma(at); 2]);
@@ -125,13 +56,13 @@ fn a_classic_vm_with_blocks_inside_methods() {
         assert_eq!(names, ["Point class>>origin:corner:", "#x", "#x"]);
         let start = 3 * word as u32;
         assert_eq!(
-            pairs(&described[0].map),
+            places(&described[0].map),
             [(0x60, start), (0x70, start + 1), (0x98, start + 2)]
         );
         let block = &zone.methods.entries[0].blocks[0];
         assert_eq!((block.offset, u32::from(block.start)), (0xa0, start + 8));
         assert_eq!(
-            pairs(&described[0].block_maps[0]),
+            places(&described[0].block_maps[0]),
             [(0xc0, start + 8), (0xd0, start + 9), (0xd8, start + 10)]
         );
     }
@@ -160,13 +91,13 @@ fn a_pharo_vm_with_four_types() {
         image.memory.write(Avma(method + 8), &bytes);
         let block = image.method(1, &[method], &[224, 1, 76, 128, 225, 255, 237, 250, 88, 94]);
         let mut code = vec![0x90; 0xc0 - image.header_bytes()];
-        let places = [
+        let annotated = [
             (0x58, BYTECODE),
             (0x70, SEND),
             (0x80, BYTECODE),
             (0xb0, BYTECODE),
         ];
-        code.extend(map(48, &places));
+        code.extend(map(48, &annotated));
         let block = Entry {
             kind: 2,
             is_full_block: true,
@@ -186,7 +117,11 @@ fn a_pharo_vm_with_four_types() {
             };
             image.entry(&pic);
         }
-        let (vm, zone, described) = seen(&image.process());
+        let Seen {
+            vm,
+            zone,
+            described,
+        } = seen(&image.process());
         assert_eq!(vm.bytecodes.told, Some(1));
         assert_eq!(zone.methods.layout, Some(Layout::Pharo));
         let kinds: Vec<EntryKind> = zone.methods.entries.iter().map(|one| one.kind).collect();
@@ -208,7 +143,7 @@ fn a_pharo_vm_with_four_types() {
         // The jump back begins with its extension.
         let start = 2 * word as u32;
         assert_eq!(
-            pairs(&described[1].map),
+            places(&described[1].map),
             [
                 (0x58, start),
                 (0x70, start + 3),
@@ -235,7 +170,7 @@ fn evidence_of_the_layout() {
         let mut image = Image::new(8);
         image.entry(&pic);
         image.variable(name, size);
-        assert_eq!(seen(&image.process()).1.methods.layout, Some(layout));
+        assert_eq!(seen(&image.process()).zone.methods.layout, Some(layout));
     }
     for (sets, layout) in [
         (&[Encoding::V3, Encoding::Sista][..], Some(Layout::Classic)),
@@ -247,182 +182,7 @@ fn evidence_of_the_layout() {
         if !sets.is_empty() {
             image.table(sets);
         }
-        assert_eq!(seen(&image.process()).1.methods.layout, layout);
-    }
-}
-
-/// A chunk of a closed PIC: compares a class, moves a method, jumps.
-fn chunk(word: usize, at: u64, class: u32, method: u64, to: u64) -> Vec<u8> {
-    let mut code = match word {
-        4 => vec![0x3d],
-        _ => vec![0x48, 0x3d],
-    };
-    code.extend(class.to_le_bytes());
-    code.extend(load(word, method));
-    let end = at + code.len() as u64 + 6;
-    code.extend([0x0f, 0x84]);
-    code.extend((to.wrapping_sub(end) as u32).to_le_bytes());
-    code
-}
-
-/// Moves a word into a register.
-fn load(word: usize, value: u64) -> Vec<u8> {
-    match word {
-        4 => [&[0xbb][..], &(value as u32).to_le_bytes()].concat(),
-        _ => [&[0x48, 0xbb][..], &value.to_le_bytes()].concat(),
-    }
-}
-
-fn jump(at: u64, to: u64) -> Vec<u8> {
-    let distance = to.wrapping_sub(at + 5) as u32;
-    [&[0xe9][..], &distance.to_le_bytes()].concat()
-}
-
-#[test]
-#[cfg(target_arch = "x86_64")]
-fn cases_of_closed_pics() {
-    for word in [4, 8] {
-        let mut image = Image::new(word);
-        image.table(&[Encoding::V3, Encoding::Sista]);
-        let target = with_block(&mut image);
-        let target_at = image.entry(&target);
-        let to = target_at + 71;
-        // An interpreted method.
-        let (class, selector) = (image.class_at(POINT), image.symbol(b"y"));
-        let binding = image.binding(class);
-        let interpreted = image.method(2, &[selector, binding], &[120]);
-        let header = image.header_bytes();
-        let pic_at = {
-            let at = image.address("mzFreeStart");
-            vmscope_process::Memory::read_pointer(&image.memory, at)
-                .unwrap()
-                .0
-        };
-        let mut code = vec![0x90; 71 - header];
-        // The comparison of the first class.
-        code.extend([0x39, 0xc1, 0x75, 0x20]);
-        code.extend(load(word, 0));
-        let at = |code: &Vec<u8>| pic_at + (header + code.len()) as u64;
-        code.extend(jump(at(&code), to));
-        // The last case's chunk is the first in use; unused ones precede it.
-        for (class, method, to) in [
-            (0xbad, 0xbad_0005, 0x99_0000),
-            (0xbad, 0xbad_0004, 0x99_0000),
-            (POINT_CLASS, interpreted, pic_at + header as u64 + 8),
-            (60, 0, pic_at + header as u64),
-            (POINT, 0, to),
-        ] {
-            code.extend(chunk(word, at(&code), class, method, to));
-        }
-        code.extend(jump(at(&code), ZONE));
-        let pic = Entry {
-            kind: 4,
-            stack_check: 4,
-            selector,
-            code,
-            ..Entry::default()
-        };
-        assert_eq!(image.entry(&pic), pic_at);
-        // A linked send: moves a class, calls the PIC's checked entry.
-        let sender = {
-            let mut sender = with_block(&mut image);
-            sender.block_entry = 0;
-            let sender_at = (pic_at + header as u64 + pic.code.len() as u64).next_multiple_of(8);
-            let end = 0x70 - header;
-            let call = (pic_at + 48).wrapping_sub(sender_at + 0x70) as u32;
-            sender.code[end - 10] = 0xba;
-            sender.code[end - 9..end - 5].copy_from_slice(&51_u32.to_le_bytes());
-            sender.code[end - 5] = 0xe8;
-            sender.code[end - 4..end].copy_from_slice(&call.to_le_bytes());
-            sender
-        };
-        image.entry(&sender);
-        image.variable("closedPICSize", (header + pic.code.len()) as u64);
-        let (_, zone, described) = seen(&image.process());
-        assert_eq!(zone.methods.entries[1].kind, EntryKind::ClosedPic);
-        let cases = described[1].cases.iter();
-        let cases: Vec<(&str, &str)> = cases.map(|case| (&*case.class, &*case.target)).collect();
-        assert_eq!(
-            cases,
-            [
-                ("Array", "Point class>>origin:corner:"),
-                ("Point", "Point class>>origin:corner:"),
-                ("Symbol", "#doesNotUnderstand:"),
-                ("Point class", "Point>>y"),
-            ]
-        );
-    }
-}
-
-/// Functions that tell variables, as compilers make them.
-#[test]
-#[cfg(target_arch = "x86_64")]
-fn a_stripped_vm() {
-    let mut image = Image::new(8);
-    let entry = with_block(&mut image);
-    image.entry(&entry);
-    let name = image.objects_string(b"ceGetFP\0");
-    image.variable("trampolineTableIndex", 2);
-    image.variable("trampolineAddresses", name);
-    image.variable("second word", ZONE);
-    let mut functions = Vec::new();
-    let mut at = 0x1_0000_u64;
-    let operand = |image: &Image, at: u64, name: &str, offset: u64| {
-        let end = at + 7;
-        ((image.address(name).0 + offset).wrapping_sub(end) as u32).to_le_bytes()
-    };
-    for (function, loads) in [
-        ("cogCodeBase", &["codeBase"][..]),
-        ("minCogMethodAddress", &["methodZoneBase"]),
-        ("maxCogMethodAddress", &["mzFreeStart"]),
-        (
-            "printCogYoungReferrers",
-            &["youngReferrers", "limitAddress"],
-        ),
-        ("splObj", &["specialObjectsOop"]),
-        ("classAtIndex", &["hiddenRootsObj"]),
-        (
-            "codeEntryNameFor",
-            &["trampolineTableIndex", "trampolineAddresses"],
-        ),
-    ] {
-        let mut code = Vec::new();
-        for (number, name) in loads.iter().enumerate() {
-            let is_array = function == "codeEntryNameFor" && number == 1;
-            let here = at + code.len() as u64;
-            code.extend([0x48, if is_array { 0x8d } else { 0x8b }, 0x05]);
-            code.extend(operand(&image, here, name, if is_array { 8 } else { 0 }));
-        }
-        code.push(0xc3);
-        image.memory.put(Avma(at), code.clone());
-        functions.push((function, Avma(at), code.len() as u64));
-        at += 0x100;
-    }
-    image.symbols.clear();
-    for (name, at, size) in functions {
-        image.add_symbol(name, at, size, SymbolKind::Function);
-    }
-    let (vm, zone, described) = seen(&image.process());
-    assert_eq!(zone.bounds.methods, Avma(METHODS));
-    assert_eq!(zone.trampolines.len(), 1);
-    assert_eq!(
-        (&*zone.trampolines[0].name, zone.trampolines[0].start),
-        ("ceGetFP", Avma(ZONE))
-    );
-    assert_eq!(name_of_first(&described), "Point class>>origin:corner:");
-    assert_eq!(pairs(&described[0].map).len(), 3);
-    for limit in [
-        "stripped",
-        "cmNoCheckEntryOffset",
-        "collections",
-        "bytecodes",
-    ] {
-        let mut limits = vm.limits.iter();
-        assert!(
-            limits.any(|text| text.contains(limit)),
-            "{limit}: {:?}",
-            vm.limits
-        );
+        assert_eq!(seen(&image.process()).zone.methods.layout, layout);
     }
 }
 
@@ -462,10 +222,6 @@ fn the_cost_of_a_full_zone() {
     assert!(large[0].1.reads < 2_000, "{large:?}");
 }
 
-fn name_of_first(described: &[Described]) -> String {
-    described.first().map(name).unwrap_or_default()
-}
-
 /// Objects that lead nowhere: names are unknown, and the reading ends.
 #[test]
 fn cycles_and_holes() {
@@ -492,7 +248,7 @@ fn cycles_and_holes() {
         entry.method = image.method(2, &[selector, binding], &[120]);
         entry.header = 2;
         image.entry(&entry);
-        let (_, _, described) = seen(&image.process());
+        let Seen { described, .. } = seen(&image.process());
         let names: Vec<String> = described.iter().map(name).collect();
         assert_eq!(names, ["?", "?", "?>>zork"]);
     }

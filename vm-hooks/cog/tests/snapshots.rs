@@ -8,50 +8,17 @@
 
 mod common;
 
-use std::fmt::Write as _;
-
-use common::{snapshot, text};
+use common::{Seen, name, pairs, snapshot, text};
 use vmscope_cog::cog_method::EntryKind;
-use vmscope_cog::describe::{Described, Describer, Name};
-use vmscope_cog::map::{Map, MapEntry};
-use vmscope_cog::{Bytecodes, Encoding, Sets, Vm, Zone};
+use vmscope_cog::map::Map;
+use vmscope_cog::{Bytecodes, Encoding, Sets};
 
 /// A place that the expected text lacks: the return from `Bench>>counterClosure:` by a block inside it.
 /// Its bytecode 124 is mapped in blocks, and the method's map has the place.
 const NON_LOCAL_RETURN: &str = " +725:57";
 
-/// The zone of a snapshot with descriptions.
-struct Seen {
-    zone: Zone,
-    described: Vec<Described>,
-    vm: Vm,
-}
-
-fn seen(name: &str) -> Seen {
-    let process = snapshot(name).process();
-    let vm = Vm::open(&process).unwrap().unwrap();
-    let memory = process.memory();
-    let (zone, described) = vm
-        .with_zone(memory, |zone, _| {
-            let mut describer = Describer::new(&vm, zone, memory)?;
-            let entries = zone.methods.entries.iter();
-            let described = entries.map(|entry| describer.describe(entry));
-            described.collect::<Result<Vec<_>, _>>()
-        })
-        .unwrap();
-    Seen {
-        zone,
-        described,
-        vm,
-    }
-}
-
-fn pairs(map: &Map) -> &[MapEntry] {
-    match map {
-        Map::Entries(entries) => entries,
-        Map::Frameless => &[],
-        Map::Flawed(flaw) => panic!("{flaw}"),
-    }
+fn seen_in(name: &str) -> Seen {
+    common::seen(&snapshot(name).process())
 }
 
 fn put_map(map: &Map, indent: &str, lines: &mut Vec<String>) {
@@ -88,10 +55,10 @@ fn told(seen: &Seen) -> Vec<String> {
             EntryKind::ClosedPic => "ClosedPIC",
             EntryKind::OpenPic => "OpenPIC  ",
         };
-        let name = match &described.name {
-            Name::Unknown => "None".to_owned(),
-            Name::Method(name) => name.to_string(),
-            Name::Selector(selector) => selector.clone(),
+        let name = match (entry.kind, name(described)) {
+            (EntryKind::Free, name) if name == "?" => "freed #None".to_owned(),
+            (EntryKind::Free, name) => format!("freed {name}"),
+            (_, name) => name,
         };
         let mut line = format!(
             "{:x} {:5} {kind} nargs {} sco {} beo {} usage {} ",
@@ -102,12 +69,7 @@ fn told(seen: &Seen) -> Vec<String> {
             entry.block_entry,
             entry.usage
         );
-        let mark = match entry.kind {
-            EntryKind::Method => "",
-            EntryKind::Free => "freed #",
-            EntryKind::ClosedPic | EntryKind::OpenPic => "#",
-        };
-        write!(line, "{mark}{name}").unwrap();
+        line.push_str(&name);
         lines.push(line);
         put_map(&described.map, "      ", &mut lines);
         for (block, map) in entry.blocks.iter().zip(&described.block_maps) {
@@ -122,7 +84,7 @@ fn told(seen: &Seen) -> Vec<String> {
 }
 
 fn is_as_expected(name: &str, entries: usize) {
-    let seen = seen(name);
+    let seen = seen_in(name);
     assert_eq!(seen.zone.trampolines.len(), 73);
     assert_eq!(seen.zone.methods.entries.len(), entries);
     assert_eq!(seen.zone.methods.damage, None);
@@ -171,12 +133,10 @@ fn as_primitive(seen: &Seen, is_detailed: bool) -> Vec<(String, Vec<u64>)> {
         all.push(string(&trampoline.name, trampoline.start.0));
     }
     for (entry, described) in seen.zone.methods.entries.iter().zip(&seen.described) {
-        let item = match &described.name {
-            _ if entry.kind == EntryKind::Free => continue,
-            Name::Method(name) => name.to_string(),
-            Name::Selector(selector) => format!("#{selector}"),
-            Name::Unknown => panic!("{entry:?} has no name"),
-        };
+        if entry.kind == EntryKind::Free {
+            continue;
+        }
+        let item = name(described);
         let mut numbers = vec![entry.at.0];
         let listed = pairs(&described.map).iter().filter(|pair| pair.is_listed);
         for pair in listed.filter(|_| is_detailed) {
@@ -203,7 +163,7 @@ fn without_cases(item: &str) -> String {
 /// The VM made more entries between each answer and the snapshot.
 #[test]
 fn what_the_vm_itself_told() {
-    let seen = seen("idle");
+    let seen = seen_in("idle");
     for (name, is_detailed, newer) in [("plain", false, 35), ("detailed", true, 9)] {
         let theirs = text(&format!("idle.constituents-{name}.txt"));
         let theirs: Vec<_> = theirs.lines().map(parsed).collect();
@@ -238,7 +198,7 @@ const UNUSED: [&[u8]; 2] = [
 /// What documents say of the bytecodes is what the VM's own table says.
 #[test]
 fn known_bytecodes_are_those_of_the_vm() {
-    let seen = seen("idle");
+    let seen = seen_in("idle");
     assert_eq!(seen.vm.bytecodes.told, Some(2));
     let sets = [(0, Encoding::V3), (-1, Encoding::Sista)];
     for ((header, encoding), unused) in sets.into_iter().zip(UNUSED) {

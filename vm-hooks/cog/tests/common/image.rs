@@ -311,3 +311,43 @@ pub fn map(origin: u32, places: &[(u32, u8)]) -> Vec<u8> {
     bytes.reverse();
     bytes
 }
+
+/// A method of `Point class` with a jump back, a block that returns from the method, and a send. V3:
+/// 112 self, 204 send, 163 jump back, 143 makes a block, 124 and 125 return from a block, 120 returns.
+pub fn with_block(image: &mut Image) -> Entry {
+    let class = image.class_at(POINT_CLASS);
+    let binding = image.binding(class);
+    let selector = image.symbol(b"origin:corner:");
+    let bytecodes = [112, 204, 163, 252, 143, 1, 0, 4, 112, 204, 124, 125, 120];
+    let method = image.method(2, &[selector, binding], &bytecodes);
+    let header = image.header_bytes();
+    let block_at = 0xa0;
+    let block_entry = 0xe0;
+    let mut code = vec![0x90; 0xf0 - header];
+    let mut block = (block_at as u16).to_le_bytes().to_vec();
+    // Starts behind the bytecode that makes it.
+    let start = 3 * image.word + 8;
+    block.extend((start as u16).to_le_bytes());
+    block.extend([0; 4]);
+    block.extend((3_u32 << 8 | 0x20 << 20).to_le_bytes());
+    let inside = block_at - header;
+    code[inside..inside + block.len()].copy_from_slice(&block);
+    let places = [
+        (0x60, BYTECODE),
+        (0x70, SEND),
+        (0x98, BYTECODE),
+        (0xc0, BYTECODE),
+        (0xd0, SEND),
+        (0xd8, BYTECODE),
+    ];
+    code.extend(map(71, &places));
+    Entry {
+        kind: 2,
+        stack_check: 0x60,
+        block_entry,
+        method,
+        header: 2,
+        code,
+        ..Entry::default()
+    }
+}
