@@ -196,7 +196,7 @@ impl CogAdapter {
 
     /// Whether the zone is to be read again.
     fn is_due(&self, now: TimeNs) -> bool {
-        now >= self.read_at.plus(self.cadence.pause())
+        u128::from(now.since(self.read_at).0) >= self.cadence.pause().as_nanos()
     }
 
     /// Forgets entries that the zone no longer has.
