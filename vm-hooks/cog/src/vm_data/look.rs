@@ -120,6 +120,12 @@ impl Look {
         Ok(Look(values.map(|(one, _)| value(one)).collect()))
     }
 
+    /// A look with these values.
+    #[cfg(test)]
+    pub fn with(values: &[(&'static str, u64)]) -> Self {
+        Look(values.iter().copied().collect())
+    }
+
     /// The value of a variable; `None` if the VM does not tell it.
     pub fn get(&self, name: &str) -> Option<u64> {
         self.0.get(name).copied()

@@ -1,4 +1,8 @@
+use std::sync::Arc;
+
 use proptest::prelude::*;
+use vmscope_process::KeySource;
+use vmscope_records::{ProcessKey, Record};
 
 use super::*;
 
@@ -125,4 +129,106 @@ proptest! {
         prop_assert_eq!(ended.map(|one| one.0), number);
         prop_assert_eq!(ended.map(|one| one.1), time);
     }
+}
+
+/// The records of looks at these milliseconds, with the VM's values. The VM's clock shows 10 s at 0 ms.
+fn told(looks: &[(u64, &[(&'static str, u64)])]) -> Vec<Collection> {
+    let clock = VmClock::showing(10_000_000, TimeNs(0));
+    let (mut collections, keys) = (Collections::default(), KeySource::new());
+    let mut told = Vec::new();
+    for (at, values) in looks {
+        let at = TimeNs(at * 1_000_000);
+        let mut poll = Poll::new(keys.clone(), ProcessKey(1), Arc::new(move || at));
+        let unchanged = [
+            ("statScavengeGCUsecs", 0),
+            ("statFullGCUsecs", 0),
+            ("statSGCDeltaUsecs", 0),
+            ("gcMode", 0),
+        ];
+        let look = Look::with(&[&unchanged[..], values].concat());
+        collections.take(&look, clock, at, &mut poll);
+        told.extend(poll.finish().into_iter().filter_map(|record| match record {
+            Record::Collection(one) => Some(*one),
+            _ => None,
+        }));
+    }
+    told
+}
+
+/// Values before the first collection.
+const NONE: [(&str, u64); 4] = [
+    ("statScavenges", 0),
+    ("statFullGCs", 0),
+    ("gcStartUsecs", 0),
+    ("statGCEndUsecs", 0),
+];
+
+fn ms(time: u64) -> Option<TimeNs> {
+    Some(TimeNs(time * 1_000_000))
+}
+
+#[test]
+fn the_newest_collection_has_the_vms_times() {
+    let scavenge = [
+        ("statScavenges", 2),
+        ("statFullGCs", 0),
+        ("statScavengeGCUsecs", 5000),
+        ("statSGCDeltaUsecs", 2000),
+        ("gcStartUsecs", 10_030_000),
+        ("statGCEndUsecs", 10_032_000),
+    ];
+    let told = told(&[(1, &NONE), (40, &scavenge)]);
+    let [one] = &told[..] else {
+        panic!("{told:?}");
+    };
+    assert_eq!((one.begin, one.end), (ms(30), ms(32)));
+    assert_eq!((one.missed, one.missed_ns), (1, Some(3_000_000)));
+}
+
+#[test]
+fn a_collection_in_progress_has_phases_and_later_its_end() {
+    let full = |phase| {
+        [
+            ("statScavenges", 0),
+            ("statFullGCs", 0),
+            ("gcMode", 1),
+            ("gcPhaseInProgress", phase),
+            ("gcStartUsecs", 10_020_000),
+            ("statGCEndUsecs", 0),
+        ]
+    };
+    let ended = [
+        ("statScavenges", 0),
+        ("statFullGCs", 1),
+        ("statFullGCUsecs", 50_000),
+        ("gcStartUsecs", 10_020_000),
+        ("statGCEndUsecs", 10_070_000),
+    ];
+    let told = told(&[(1, &NONE), (30, &full(0)), (50, &full(2)), (80, &ended)]);
+    let last = told.last().unwrap();
+    assert!(
+        told.iter()
+            .all(|one| one.key == last.key && one.begin == ms(20))
+    );
+    let phases: Vec<&str> = last.phases.iter().map(|phase| &*phase.name).collect();
+    assert_eq!(phases, ["mark", "compact"]);
+    assert_eq!((last.end, last.missed), (ms(70), 0));
+}
+
+#[test]
+fn times_before_the_last_look_or_in_the_future_are_unknown() {
+    let scavenge = |begin, end| {
+        [
+            ("statScavenges", 1),
+            ("statFullGCs", 0),
+            ("statScavengeGCUsecs", end - begin),
+            ("statSGCDeltaUsecs", end - begin),
+            ("gcStartUsecs", begin),
+            ("statGCEndUsecs", end),
+        ]
+    };
+    let early = told(&[(100, &NONE), (200, &scavenge(10_020_000, 10_021_000))]);
+    assert_eq!(early[0].begin, None);
+    let late = told(&[(100, &NONE), (200, &scavenge(10_900_000, 10_901_000))]);
+    assert_eq!((late[0].begin, late[0].end), (None, None));
 }
