@@ -9,6 +9,9 @@ const START: &str = "CogCode";
 const FREE: &str = "CCFree";
 const END: &str = "CCEnd";
 
+/// Kind of the interpreter's parts, which are C code.
+const INTERPRETER: &str = "interpreter";
+
 /// All pairs, one per line, ascending. Names of run-time code stand between tildes. Like the primitive,
 /// omits freed entries and blocks inside methods, and from maps the stack check.
 pub fn pairs(shown: &Shown<'_>) -> String {
@@ -18,15 +21,17 @@ pub fn pairs(shown: &Shown<'_>) -> String {
             lines.push_str(part);
         }
     };
-    if let Some(first) = shown.constituents.first() {
+    let is_of_zone = |one: &&One<'_>| one.kind != INTERPRETER;
+    let zone: Vec<&One<'_>> = shown.constituents.iter().filter(is_of_zone).collect();
+    if let Some(first) = zone.first() {
         put(&between_tildes(START), &decimal(&first.start));
     }
-    for one in &shown.constituents {
+    for one in &zone {
         if let Some((item, value)) = pair(one) {
             put(&item, &value);
         }
     }
-    if let Some(last) = shown.constituents.last() {
+    if let Some(last) = zone.last() {
         put(&between_tildes(END), &decimal(&last.end));
     }
     lines
@@ -36,9 +41,7 @@ fn pair(one: &One<'_>) -> Option<(String, String)> {
     let address = decimal(&one.start);
     let selector = || one.name.split(' ').next().unwrap_or_default();
     Some(match one.kind {
-        "trampoline" | "enilopmart" | "stub" | "adapter" | "interpreter" => {
-            (between_tildes(one.name), address)
-        }
+        "trampoline" | "enilopmart" | "stub" | "adapter" => (between_tildes(one.name), address),
         "free" => (between_tildes(FREE), address),
         "open pic" => (format!("#{}", selector()), address),
         "closed pic" => (closed_pic(one, selector()), address),

@@ -129,6 +129,12 @@ pub const COG_REPLICA: Program = Program {
     ..KNOWN_SHARES
 };
 
+/// The memory layout of a Cog VM, with known chains of callers.
+pub const COG_LAYOUT: Program = Program {
+    source: "cog_layout.c",
+    ..KNOWN_SHARES
+};
+
 /// All of them.
 pub const ALL: [Program; 10] = [
     KNOWN_SHARES,

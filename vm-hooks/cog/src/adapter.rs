@@ -1,28 +1,35 @@
 //! The adapter: reads the code zone at each poll, and reports changes.
 
+mod beside_code;
 mod pieces;
 
 use std::time::Duration;
 
 use rustc_hash::FxHashMap;
 use vmscope_process::pages::Pages;
-use vmscope_process::{Adapter, AdapterError, Cadence, CodeZone, Memory, Poll, ProcessView};
-use vmscope_records::{Avma, CodeChange, Constituent, GoneReason, Method, MethodKey, VmIdentity};
+use vmscope_process::{
+    Adapter, AdapterError, Cadence, CodeZone, Memory, Poll, ProcessView, SampleNeeds, Unwinder,
+};
+use vmscope_records::{
+    Avma, CodeChange, Constituent, GoneReason, Method, MethodKey, TimeNs, VmIdentity,
+};
 
 use crate::cog_method::{CogMethod, EntryKind};
 use crate::cost::{Cost, CountedMemory};
 use crate::describe::{Described, Describer, Name};
+use crate::interpreter;
 use crate::map::Map;
 use crate::variables::COMPACTIONS;
 use crate::vm::{Stamp, Vm, Zone};
+use beside_code::BesideCode;
 use pieces::{codes, identity, piece};
 
 /// Pauses between polls.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
 
-/// Number of polls of counters alone, before vmscope reads the zone again: cases of inline caches change
-/// without these counters.
-const POLLS_OF_COUNTERS: u32 = 9;
+/// Pause between looks at the VM's statistics: 25 ms, several times shorter than between readings of
+/// the zone, so that few collections are missed.
+const LOOKS: Duration = Duration::from_millis(25);
 
 /// Number of changes that shorten the pause.
 const MANY_CHANGES: usize = 32;
@@ -44,11 +51,14 @@ pub struct CogAdapter {
     cadence: Cadence,
     /// The VM's counters before the zone was read; `None` if the VM does not tell all.
     stamp: Option<Stamp>,
-    /// Polls of counters alone since then.
-    unchanged: u32,
     /// Limits that were reported.
     told: Vec<String>,
     cost: Cost,
+    beside: BesideCode,
+    is_last: bool,
+    /// Begin of the poll that read the zone last, and of the last poll whose counters showed the same code.
+    read_at: TimeNs,
+    whole_at: TimeNs,
 }
 
 /// An entry of the zone that was described.
@@ -94,9 +104,12 @@ impl CogAdapter {
             methods: FxHashMap::default(),
             cadence: Cadence::new(PAUSES.0, PAUSES.1, MANY_CHANGES),
             stamp: None,
-            unchanged: 0,
             told: Vec::new(),
             cost: Cost::default(),
+            beside: BesideCode::default(),
+            is_last: false,
+            read_at: TimeNs(0),
+            whole_at: TimeNs(0),
         }
     }
 
@@ -201,6 +214,16 @@ impl CogAdapter {
         changes + extended.len()
     }
 
+    /// Whether the zone is to be read again. Cases of inline caches change without a counter.
+    fn is_due(&self, now: TimeNs, is_same: bool) -> bool {
+        let pause = match (is_same, &self.stamp) {
+            (true, _) => PAUSES.1,
+            (false, Some(_)) => PAUSES.0,
+            (false, None) => self.cadence.pause(),
+        };
+        u128::from(now.since(self.read_at).0) >= pause.as_nanos()
+    }
+
     /// Forgets entries that the zone no longer has.
     fn forget(&mut self, zone: &Zone) {
         let entries = zone.methods.entries.iter();
@@ -283,16 +306,24 @@ impl Adapter for CogAdapter {
         }
     }
 
+    fn sample_needs(&self) -> SampleNeeds {
+        interpreter::sample_needs()
+    }
+
     fn poll(&mut self, process: &ProcessView, poll: &mut Poll) -> Result<(), AdapterError> {
         let memory = CountedMemory::new(process.memory());
-        // Without the counters, vmscope reads the zone.
+        let now = poll.began();
+        let (beside, is_last) = (&mut self.beside, self.is_last);
+        beside.poll(&self.vm, process, (is_last, poll))?;
         let stamp = self.vm.stamp_of_code(&memory).unwrap_or_default();
-        let before = self.stamp.take();
-        if stamp.is_some() && stamp == before && self.unchanged < POLLS_OF_COUNTERS {
-            self.unchanged += 1;
-            self.stamp = stamp;
+        let is_same = stamp.is_some() && stamp == self.stamp;
+        if is_same {
+            self.zone.is_whole_at(now);
+            self.whole_at = now;
+        }
+        if self.has_begun && !is_last && !self.is_due(now, is_same) {
             self.cost = self.cost.with(memory.cost());
-            self.zone.is_whole_at(poll.began());
+            poll.code_is_told_until(self.whole_at);
             return Ok(());
         }
         let zone = self.read(&memory);
@@ -303,7 +334,8 @@ impl Adapter for CogAdapter {
             Some(damage) if self.has_begun => return Err(damage.into()),
             _ => {}
         }
-        (self.stamp, self.unchanged) = (stamp, 0);
+        self.stamp = stamp;
+        (self.read_at, self.whole_at) = (now, now);
         let changes = self.tell(&zone, poll);
         if changes > 0 || !self.has_begun {
             self.forget(&zone);
@@ -311,17 +343,23 @@ impl Adapter for CogAdapter {
         }
         self.has_begun = true;
         self.cadence.found(changes);
-        Ok(())
+        self.beside.use_zone(&self.vm, &zone, process, poll)
     }
 
     fn tells_all_code(&self) -> bool {
         self.has_begun
     }
 
+    fn unwinder(&mut self, _: &ProcessView) -> Option<Box<dyn Unwinder>> {
+        self.beside.unwinder()
+    }
+
     fn next_poll(&self) -> Duration {
-        match self.stamp {
-            Some(_) => PAUSES.0,
-            None => self.cadence.pause(),
-        }
+        self.cadence.pause().min(LOOKS)
+    }
+
+    fn finish(&mut self, process: &ProcessView, poll: &mut Poll) -> Result<(), AdapterError> {
+        self.is_last = true;
+        self.poll(process, poll)
     }
 }

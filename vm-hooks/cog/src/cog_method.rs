@@ -131,6 +131,11 @@ impl Fields {
             bytes: 16 + 3 * word,
         }
     }
+
+    /// Size of an entry with this header.
+    pub fn size_in(&self, header: &[u8]) -> u16 {
+        half(header, self.size)
+    }
 }
 
 /// An impossible value in an entry.

@@ -67,9 +67,10 @@ pub struct Unwound {
     pub method: Option<Avma>,
     /// Whether the rule is a guess: nothing confirms it.
     pub is_guess: bool,
-    /// Whether this is the first frame, without a caller; `caller` is then meaningless. For frames with
-    /// `shown` only; others return `None`.
-    pub is_first: bool,
+    /// End of the chain after `between`: `caller` means nothing then. [`ChainEnd::Whole`] if the
+    /// last frame is the thread's first. For frames with `shown` or `between`; for others the result
+    /// of [`Unwinder::caller`] says the same.
+    pub end: Option<ChainEnd>,
 }
 
 impl Unwound {
@@ -81,7 +82,7 @@ impl Unwound {
             shown: None,
             method: None,
             is_guess: false,
-            is_first: false,
+            end: None,
             between: Arc::default(),
         }
     }

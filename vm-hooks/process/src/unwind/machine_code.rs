@@ -266,7 +266,7 @@ impl Unwinder for KeptFramePointers {
         };
         Ok(unwound.map(|unwound| Unwound {
             shown: shown.and_then(Result::ok),
-            is_first: unwound.caller.fp == 0,
+            end: (unwound.caller.fp == 0).then_some(ChainEnd::Whole),
             ..unwound
         }))
     }
@@ -307,7 +307,7 @@ mod tests {
             time: TimeNs(0),
         };
         let unwound = unwinder.caller(&frame)?;
-        let unwound = unwound.filter(|unwound| !unwound.is_first);
+        let unwound = unwound.filter(|unwound| unwound.end.is_none());
         Ok(unwound.map(|Unwound { caller, .. }| (caller.pc, caller.sp, caller.fp)))
     }
 
@@ -486,11 +486,14 @@ mod tests {
         let words = [0, 0, 0x9999, 0, 0x7040, 0x1501];
         let caller = caller_of(&mut unwinder, 0x1501, false, &words);
         assert_eq!(caller.shown, Some(Avma(0x9999)));
-        assert_eq!((caller.caller.pc, caller.is_first), (0x1501, false));
+        assert_eq!((caller.caller.pc, caller.end), (0x1501, None));
         // The first frame of a stack is shown, too.
         let words = [0, 0, 0x9999, 0, 0, 0x1501];
         let first = caller_of(&mut unwinder, 0x1501, false, &words);
-        assert_eq!((first.shown, first.is_first), (Some(Avma(0x9999)), true));
+        assert_eq!(
+            (first.shown, first.end),
+            (Some(Avma(0x9999)), Some(ChainEnd::Whole))
+        );
         // A sample in the routine itself is no caller.
         assert_eq!(caller_of(&mut unwinder, 0x1501, true, &words).shown, None);
     }
