@@ -1,6 +1,8 @@
 //! What a VM tells beside its code zone: statistics, names of C functions, callers.
 
-use vmscope_process::{AdapterError, Poll, ProcessView, Unwinder};
+use std::sync::Arc;
+
+use vmscope_process::{AdapterError, MapEntry, Poll, ProcessView, Unwinder};
 
 use crate::cog_method::Layout;
 use crate::interpreted::Interpreted;
@@ -18,6 +20,8 @@ const VM: &str = "cog";
 #[derive(Debug, Default)]
 pub struct BesideCode {
     data: VmData,
+    /// Mappings at the last search for plugins.
+    mappings: Option<Arc<[MapEntry]>>,
     /// Plugins whose rules were reported.
     plugins: Option<Vec<String>>,
     has_zone: bool,
@@ -37,12 +41,7 @@ impl BesideCode {
         (is_last, poll): (bool, &mut Poll),
     ) -> Result<(), AdapterError> {
         self.interpreted.take_values(poll);
-        let program = &vm.module.path;
-        let plugins = regions::plugins(process, program);
-        if self.plugins.as_ref() != Some(&plugins) {
-            poll.rules(VM, regions::rules(&file_name(program), &plugins));
-            self.plugins = Some(plugins);
-        }
+        self.tell_rules(vm, process, poll);
         let clock = match process.is_live() {
             true => VmClock::now(),
             false => VmClock::unknown(),
@@ -51,6 +50,20 @@ impl BesideCode {
             .data
             .poll(&vm.variables, process.memory(), (clock, is_last), poll);
         known(polled).map(|_| ())
+    }
+
+    fn tell_rules(&mut self, vm: &Vm, process: &ProcessView, poll: &mut Poll) {
+        let mappings = process.mappings();
+        let searched = self.mappings.replace(Arc::clone(&mappings));
+        if searched.is_some_and(|searched| Arc::ptr_eq(&searched, &mappings)) {
+            return;
+        }
+        let program = &vm.module.path;
+        let plugins = regions::plugins(process, program);
+        if self.plugins.as_ref() != Some(&plugins) {
+            poll.rules(VM, regions::rules(&file_name(program), &plugins));
+            self.plugins = Some(plugins);
+        }
     }
 
     /// Uses a zone that was read: reports interpreted methods. At the first zone, reports the
