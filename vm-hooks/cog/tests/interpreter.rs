@@ -19,7 +19,18 @@ use vmscope_records::{
 };
 
 fn poll(adapter: &mut CogAdapter, process: &ProcessView, touched: Vec<Avma>) -> Vec<Record> {
-    let poll = Poll::new(KeySource::new(), ProcessKey(1), Arc::new(|| TimeNs(7)));
+    poll_at(7, adapter, process, touched)
+}
+
+/// A poll at a time in seconds. The adapter reads an unchanged zone once a second.
+fn poll_at(
+    seconds: u64,
+    adapter: &mut CogAdapter,
+    process: &ProcessView,
+    touched: Vec<Avma>,
+) -> Vec<Record> {
+    let now = TimeNs(seconds * 1_000_000_000);
+    let poll = Poll::new(KeySource::new(), ProcessKey(1), Arc::new(move || now));
     let mut poll = poll.with_touched(touched);
     adapter.poll(process, &mut poll).unwrap();
     poll.finish()
@@ -123,7 +134,7 @@ fn sampled_bytecodes_lead_to_their_method() {
         .collect();
     assert_eq!((&*methods[0].class, &*methods[0].name), ("Bench", "fib:"));
     // Once.
-    let again = poll(&mut adapter, &process, vec![Avma(method.0 + 44)]);
+    let again = poll_at(9, &mut adapter, &process, vec![Avma(method.0 + 44)]);
     assert_eq!(constituents(&again, &ConstituentKind::Bytecodes), []);
 }
 
@@ -138,7 +149,7 @@ fn a_full_collection_ends_what_was_told() {
     assert_eq!(told.len(), 1);
     let (at, _) = symbol(&snapshot, "statFullGCs");
     let collected = snapshot.patched(vec![(Avma(at), 50_u64.to_le_bytes().to_vec())]);
-    let records = poll(&mut adapter, &collected, vec![method]);
+    let records = poll_at(9, &mut adapter, &collected, vec![method]);
     let gone = records.iter().filter_map(|record| match record {
         Record::ConstituentGone(gone) => Some(gone.key),
         _ => None,
