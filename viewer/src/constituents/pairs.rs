@@ -9,9 +9,13 @@ const START: &str = "CogCode";
 const FREE: &str = "CCFree";
 const END: &str = "CCEnd";
 
+/// Name of the array behind free space; the primitive omits it.
+const YOUNG: &str = "CCYoung";
+
 /// All pairs, one per line, ascending. Names of run-time code stand between tildes. Like the primitive,
-/// omits freed entries and blocks inside methods, and from maps the stack check.
-pub fn pairs(shown: &Shown<'_>) -> String {
+/// omits the stack check from maps, and unless `is_all` freed entries, blocks inside methods and young
+/// referrers.
+pub fn pairs(shown: &Shown<'_>, is_all: bool) -> String {
     let mut lines = String::new();
     let mut put = |item: &str, value: &str| {
         for part in [item, " | ", value, "\n"] {
@@ -22,7 +26,8 @@ pub fn pairs(shown: &Shown<'_>) -> String {
         put(&between_tildes(START), &decimal(&first.start));
     }
     for one in &shown.constituents {
-        if let Some((item, value)) = pair(one) {
+        let omitted = || is_all.then(|| omitted_pair(one)).flatten();
+        if let Some((item, value)) = pair(one).or_else(omitted) {
             put(&item, &value);
         }
     }
@@ -44,6 +49,18 @@ fn pair(one: &One<'_>) -> Option<(String, String)> {
         "closed pic" => (closed_pic(one, selector()), address),
         "method" => (one.name.to_owned(), with_map(one, address)),
         "block" if !one.is_inside => (one.name.to_owned(), with_map(one, address)),
+        _ => return None,
+    })
+}
+
+/// A pair of what the primitive omits.
+fn omitted_pair(one: &One<'_>) -> Option<(String, String)> {
+    let address = decimal(&one.start);
+    Some(match (one.kind, one.name.split_once(' ')) {
+        ("freed", Some((kind, selector))) => (format!("{kind} #{selector}"), address),
+        ("freed", None) => (one.name.to_owned(), address),
+        ("young referrers", _) => (between_tildes(YOUNG), address),
+        ("block", _) => (format!("inside {}", one.name), with_map(one, address)),
         _ => return None,
     })
 }

@@ -236,7 +236,7 @@ fn pairs_are_those_of_the_vm_itself() {
         let families = crate::record::families::attaching(None);
         let view = snapshot.process();
         let code = read_code(&view, families, is_detailed, &|| false).unwrap();
-        let ours = pairs(&Shown::of(&code, is_detailed));
+        let ours = pairs(&Shown::of(&code, is_detailed), false);
         let theirs = string(&format!("idle.constituents-{name}.txt"));
         let mut ours = ours.lines();
         let mut theirs = theirs.lines().peekable();

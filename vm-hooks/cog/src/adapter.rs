@@ -14,6 +14,7 @@ use crate::cost::{Cost, CountedMemory};
 use crate::describe::{Described, Describer, Name};
 use crate::map::Map;
 use crate::vm::{Vm, Zone};
+pub(crate) use pieces::{FREED, YOUNG_REFERRERS, boundaries, with_cases};
 use pieces::{Piece, identity, pieces};
 
 /// Pauses between polls.

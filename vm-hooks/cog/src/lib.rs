@@ -28,6 +28,7 @@ pub mod heap;
 pub mod map;
 pub mod names;
 pub mod pic;
+pub mod saved;
 pub mod testing;
 mod trampolines;
 mod variables;
