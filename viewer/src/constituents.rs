@@ -1,5 +1,7 @@
 //! `vmscope constituents`: the current code zone, plain or detailed, as in VMProfiler's primitive.
 
+#[cfg(test)]
+pub(crate) mod of_cog;
 mod pairs;
 mod shown;
 #[cfg(test)]

@@ -2,6 +2,8 @@
 
 mod inputs;
 mod program;
+#[cfg(test)]
+mod tests;
 mod vmprofiler;
 
 use crate::examples;
