@@ -5,7 +5,7 @@ pub(crate) mod of_cog;
 mod pairs;
 mod shown;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use crate::present::document::{Document, Part, Table, Value};
 use crate::present::encode::{table_lines, text_of};

@@ -31,7 +31,7 @@ pub enum ListingError {
 /// file offsets. A function without a size reaches to the next one.
 ///
 /// # Errors
-/// [`ListingError`] for a wrong line, for no function, and for too many.
+/// A wrong line, no function, too many functions.
 pub fn functions_in_listing(text: &[u8], bias: u64) -> Result<Vec<NativeFunction>, ListingError> {
     let mut functions = Vec::new();
     for (index, line) in text.split(|&byte| byte == b'\n').enumerate() {
@@ -111,7 +111,7 @@ fn spaced(line: &str) -> Option<Option<Function<'_>>> {
     Some(is_function(kind)?.then_some((address, size, name)))
 }
 
-/// Whether nm's type is that of a function. `None` for more than a letter.
+/// Whether nm's type means a function. `None` for an invalid type.
 fn is_function(kind: &str) -> Option<bool> {
     match kind.as_bytes() {
         [b't' | b'T' | b'w' | b'W' | b'i'] => Some(true),

@@ -12,6 +12,9 @@ const END: &str = "CCEnd";
 /// Name of the array behind free space; the primitive omits it.
 const YOUNG: &str = "CCYoung";
 
+/// Its kind.
+const YOUNG_REFERRERS: &str = "young referrers";
+
 /// All pairs, one per line, ascending. Names of run-time code stand between tildes. Like the primitive,
 /// omits the stack check from maps, and unless `is_all` freed entries, blocks inside methods and young
 /// referrers.
@@ -32,6 +35,11 @@ pub fn pairs(shown: &Shown<'_>, is_all: bool) -> String {
         }
     }
     if let Some(last) = shown.constituents.last() {
+        if is_all {
+            let is_young = last.kind == YOUNG_REFERRERS;
+            let young = if is_young { &last.start } else { &last.end };
+            put(&between_tildes(YOUNG), &decimal(young));
+        }
         put(&between_tildes(END), &decimal(&last.end));
     }
     lines
@@ -53,13 +61,12 @@ fn pair(one: &One<'_>) -> Option<(String, String)> {
     })
 }
 
-/// A pair of what the primitive omits.
+/// A pair that the primitive omits.
 fn omitted_pair(one: &One<'_>) -> Option<(String, String)> {
     let address = decimal(&one.start);
     Some(match (one.kind, one.name.split_once(' ')) {
         ("freed", Some((kind, selector))) => (format!("{kind} #{selector}"), address),
         ("freed", None) => (one.name.to_owned(), address),
-        ("young referrers", _) => (between_tildes(YOUNG), address),
         ("block", _) => (format!("inside {}", one.name), with_map(one, address)),
         _ => return None,
     })

@@ -177,7 +177,7 @@ fn zone() -> CodeNow {
     CodeNow { vm, table }
 }
 
-fn is_golden(name: &str, text: &str) {
+pub(crate) fn is_golden(name: &str, text: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/golden")
         .join(name);

@@ -3,6 +3,7 @@
 
 use super::ImportArgs;
 use crate::constituents::of_cog;
+use crate::constituents::tests::is_golden;
 use crate::print::Printer;
 use crate::report::{self, ReportOptions};
 use clap::Parser;
@@ -10,6 +11,7 @@ use serde_json::Value;
 use std::fs::File;
 use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
+use vmscope_records::Pid;
 
 #[derive(Debug, Parser)]
 struct Import {
@@ -55,17 +57,6 @@ fn report(folder: &Path, options: &[&str]) -> String {
     String::from_utf8(bytes).unwrap()
 }
 
-fn is_golden(name: &str, text: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/golden")
-        .join(name);
-    if std::env::var_os("BLESS").is_some() {
-        std::fs::write(&path, text).unwrap();
-    }
-    let wanted = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(text == wanted, "{name} is not:\n{text}");
-}
-
 /// A folder with the busy VM's samples, zone and symbols.
 fn busy(is_all: bool) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
@@ -83,13 +74,37 @@ fn busy(is_all: bool) -> tempfile::TempDir {
     folder
 }
 
+/// The report as JSON.
+fn json(folder: &Path) -> Value {
+    serde_json::from_str(&report(folder, &["--json"])).unwrap()
+}
+
 fn samples_where(report: &Value, wanted: impl Fn(&Value) -> bool) -> u64 {
     let entries = report["entries"].as_array().unwrap().iter();
-    let entries = entries.filter(|entry| wanted(entry));
-    entries
-        .map(|entry| entry["samples"].as_u64().unwrap())
-        .sum()
+    let samples = entries
+        .filter(|entry| wanted(entry))
+        .map(|entry| entry["samples"].as_u64());
+    samples.map(Option::unwrap).sum()
 }
+
+fn samples_in(report: &Value, region: &str) -> u64 {
+    samples_where(report, |entry| entry["region"] == region)
+}
+
+fn samples_of(report: &Value, name: &str) -> u64 {
+    samples_where(report, |entry| entry["name"] == name)
+}
+
+fn starts_with(entry: &Value, prefix: &str) -> bool {
+    entry["name"].as_str().unwrap().starts_with(prefix)
+}
+
+const TOP: [(&str, u64); 4] = [
+    ("Object>>at:", 773),
+    ("Bench>>fib:", 677),
+    ("Bench>>sieve:", 536),
+    ("BlockClosure>>value:", 416),
+];
 
 #[test]
 fn the_busy_vm_has_its_known_figures() {
@@ -97,16 +112,82 @@ fn the_busy_vm_has_its_known_figures() {
     let symbols = folder.path().join("symbols.tsv");
     let symbols = ["--symbols", symbols.to_str().unwrap(), "--hz", "1400"];
     import(folder.path(), &symbols).unwrap();
+    let json = json(folder.path());
+    let is_method = |entry: &Value| entry["name"].as_str().unwrap().contains(">>");
+    let is_freed = |entry: &Value| starts_with(entry, "freed");
+    let is_code = |entry: &Value| entry["region"] == "generated";
+    let of_code = |wanted: &dyn Fn(&Value) -> bool| {
+        samples_where(&json, |entry| is_code(entry) && wanted(entry))
+    };
+    assert_eq!(of_code(&is_method), 7040);
+    assert_eq!(of_code(&is_freed), 1242);
+    assert_eq!(of_code(&|entry| starts_with(entry, "ce")), 11);
+    assert_eq!(samples_in(&json, "vm"), 108);
+    assert_eq!(samples_in(&json, "kernel"), 50);
+    assert_eq!(samples_where(&json, |_| true), 8462);
+    assert_eq!(samples_of(&json, "freed area"), 1021);
+    for (name, samples) in TOP {
+        assert_eq!(samples_of(&json, name), samples, "{name}");
+    }
     let text = report(folder.path(), &["--full", "--width=100"]);
-    println!("{text}");
-    let json: Value = serde_json::from_str(&report(folder.path(), &["--json"])).unwrap();
-    println!(
-        "{}",
-        serde_json::to_string_pretty(&json["entries"][0]).unwrap()
-    );
-    println!(
-        "{}",
-        serde_json::to_string_pretty(&json["entries"][3]).unwrap()
-    );
     is_golden("import-busy-100.txt", &text);
+}
+
+/// Samples as words, and a zone as the primitive answers it: freed code counts for the code before it.
+#[test]
+fn words_and_the_primitives_answer_are_told_with_their_limits() {
+    let folder = busy(false);
+    let text = of_cog::file("busy.samples.tsv.zst");
+    let text = String::from_utf8(text).unwrap();
+    let pc = |line: &str| {
+        let digits = line.rsplit_once("\t0x").unwrap().1;
+        u64::from_str_radix(digits, 16).unwrap().to_le_bytes()
+    };
+    let words: Vec<u8> = text.lines().skip(1).flat_map(pc).collect();
+    std::fs::write(folder.path().join("samples"), words).unwrap();
+    import(folder.path(), &[]).unwrap();
+    let json = json(folder.path());
+    assert_eq!(samples_in(&json, "generated"), 8293);
+    assert_eq!(samples_where(&json, |entry| starts_with(entry, "freed")), 0);
+    let text = report(folder.path(), &["--full", "--width=1000"]);
+    for limit in [
+        "the samples have no times: they stand 1/1501 s apart in the order of the buffer",
+        "the constituents omit freed code and blocks inside methods",
+        "clock: wall-clock time",
+        "pid unknown",
+        "5.638 seconds; 1,501 samples/s",
+    ] {
+        assert!(text.contains(limit), "{limit}:\n{text}");
+    }
+}
+
+/// A position-independent program names its functions where `--load-address` says.
+#[test]
+fn a_binary_names_native_code_at_its_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = std::env::current_exe().unwrap();
+    let path = program.to_str().unwrap();
+    let maps = vmscope_process::read_maps(Pid(std::process::id())).unwrap();
+    let own = maps
+        .entries
+        .iter()
+        .find(|one| one.path() == Some(path.as_bytes()));
+    let load = format!("{:x}", own.unwrap().start.0);
+    let function: fn(&str) -> Vec<u8> = of_cog::file;
+    let pc = function as usize;
+    std::fs::write(folder.path().join("samples"), format!("{pc}\n{pc}\n16\n")).unwrap();
+    let zone = "~CogCode~ | 4096\n~CCFree~ | 4096\n~CCEnd~ | 8192\n";
+    std::fs::write(folder.path().join("zone.txt"), zone).unwrap();
+    let error = import(folder.path(), &["--symbols", path]).unwrap_err();
+    assert!(
+        error.to_string().contains("is position-independent"),
+        "{error}"
+    );
+    assert!(!folder.path().join("out.vmscope").exists());
+    import(folder.path(), &["--symbols", path, "--load-address", &load]).unwrap();
+    let json = json(folder.path());
+    let named = samples_where(&json, |entry| {
+        entry["name"].as_str().unwrap().contains("of_cog::file")
+    });
+    assert_eq!(named, 2, "{json}");
 }

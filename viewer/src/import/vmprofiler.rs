@@ -106,11 +106,11 @@ pub(super) fn run(args: &VmprofilerArgs, _: &mut Printer<'_>) -> Result<()> {
     write(args, records, &samples, &survey)?;
     earlier.tell_name();
     embed(&args.output, &DiskBinaries, args.memory)?;
+    let output = args.output.display();
     say(&format!(
-        "{} and {} in {}: vmscope report {0}",
+        "{} and {} in {output}: `vmscope report {output}` shows them",
         some(survey.count, "sample", "samples"),
         some(zone.pieces.len() as u64, "constituent", "constituents"),
-        args.output.display(),
     ));
     Ok(())
 }

@@ -21,7 +21,7 @@ pub enum SavedError {
         /// Description of a right line.
         expected: &'static str,
     },
-    /// A buffer of pcs with a part of a word at its end.
+    /// A buffer with an incomplete last word.
     #[error("{bytes} bytes are no whole number of words of {word} bytes")]
     Words {
         /// Size of the buffer.
@@ -47,7 +47,7 @@ fn wrong(index: usize, what: &str, text: &str, expected: &'static str) -> SavedE
 
 /// The lines of a file with their indices from 0, without empty lines.
 ///
-/// An item is an error for a line that is not UTF-8.
+/// Lines without valid UTF-8 are errors.
 fn lines(bytes: &[u8]) -> impl Iterator<Item = Result<(usize, &str), SavedError>> {
     let lines = bytes.split(|&byte| byte == b'\n').enumerate();
     let lines = lines.map(|(index, line)| {

@@ -41,7 +41,7 @@ fn both_answers_of_the_primitive_are_read() {
         let all = all.into_iter();
         all.map(|(kind, n)| (kind.to_string(), *n)).collect()
     };
-    // A plain answer tells closed and open PICs alike. The VM compiled more before the detailed one.
+    // A plain answer tells closed and open PICs alike. The VM compiled more methods between both answers.
     let code = [("Block", 2), ("Method", 117), ("Other(\"pic\")", 14)];
     assert_eq!(kinds(&plain), expected(&code));
     let code = [

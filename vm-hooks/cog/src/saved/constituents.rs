@@ -55,7 +55,7 @@ pub struct SavedPiece {
     pub name: String,
     /// Class and selector of a method or block.
     pub method: Option<(String, String)>,
-    /// Whether the piece is a part of the method before it.
+    /// Whether the previous method contains it.
     pub is_inside: bool,
     /// Cases of a closed PIC.
     pub cases: Vec<PicCase>,

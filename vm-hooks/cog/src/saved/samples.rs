@@ -12,7 +12,7 @@ const TITLES: [&str; 3] = ["ip", "pc", "address"];
 
 const A_SAMPLE: &str = "`PC`, `SECONDS PC` or `TID SECONDS PC`, as in the first line";
 
-/// Size of a word of the VM.
+/// Word size of the VM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WordSize {
     /// Four bytes.
@@ -37,7 +37,7 @@ impl WordSize {
 pub struct SavedSample {
     /// Its thread; words have none.
     pub thread: Option<Tid>,
-    /// Its time, by a clock of its own; words have none.
+    /// Time of some clock; words have none.
     pub time: Option<TimeNs>,
     /// Address of the next instruction.
     pub pc: Avma,
