@@ -1,9 +1,11 @@
 //! `vmscope constituents`: the current code zone, plain or detailed, as in VMProfiler's primitive.
 
+#[cfg(test)]
+pub(crate) mod of_cog;
 mod pairs;
 mod shown;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use crate::present::document::{Document, Part, Table, Value};
 use crate::present::encode::{table_lines, text_of};
@@ -37,6 +39,9 @@ pub struct ConstituentsArgs {
     /// Print pairs of item and address as VMProfiler gets them from a Cog VM (primitive 253), one per line
     #[arg(long, conflicts_with = "json")]
     pairs: bool,
+    /// With --pairs: also what the primitive omits (freed code, blocks inside methods, young referrers)
+    #[arg(long, requires = "pairs")]
+    all: bool,
 }
 
 /// Writes a VM's code to `out`.
@@ -67,7 +72,7 @@ pub fn run(args: &ConstituentsArgs, out: &mut Printer<'_>) -> Result<()> {
     };
     match (args.json, args.pairs) {
         (true, _) => out.json_line(&shown),
-        (_, true) => Ok(out.text(&pairs::pairs(&shown))?),
+        (_, true) => Ok(out.text(&pairs::pairs(&shown, args.all))?),
         _ => Ok(out.text(&text(&shown))?),
     }
 }

@@ -9,6 +9,7 @@ use vmscope_records::Record;
 use vmscope_records::recording::{RecordingFile, Writer};
 use vmscope_sampler::promptly;
 use vmscope_symbolizer::Trace;
+use vmscope_symbolizer::native::Binaries;
 
 use crate::binaries::SessionBinaries;
 use crate::memory::MemoryOption;
@@ -21,14 +22,18 @@ use crate::report::{open_recording, resolve_missing};
 /// # Errors
 /// Failure to read or extend the recording. It stays readable, with some or no symbols.
 pub fn embed_symbols(path: &Path, modules: &Modules, memory: MemoryOption) -> Result<()> {
-    promptly(|| embed(path, modules, memory))
+    promptly(|| embed(path, &SessionBinaries(modules), memory))
 }
 
-fn embed(path: &Path, modules: &Modules, memory: MemoryOption) -> Result<()> {
+/// Likewise from `binaries`, at any priority.
+///
+/// # Errors
+/// Likewise.
+pub fn embed(path: &Path, binaries: &dyn Binaries, memory: MemoryOption) -> Result<()> {
     let mut reader = open_recording(path)?;
     let max_memory = memory.max_for(reader.progress().1);
     let trace = Trace::read_places(&mut reader, max_memory)?;
-    let symbols = resolve_missing(&trace, &SessionBinaries(modules), memory.max());
+    let symbols = resolve_missing(&trace, binaries, memory.max());
     let shown = path.display();
     let file = OpenOptions::new()
         .read(true)

@@ -73,6 +73,12 @@ Examples:
   vmscope export --to speedscope        recording.speedscope.json
   vmscope export slow.vmscope --to pprof --from 10 --until 20";
 
+pub const IMPORT: &str = "\
+Examples:
+  vmscope import vmprofiler --samples pcs.bin --constituents zone.txt
+  vmscope import vmprofiler --samples pcs.bin --constituents zone.txt --symbols squeak --load-address 55d0c8a00000
+  vmscope report";
+
 pub const DUMP: &str = "\
 Examples:
   vmscope dump 4711

@@ -20,6 +20,7 @@ mod embed;
 mod examples;
 mod export;
 mod generate;
+mod import;
 mod lifetimes;
 mod memory;
 mod pager;
@@ -111,6 +112,8 @@ enum Command {
     /// Write a recording for other tools: flame graphs, the Firefox Profiler, pprof, speedscope
     #[command(after_help = examples::EXPORT)]
     Export(export::ExportArgs),
+    /// Make a recording from files of another profiler
+    Import(import::ImportArgs),
     /// Print the stacks of all threads of a running process
     ///
     /// vmscope stops each thread for some tens of microseconds, a few threads at a time. It asks
@@ -199,6 +202,10 @@ fn run(command: Command, favoured: &Favoured, out: &mut Printer<'_>) -> anyhow::
         }
         Command::Export(args) => {
             export::run(&args, out)?;
+            0
+        }
+        Command::Import(args) => {
+            import::run(&args, out)?;
             0
         }
         Command::Dump(args) => {

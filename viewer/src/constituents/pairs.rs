@@ -12,9 +12,16 @@ const END: &str = "CCEnd";
 /// Kind of the interpreter's parts, which are C code.
 const INTERPRETER: &str = "interpreter";
 
+/// Name of the array behind free space; the primitive omits it.
+const YOUNG: &str = "CCYoung";
+
+/// Its kind.
+const YOUNG_REFERRERS: &str = "young referrers";
+
 /// All pairs, one per line, ascending. Names of run-time code stand between tildes. Like the primitive,
-/// omits freed entries and blocks inside methods, and from maps the stack check.
-pub fn pairs(shown: &Shown<'_>) -> String {
+/// omits the stack check from maps, and unless `is_all` freed entries, blocks inside methods and young
+/// referrers.
+pub fn pairs(shown: &Shown<'_>, is_all: bool) -> String {
     let mut lines = String::new();
     let mut put = |item: &str, value: &str| {
         for part in [item, " | ", value, "\n"] {
@@ -27,11 +34,17 @@ pub fn pairs(shown: &Shown<'_>) -> String {
         put(&between_tildes(START), &decimal(&first.start));
     }
     for one in &zone {
-        if let Some((item, value)) = pair(one) {
+        let omitted = || is_all.then(|| omitted_pair(one)).flatten();
+        if let Some((item, value)) = pair(one).or_else(omitted) {
             put(&item, &value);
         }
     }
     if let Some(last) = zone.last() {
+        if is_all {
+            let is_young = last.kind == YOUNG_REFERRERS;
+            let young = if is_young { &last.start } else { &last.end };
+            put(&between_tildes(YOUNG), &decimal(young));
+        }
         put(&between_tildes(END), &decimal(&last.end));
     }
     lines
@@ -47,6 +60,17 @@ fn pair(one: &One<'_>) -> Option<(String, String)> {
         "closed pic" => (closed_pic(one, selector()), address),
         "method" => (one.name.to_owned(), with_map(one, address)),
         "block" if !one.is_inside => (one.name.to_owned(), with_map(one, address)),
+        _ => return None,
+    })
+}
+
+/// A pair that the primitive omits.
+fn omitted_pair(one: &One<'_>) -> Option<(String, String)> {
+    let address = decimal(&one.start);
+    Some(match (one.kind, one.name.split_once(' ')) {
+        ("freed", Some((kind, selector))) => (format!("{kind} #{selector}"), address),
+        ("freed", None) => (one.name.to_owned(), address),
+        ("block", _) => (format!("inside {}", one.name), with_map(one, address)),
         _ => return None,
     })
 }

@@ -1,17 +1,15 @@
 //! Compares hand-made records with the files of `tests/golden`.
 //! `BLESS=1 cargo test -p vmscope constituents` rewrites the files.
 
-use super::pairs::pairs;
-use super::{Shown, text};
+use super::{Shown, of_cog, text};
 use crate::present::json;
 use std::path::Path;
-use vmscope_cog::testing::Snapshot;
 use vmscope_records::{
     Avma, BoundaryRule, BytecodePc, ChainFrame, Constituent, ConstituentGone, ConstituentKey,
     ConstituentKind, ConstituentMoved, Cover, Exactness, GoneReason, Limit, LimitKind, Method,
     MethodKey, PcMap, PicCase, Position, ProcessKey, Record, TimeNs, VmIdentity,
 };
-use vmscope_sampler::{CodeNow, CodeTable, read_code};
+use vmscope_sampler::{CodeNow, CodeTable};
 
 const ZONE: u64 = 0x1000_0000;
 
@@ -179,7 +177,7 @@ fn zone() -> CodeNow {
     CodeNow { vm, table }
 }
 
-fn is_golden(name: &str, text: &str) {
+pub(crate) fn is_golden(name: &str, text: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/golden")
         .join(name);
@@ -214,30 +212,16 @@ fn a_zone_is_shown_as_its_last_records_say() {
     }
 }
 
-fn of_cog(name: &str) -> Vec<u8> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../vm-hooks/cog/tests/snapshots");
-    let file = std::fs::File::open(folder.join(name)).unwrap();
-    match name.ends_with(".zst") {
-        true => zstd::decode_all(file).unwrap(),
-        false => std::io::read_to_string(file).unwrap().into_bytes(),
-    }
-}
-
 /// The pairs of a Cog VM, line by line, against the answer of its own primitive 253.
 ///
 /// The VM made more code between its answer and the snapshot, so free space begins later. The snapshot
 /// has no machine code, so the cases of closed PICs are unknown.
 #[test]
 fn pairs_are_those_of_the_vm_itself() {
-    let string = |name: &str| String::from_utf8(of_cog(name)).unwrap();
-    let symbols = string("idle.symbols.tsv.zst");
-    let snapshot = Snapshot::new(of_cog("idle.core.zst"), &symbols).unwrap();
     for (name, is_detailed, newer) in [("plain", false, 35), ("detailed", true, 9)] {
-        let families = crate::record::families::attaching(None);
-        let view = snapshot.process();
-        let code = read_code(&view, families, is_detailed, &|| false).unwrap();
-        let ours = pairs(&Shown::of(&code, is_detailed));
-        let theirs = string(&format!("idle.constituents-{name}.txt"));
+        let ours = of_cog::pairs_of("idle", is_detailed, false);
+        let theirs = of_cog::file(&format!("idle.constituents-{name}.txt"));
+        let theirs = String::from_utf8(theirs).unwrap();
         let mut ours = ours.lines();
         let mut theirs = theirs.lines().peekable();
         while let Some(line) = theirs.next_if(|line| !line.starts_with("~CCFree~")) {

@@ -165,6 +165,9 @@ const MAX_PIDS: usize = 4;
 /// The attached processes, or the launched one: `pid 4711` or `pids 4711, 4712`.
 pub fn pids(trace: &Trace) -> String {
     let pids = attached(trace);
+    if pids == [Pid(0)] {
+        return "pid unknown".to_owned();
+    }
     let shown: Vec<String> = pids
         .iter()
         .take(MAX_PIDS)

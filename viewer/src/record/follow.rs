@@ -64,7 +64,7 @@ pub(super) fn follow(
 }
 
 /// An earlier recording at `--output`, which a session renames.
-pub(super) struct EarlierRecording<'a> {
+pub(crate) struct EarlierRecording<'a> {
     output: &'a Path,
     is_there: bool,
     is_quiet: bool,
@@ -72,17 +72,17 @@ pub(super) struct EarlierRecording<'a> {
 
 impl<'a> EarlierRecording<'a> {
     /// Call before the session begins.
-    pub(super) fn of(options: &'a RecordOptions) -> Self {
-        let file = std::fs::metadata(&options.output);
+    pub(crate) fn of(output: &'a Path, is_quiet: bool) -> Self {
+        let file = std::fs::metadata(output);
         EarlierRecording {
-            output: &options.output,
+            output,
             is_there: file.is_ok_and(|file| file.len() > 0),
-            is_quiet: options.quiet,
+            is_quiet,
         }
     }
 
     /// Prints the new name.
-    pub(super) fn tell_name(&self) {
+    pub(crate) fn tell_name(&self) {
         if self.is_there && !self.is_quiet {
             let name = earlier(self.output);
             say(&format!(

@@ -29,7 +29,8 @@ use vmscope_sampler::{CodeError, EngineError, Favoured, HeldCommand};
 
 use command::{end_command, exit_code, find_program};
 use environment::Prepared;
-use follow::{EarlierRecording, follow};
+pub(crate) use follow::EarlierRecording;
+use follow::follow;
 use starts_programs::may_run_vms;
 
 use crate::print::{Printer, say};
@@ -122,7 +123,7 @@ pub fn record(args: &RecordArgs, out: &mut Printer<'_>) -> Result<Ended> {
     let chosen = ChosenEngine::follow(&held, &options.sampling, &readers)?;
     let mut session_options = options.session_options(&chosen, vec![held.pid()], true, words);
     session_options.environment = environment.told;
-    let earlier = EarlierRecording::of(options);
+    let earlier = EarlierRecording::of(&options.output, options.quiet);
     let session = Session::start(chosen.engine, readers, session_options)?;
     match held.release() {
         Ok(mut child) => {
@@ -178,7 +179,7 @@ pub fn attach_to(
             false => format!("{} ({})", limit.text, limit.remedy),
         });
     }
-    let earlier = EarlierRecording::of(options);
+    let earlier = EarlierRecording::of(&options.output, options.quiet);
     let session_options = options.session_options(&chosen, pids, false, target.command);
     let session = Session::start(chosen.engine, target.readers, session_options)?;
     earlier.tell_name();

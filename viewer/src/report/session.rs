@@ -43,14 +43,22 @@ pub(super) fn text(page: &Page<'_>, out: &mut String) {
         true => "user and kernel",
         false => "user only",
     };
+    // Imports know neither machine nor scheduling.
+    let machine = match session.host.is_empty() {
+        true => String::new(),
+        false => format!(
+            ", on {} ({}, {} CPUs)",
+            session.host, session.kernel, session.cpus
+        ),
+    };
+    let scheduling = match session.scheduling.is_empty() {
+        true => String::new(),
+        false => format!("{}, ", session.scheduling),
+    };
     let line = format!(
-        "{kind}, {}, on {} ({}, {} CPUs); {} engine, {}, {modes}; clock: {clock}",
+        "{kind}, {}{machine}; {} engine, {scheduling}{modes}; clock: {clock}",
         pids(trace),
-        session.host,
-        session.kernel,
-        session.cpus,
         session.engine,
-        session.scheduling,
     );
     page.paragraph(out, &line);
     for facts in facts_by_process(&told(page.profile)) {

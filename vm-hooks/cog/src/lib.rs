@@ -32,6 +32,7 @@ pub mod map;
 pub mod names;
 pub mod pic;
 mod regions;
+pub mod saved;
 pub mod testing;
 mod trampolines;
 mod unwind;

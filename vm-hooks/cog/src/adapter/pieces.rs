@@ -11,8 +11,8 @@ use crate::trampolines::Trampoline;
 use crate::vm::Zone;
 
 /// The VM's words for a freed entry, and for the array of young referrers.
-const FREED: &str = "freed";
-const YOUNG_REFERRERS: &str = "young referrers";
+pub(crate) const FREED: &str = "freed";
+pub(crate) const YOUNG_REFERRERS: &str = "young referrers";
 
 /// A piece of the zone. A method with blocks inside is several pieces.
 #[derive(Clone, Debug)]
@@ -191,7 +191,7 @@ fn entry_itself(entry: &CogMethod, name: String, described: &Described) -> Piece
 }
 
 /// The name of a closed PIC: selector, number of cases, and the cases if they are known.
-fn with_cases(selector: &str, count: u16, cases: &[NamedCase]) -> String {
+pub(crate) fn with_cases(selector: &str, count: u16, cases: &[NamedCase]) -> String {
     let cases: Vec<String> = cases
         .iter()
         .map(|case| format!("{} -> {}", class_or_unknown(case), case.target))
@@ -220,7 +220,7 @@ fn case(case: &NamedCase) -> PicCase {
 
 /// A map with offsets from the piece's start, which is `from` bytes behind the entry's. Code without a
 /// frame is one range.
-fn boundaries(map: &Map, from: u32) -> PcMap {
+pub(crate) fn boundaries(map: &Map, from: u32) -> PcMap {
     let (exactness, entries) = match map {
         Map::Flawed(_) => return PcMap::None,
         Map::Frameless => (Exactness::MethodOnly, Vec::new()),

@@ -43,13 +43,21 @@ pub fn conditions(cx: &Cx<'_>) -> Vec<String> {
     };
     let period = session.period.as_secs_f64();
     let rate = if period > 0.0 { 1.0 / period } else { 0.0 };
+    // Imports do not know the machine.
+    let machine = match session.host.is_empty() {
+        true => <(String, String)>::default(),
+        false => (
+            format!("on {}", session.host),
+            format!("{} CPUs", session.cpus),
+        ),
+    };
     let mut all = vec![
         format!("{:.3} s", cx.end.since(cx.begin).as_secs_f64()),
         format!("{rate:.1} Hz of {clock}"),
         pids(&cx.profile.trace),
         session_time(session.wall_clock_unix_ns),
-        format!("on {}", session.host),
-        format!("{} CPUs", session.cpus),
+        machine.0,
+        machine.1,
         format!("{} engine", session.engine),
         modes.to_owned(),
         session.scheduling.clone(),
