@@ -7,7 +7,9 @@ use std::time::Duration;
 use rustc_hash::FxHashMap;
 use vmscope_process::pages::Pages;
 use vmscope_process::{Adapter, AdapterError, Cadence, CodeZone, Memory, Poll, ProcessView};
-use vmscope_records::{Avma, CodeChange, Constituent, GoneReason, Method, MethodKey, VmIdentity};
+use vmscope_records::{
+    Avma, CodeChange, Constituent, GoneReason, Method, MethodKey, TimeNs, VmIdentity,
+};
 
 use crate::cog_method::EntryKind;
 use crate::cost::{Cost, CountedMemory};
@@ -22,6 +24,10 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from
 /// Number of polls of counters alone, before vmscope reads the zone again: cases of inline caches change
 /// without these counters.
 const POLLS_OF_COUNTERS: u32 = 9;
+
+/// Number of polls in a row that find the VM in a collection or code compaction, before it counts as an
+/// error.
+const POLLS_IN_COLLECTIONS: u32 = 20;
 
 /// Number of changes that shorten the pause.
 const MANY_CHANGES: usize = 32;
@@ -46,6 +52,10 @@ pub struct CogAdapter {
     stamp: Option<Stamp>,
     /// Polls of counters alone since then.
     unchanged: u32,
+    /// Polls since then that could not read the zone.
+    torn: u32,
+    /// Begin of the last poll that knew all code.
+    told_until: TimeNs,
     /// Limits that were reported.
     told: Vec<String>,
     cost: Cost,
@@ -88,6 +98,8 @@ impl CogAdapter {
             cadence: Cadence::new(PAUSES.0, PAUSES.1, MANY_CHANGES),
             stamp: None,
             unchanged: 0,
+            torn: 0,
+            told_until: TimeNs(0),
             told: Vec::new(),
             cost: Cost::default(),
         }
@@ -259,10 +271,16 @@ impl Adapter for CogAdapter {
             self.stamp = stamp;
             self.cost = self.cost.with(memory.cost());
             self.zone.is_whole_at(poll.began());
+            self.told_until = poll.began();
             return Ok(());
         }
         let zone = self.read(&memory);
         self.cost = self.cost.with(memory.cost());
+        if matches!(zone, Err(AdapterError::Torn { .. })) && self.torn < POLLS_IN_COLLECTIONS {
+            self.torn += 1;
+            poll.code_is_told_until(self.told_until);
+            return Ok(());
+        }
         let zone = zone?;
         match zone.methods.damage {
             // What follows the damage may still exist.
@@ -270,7 +288,8 @@ impl Adapter for CogAdapter {
             _ => {}
         }
         self.has_begun = true;
-        (self.stamp, self.unchanged) = (stamp, 0);
+        (self.stamp, self.unchanged, self.torn) = (stamp, 0, 0);
+        self.told_until = poll.began();
         let changes = self.tell(&zone, poll);
         self.forget(&zone);
         self.tell_limits(&zone, poll);
@@ -283,9 +302,9 @@ impl Adapter for CogAdapter {
     }
 
     fn next_poll(&self) -> Duration {
-        match self.stamp {
-            Some(_) => PAUSES.0,
-            None => self.cadence.pause(),
+        match self.stamp.is_some() || self.torn > 0 {
+            true => PAUSES.0,
+            false => self.cadence.pause(),
         }
     }
 }

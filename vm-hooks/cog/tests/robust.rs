@@ -118,11 +118,9 @@ fn impossible_variables_are_named_with_their_addresses() {
     let error = read(&with_variable("codeBase", 0)).unwrap_err();
     assert!(matches!(error, AdapterError::NotReady { .. }), "{error}");
     for (name, value) in [("gcMode", 2), ("compactionInProgress", 1)] {
-        let error = read(&with_variable(name, value)).unwrap_err();
-        assert!(
-            matches!(error, AdapterError::Torn { .. }),
-            "{name}: {error}"
-        );
+        // A later poll may find a pause.
+        let records = read(&with_variable(name, value)).unwrap();
+        assert!(records.is_empty(), "{name}: {records:?}");
     }
 }
 
@@ -221,7 +219,7 @@ fn a_zone_that_changes_is_read_again() {
         };
         read(&snapshot.process_with(Arc::new(memory)))
     };
-    assert!(matches!(restless(u64::MAX), Err(AdapterError::Torn { .. })));
+    assert!(restless(u64::MAX).unwrap().is_empty());
     let records = restless(7).unwrap();
     let seen = |record: &&Record| matches!(record, Record::Constituent(_));
     assert!(records.iter().filter(seen).count() > 875);
