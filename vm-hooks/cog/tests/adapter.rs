@@ -317,7 +317,8 @@ fn polls_in_a_collection() {
     let try_poll = |adapter: &mut CogAdapter| {
         let mut poll = Poll::new(keys.clone(), ProcessKey(1), Arc::new(|| TimeNs(7)));
         let result = adapter.poll(&collecting, &mut poll);
-        (result, poll.told_until(), poll.finish().len())
+        let told_until = poll.told_until();
+        (result, told_until, constituents(&poll.finish()).len())
     };
     for _ in 0..20 {
         assert!(matches!(try_poll(&mut adapter), (Ok(()), TimeNs(0), 0)));
