@@ -37,7 +37,7 @@ struct Call {
 /// Outcome of the samples during calls.
 #[derive(Debug, Default)]
 pub struct Asked {
-    /// Places of samples in order of time, each the place of the call then.
+    /// Places of samples in order of time. The calls at these times have the same places.
     pub right: Vec<usize>,
     /// Numbers of samples of another place, by names of both.
     pub wrong: BTreeMap<String, usize>,
@@ -50,7 +50,7 @@ pub struct Asked {
     calls: Vec<Call>,
 }
 
-/// Whole calls in a log. The log of a killed process may end in the middle of a line.
+/// Whole calls in a log. A killed process may leave half a line.
 fn calls(log: &Path, places: &[Place]) -> Vec<Call> {
     let text = std::fs::read_to_string(log).expect("the replica's log");
     let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
@@ -68,7 +68,7 @@ fn calls(log: &Path, places: &[Place]) -> Vec<Call> {
     whole.lines().map(call).collect()
 }
 
-/// Waits until a growing recording has so many samples with the name of a spot.
+/// Waits until a growing recording names `count` samples of a spot.
 pub fn await_right(recording: &Path, log: &Path, places: &[Place], spot: &str, count: usize) {
     let place = places.iter().position(|place| place.spot == spot);
     let place = place.expect("a known spot");
@@ -79,7 +79,7 @@ pub fn await_right(recording: &Path, log: &Path, places: &[Place], spot: &str, c
     });
 }
 
-/// Asks each sample for the call at its time.
+/// Compares each sample with the call at its time.
 pub fn ask(profile: &Profile, log: &Path, places: &[Place]) -> Asked {
     let calls = calls(log, places);
     let mut asked = Asked::default();

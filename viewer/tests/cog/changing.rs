@@ -17,7 +17,7 @@ const PLACES: [Place; 7] = [
 
 const ROUNDS: u64 = 150_000;
 
-/// Samples of a place to wait for.
+/// Number of samples to wait for.
 const ENOUGH: usize = 500;
 
 /// Offsets of fields in an entry: type with flags, method, selector.
@@ -25,7 +25,7 @@ const TYPE: u64 = 9;
 const METHOD: u64 = 16;
 const SELECTOR: u64 = 32;
 
-/// Offset of the header in a compiled method. The header of a jitted one is its code's address.
+/// Offset of the header in a compiled method. A jitted method has the address of its code there.
 const HEADER: u64 = 8;
 
 fn set_number(at: u64, number: u64) -> String {
@@ -59,7 +59,7 @@ struct Compaction {
 }
 
 impl Compaction {
-    /// Distance of the move for code at this address.
+    /// How far code at this address moves.
     fn distance(&self, at: u64) -> u64 {
         match at < self.pic {
             true => self.first_size,
@@ -114,7 +114,7 @@ fn samples_have_the_names_of_their_times() {
         free: free + size(pic),
     };
     let size = compaction.pic_size;
-    // The last loop runs at addresses of the first one, after the move.
+    // After the move, one loop runs at addresses of another one.
     let in_fib = image.framed(fib, false, 224);
     let in_plus = image.framed(plus, false, 165);
     let moved = in_plus.at - compaction.distance(plus);

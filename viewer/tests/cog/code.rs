@@ -2,8 +2,8 @@
 //!
 //! Callers pass the number of rounds in `rdi`, the address of the loop in `rsi`, and a factor in `rdx`.
 //!
-//! The loop repeats one dependent multiplication. Methods are short, so a round has four of them,
-//! and not 200 as in programs with longer code. Skid moves only the last samples of a loop.
+//! The loop repeats one dependent multiplication. Methods are short: a round has only four
+//! multiplications. Skid moves only the last samples of a loop.
 
 /// Multiplies until the rounds are over. With a frame, leaves it.
 pub fn rounds(has_frame: bool) -> Vec<u8> {
@@ -27,17 +27,6 @@ pub fn frame(at: u64, method: u64, nil: u64) -> Vec<u8> {
     code.extend(nil.to_le_bytes());
     code.extend([0x41, 0x52, 0x52]); // push r10; push rdx
     code.extend([0xff, 0xe6]); // jmp rsi
-    code
-}
-
-/// The code in a framed method that calls `entry` with another loop, and leaves the frame. `back` is the
-/// call's return address.
-pub fn call(back: u64, entry: u64, with_loop: u64) -> Vec<u8> {
-    let mut code = vec![0x48, 0xbe]; // mov rsi, …
-    code.extend(with_loop.to_le_bytes());
-    code.push(0xe8);
-    code.extend(relative(back, entry));
-    code.extend(end(true));
     code
 }
 

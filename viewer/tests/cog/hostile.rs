@@ -1,6 +1,9 @@
-//! Processes that damage what vmscope reads: without end, and while vmscope reads.
+//! Processes that damage their code zone, objects and variables while vmscope reads them.
+
+use std::path::Path;
 
 use crate::asked::{await_right, place};
+use crate::common::await_that;
 use crate::common::vmscope::{Folder, attached, await_samples, command, report, run, trace_of};
 use crate::replica::{Image, tell};
 
@@ -17,6 +20,21 @@ fn limits(folder: &Folder, name: &str) -> Vec<String> {
     let limits = document["session"]["limits"].as_array().expect("limits");
     let text = |limit: &serde_json::Value| limit["text"].as_str().expect("a text").to_owned();
     limits.iter().map(text).collect()
+}
+
+/// Waits until a growing recording has a limit with this text; without a text, for more samples.
+fn await_limit(file: &Path, wanted: Option<&str>) {
+    let Some(wanted) = wanted else {
+        let before = trace_of(file).map_or(0, |trace| trace.samples.times.len());
+        return await_samples(file, before + 1500);
+    };
+    await_that(&format!("a limit says `{wanted}`"), || {
+        let trace = trace_of(file)?;
+        let mut limits = trace.limits.iter();
+        limits
+            .any(|limit| limit.text.contains(wanted))
+            .then_some(())
+    });
 }
 
 /// A text of every limit that tells errors of the adapter.
@@ -44,9 +62,9 @@ fn damage(what: &str, ranges: impl Fn(&Image) -> Vec<(u64, u64)>, wanted: [Optio
     let commands = ranges.iter();
     let commands = commands.map(|(at, length)| format!("damage {at:x} {length:x}\n"));
     tell(&mut target, &commands.collect::<String>());
-    let before = trace_of(&file).map_or(0, |trace| trace.samples.times.len());
-    await_samples(&file, before + 1500);
-    let during = attached(target.pid(), &again, 1000);
+    await_limit(&file, wanted[0]);
+    let during = attached(target.pid(), &again, 100);
+    await_limit(&again, wanted[1]);
     for options in [&[][..], &["--pairs"], &["--detailed", "--json"]] {
         let mut command = command(["constituents"]);
         command.args(options).arg(target.pid().to_string());

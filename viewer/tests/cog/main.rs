@@ -1,5 +1,5 @@
-//! Cog VMs while they run (docs/truth.md §3, §4, §7). No package has such a VM, so these tests make a
-//! process with the memory of one: a snapshot, and code of known shares in its code zone.
+//! Cog VMs while they run (docs/truth.md §3, §4, §7). No package has such a VM. These
+//! tests start a process with a VM's memory from a snapshot, and write code of known shares into its code zone.
 //!
 //! # False alarms
 //!

@@ -19,7 +19,7 @@ use crate::vm_file::{Symbol, symbols, vm_file};
 const UNCHECKED_ENTRY: u64 = 71;
 const BLOCK_HEADER: u64 = 12;
 
-/// Flag of a block in a frame.
+/// A frame's flag for blocks.
 const IS_BLOCK: u64 = 2;
 
 /// Permissions of an executable's mappings: headers, code, constants, relocated constants, variables.
@@ -31,7 +31,7 @@ const PERMISSIONS: [(bool, bool); 5] = [
     (true, false),
 ];
 
-/// Memory of a VM before its start.
+/// Memory of a process that has not started.
 pub struct Image {
     folder: Folder,
     /// Mappings and their contents.
@@ -188,7 +188,7 @@ impl Image {
         u64::from_str_radix(at, 16).expect("an address")
     }
 
-    /// A loop behind a frame, in the method or block with this header, from an offset of it on.
+    /// Writes a loop with a frame into the method or block with this header, at this offset.
     pub fn framed(&mut self, header: u64, is_block: bool, offset: u64) -> Spot {
         let (entry, flags) = match is_block {
             true => (header + BLOCK_HEADER, IS_BLOCK),
@@ -203,18 +203,10 @@ impl Image {
         Spot { entry, at }
     }
 
-    /// A loop without a frame.
+    /// Writes a loop without a frame.
     pub fn frameless(&mut self, at: u64) -> Spot {
         self.put(at, &code::rounds(false));
         Spot { entry: at, at }
-    }
-
-    /// The call of `callee` in the method of `caller`, with this return address.
-    pub fn call(&mut self, caller: Spot, back: u64, callee: Spot) -> Spot {
-        let code = code::call(back, callee.entry, callee.at);
-        let at = back + 2 - code.len() as u64;
-        self.put(at, &code);
-        Spot { at, ..caller }
     }
 
     /// Folder of the process's files.

@@ -1,4 +1,4 @@
-//! A VM whose code stays as it is.
+//! VMs with unchanged code.
 
 use nix::sys::signal::Signal;
 
@@ -45,7 +45,7 @@ fn spots(image: &mut Image) -> [Spot; 8] {
     ]
 }
 
-/// The replica with its code at work.
+/// A replica that runs its code.
 fn running() -> Option<(Image, Target)> {
     let mut image = Image::of("idle")?;
     let spots = spots(&mut image);
@@ -62,7 +62,7 @@ fn places() -> Vec<Place> {
     PLACES.iter().map(|(place, _)| place.clone()).collect()
 }
 
-/// The process dies in the middle of its work: the recording is whole.
+/// A signal kills the process; the recording is whole.
 #[test]
 fn shares_of_methods_blocks_caches_trampolines_and_the_vm() {
     let Some((image, mut target)) = running() else {
@@ -120,7 +120,7 @@ fn pairs_of_a_process_are_those_of_the_vm_itself() {
     }
 }
 
-/// A VM that collects most of the time: its code zone is unchanged, so all code has names.
+/// A collector that runs most of the time changes no code, so all code has names.
 #[test]
 fn a_vm_that_collects_most_of_the_time() {
     let Some(mut image) = Image::of("busy") else {
@@ -134,8 +134,8 @@ fn a_vm_that_collects_most_of_the_time() {
     };
     let [mode, counter] = ["gcMode", "statScavenges"].map(|name| image.symbol(name));
     let commands = [
-        in_fib.run("fib", 200_000),
-        in_collector.run("collector", 1_800_000),
+        in_fib.run("fib", 400_000),
+        in_collector.run("collector", 800_000),
         format!("collect collector {mode:x} {counter:x}\n"),
     ];
     tell(&mut target, &commands.concat());
@@ -152,7 +152,6 @@ fn a_vm_that_collects_most_of_the_time() {
     let named = asked.right_of(0);
     let document = report(&file, &["--json"]).code(0).json();
     let limits = document["session"]["limits"].to_string();
-    eprintln!("{limits}");
     assert!(
         named > 0 && asked.unnamed < named,
         "{} {limits}",

@@ -30,8 +30,8 @@ pub fn symbols(lines: &str) -> Vec<Symbol> {
     lines.lines().filter_map(symbol).collect()
 }
 
-/// A file that a loader maps as `segments`, the last of which has no contents (`.bss`). `contents` are the
-/// file's bytes up to the end of the contents; the headers overwrite its start.
+/// A file that a loader maps as `segments`. The last segment has no contents (`.bss`). `contents` has the
+/// file's bytes from its start; headers overwrite the first ones.
 pub fn vm_file(segments: &[MapEntry], contents: &[u8], symbols: &[Symbol]) -> Vec<u8> {
     let base = segments[0].start.0;
     let mut bytes = Vec::new();

@@ -32,6 +32,10 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from
 /// the zone, so that few collections are missed.
 const LOOKS: Duration = Duration::from_millis(25);
 
+/// Number of polls in a row that find the VM in a collection or code compaction, before it counts as an
+/// error.
+const POLLS_IN_COLLECTIONS: u32 = 20;
+
 /// Number of changes that shorten the pause.
 const MANY_CHANGES: usize = 32;
 
@@ -52,6 +56,8 @@ pub struct CogAdapter {
     cadence: Cadence,
     /// The VM's counters before the zone was read; `None` if the VM does not tell all.
     stamp: Option<Stamp>,
+    /// Polls since then that could not read the zone.
+    torn: u32,
     /// Limits that were reported.
     told: Vec<String>,
     cost: Cost,
@@ -105,6 +111,7 @@ impl CogAdapter {
             methods: FxHashMap::default(),
             cadence: Cadence::new(PAUSES.0, PAUSES.1, MANY_CHANGES),
             stamp: None,
+            torn: 0,
             told: Vec::new(),
             cost: Cost::default(),
             beside: BesideCode::default(),
@@ -329,13 +336,18 @@ impl Adapter for CogAdapter {
         }
         let zone = self.read(&memory);
         self.cost = self.cost.with(memory.cost());
+        if matches!(zone, Err(AdapterError::Torn { .. })) && self.torn < POLLS_IN_COLLECTIONS {
+            self.torn += 1;
+            poll.code_is_told_until(self.whole_at);
+            return Ok(());
+        }
         let zone = zone?;
         match zone.methods.damage {
             // What follows the damage may still exist.
             Some(damage) if self.has_begun => return Err(damage.into()),
             _ => {}
         }
-        self.stamp = stamp;
+        (self.stamp, self.torn) = (stamp, 0);
         (self.read_at, self.whole_at) = (now, now);
         let changes = self.tell(&zone, poll);
         if changes > 0 || !self.has_begun {

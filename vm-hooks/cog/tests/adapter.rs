@@ -13,7 +13,9 @@ use std::sync::Arc;
 use common::{snapshot, unpacked};
 use vmscope_cog::cog_method::EntryKind;
 use vmscope_cog::{CogAdapter, Family, Vm};
-use vmscope_process::{Adapter as _, AdapterFamily as _, KeySource, Poll, ProcessView};
+use vmscope_process::{
+    Adapter as _, AdapterError, AdapterFamily as _, KeySource, Poll, ProcessView,
+};
 use vmscope_records::{
     Avma, Constituent, ConstituentKind, Method, PcMap, ProcessKey, Range, Record, TimeNs,
 };
@@ -307,4 +309,30 @@ fn a_pic_gets_another_case_and_is_freed() {
     let new = constituents(&records);
     let new = new.iter().find(|one| one.start == pic.at).unwrap();
     assert_eq!(new.name, "freed area");
+}
+
+/// A VM in a collection has no error. Its code is unknown until a poll finds a pause.
+#[test]
+fn polls_in_a_collection() {
+    let snapshot = snapshot("idle");
+    let mode = snapshot.symbols.iter().find(|one| one.name == "gcMode");
+    let collecting = snapshot.patched(vec![(mode.unwrap().address, vec![1])]);
+    let process = snapshot.process();
+    let mut adapter = CogAdapter::new(Vm::open(&process).unwrap().unwrap());
+    let keys = KeySource::new();
+    let try_poll = |adapter: &mut CogAdapter| {
+        let mut poll = Poll::new(keys.clone(), ProcessKey(1), Arc::new(|| TimeNs(7)));
+        let result = adapter.poll(&collecting, &mut poll);
+        let told_until = poll.told_until();
+        (result, told_until, constituents(&poll.finish()).len())
+    };
+    for _ in 0..20 {
+        assert!(matches!(try_poll(&mut adapter), (Ok(()), TimeNs(0), 0)));
+        assert!(!adapter.tells_all_code());
+    }
+    let (result, ..) = try_poll(&mut adapter);
+    assert!(matches!(result, Err(AdapterError::Torn { .. })));
+    assert!(!poll(&mut adapter, &process, &keys).is_empty());
+    // Counters of code show that nothing changed, also in a collection.
+    assert!(matches!(try_poll(&mut adapter), (Ok(()), TimeNs(7), 0)));
 }

@@ -118,12 +118,15 @@ fn impossible_variables_are_named_with_their_addresses() {
     let error = read(&with_variable("codeBase", 0)).unwrap_err();
     assert!(matches!(error, AdapterError::NotReady { .. }), "{error}");
     for (name, value) in [("gcMode", 2), ("compactionInProgress", 1)] {
-        let error = read(&with_variable(name, value)).unwrap_err();
-        assert!(
-            matches!(error, AdapterError::Torn { .. }),
-            "{name}: {error}"
-        );
+        // A later poll may find a pause.
+        let records = read(&with_variable(name, value)).unwrap();
+        assert_eq!(number_of_constituents(&records), 0, "{name}");
     }
+}
+
+fn number_of_constituents(records: &[Record]) -> usize {
+    let seen = |record: &&Record| matches!(record, Record::Constituent(_));
+    records.iter().filter(seen).count()
 }
 
 /// Sentences about limits.
@@ -221,8 +224,8 @@ fn a_zone_that_changes_is_read_again() {
         };
         read(&snapshot.process_with(Arc::new(memory)))
     };
-    assert!(matches!(restless(u64::MAX), Err(AdapterError::Torn { .. })));
+    let records = restless(u64::MAX).unwrap();
+    assert_eq!(number_of_constituents(&records), 0);
     let records = restless(7).unwrap();
-    let seen = |record: &&Record| matches!(record, Record::Constituent(_));
-    assert!(records.iter().filter(seen).count() > 875);
+    assert!(number_of_constituents(&records) > 875);
 }
