@@ -41,7 +41,7 @@ fn import(folder: &Path, options: &[&str]) -> anyhow::Result<()> {
         .chain(&files)
         .chain(options);
     let import = Import::try_parse_from(words).unwrap();
-    super::run(&import.args, &mut Printer::new(&mut Vec::new()))
+    super::run(&import.args)
 }
 
 fn report(folder: &Path, options: &[&str]) -> String {
