@@ -115,8 +115,8 @@ pub struct RawThreadEnd {
     /// CPU time during sampling, user and kernel.
     pub cpu: DurationNs,
     /// Whether `cpu` was measured, at most a second before the end. Otherwise the thread exited
-    /// first, and `cpu` is estimated from its samples, to about one period per CPU; use
-    /// [`EngineEvent::ProcessEnded`] for promised samples of short threads.
+    /// first, and its samples estimate `cpu`, to about one period per CPU; for promised samples of
+    /// short threads, use [`EngineEvent::ProcessEnded`].
     pub cpu_measured: bool,
     /// User part of `cpu`, if known.
     pub cpu_user: Option<DurationNs>,
@@ -349,7 +349,7 @@ pub enum EngineError {
         /// The requested pid.
         pid: Pid,
     },
-    /// The launched process had no sampler of its own until its end.
+    /// The launched process ended without its own sampler.
     #[error(
         "process {pid} ended without publishing anything: it does not link vmscope-publish (its \
          children are not looked at); use --engine kernel"

@@ -144,7 +144,7 @@ struct Target {
     pid: u32,
     pidfd: OwnedFd,
     has_exited: bool,
-    /// The limit of a process that was stopped.
+    /// Limit of a stopped process.
     stopped: Option<Limit>,
 }
 

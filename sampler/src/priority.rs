@@ -42,8 +42,8 @@ fn improve_nice(now: i32) {
     let _best = (-20..now).find(|&nice| sys::set_nice(nice).is_ok());
 }
 
-/// The best nice value that the user may have, for the calling thread and the threads that it
-/// starts: until [`Favoured::end`], or until the program's exit, which has work to do as well.
+/// The user's best permitted nice value, for the calling thread and the threads that it
+/// starts: until [`Favoured::end`], or until the program's exit, since exiting is work, too.
 ///
 /// Start no other programs meanwhile: they inherit the value.
 #[derive(Debug)]
@@ -86,7 +86,7 @@ pub fn promptly<T>(work: impl FnOnce() -> T) -> T {
 
 fn promptly_for<T>(longest: Duration, work: impl FnOnce() -> T) -> T {
     let lowest = sys::lowest_fifo_priority();
-    // Threads of one priority wait for each other: the watch needs a higher one.
+    // Threads of equal priority wait for each other: the watch needs a higher priority.
     if sys::set_fifo(lowest + 1, Heirs::Same).is_err() {
         return work();
     }

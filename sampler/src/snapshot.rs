@@ -338,7 +338,7 @@ fn raw(tid: u32) -> Option<nix::unistd::Pid> {
 /// In the kernel's order of `perf_regs.h`.
 #[cfg(target_arch = "x86_64")]
 fn of_ptrace(r: &nix::libc::user_regs_struct) -> Registers {
-    // Between the flags and r8 are the segments.
+    // The segment registers lie between the flags and r8.
     let low = [
         r.rax, r.rbx, r.rcx, r.rdx, r.rsi, r.rdi, r.rbp, r.rsp, r.rip, r.eflags,
     ];

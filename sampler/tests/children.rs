@@ -99,7 +99,7 @@ fn each_program_of_an_exec_chain_ends_by_itself() {
     };
     let folder = log.folder();
     let mut command = Command::new(program);
-    // Each of them lives for long enough that some are asked while they run.
+    // Each child lives long enough for questions to some of them while they run.
     command
         .arg(&folder)
         .args(["map", "sleep=150", "again=7", "wait"]);

@@ -113,9 +113,9 @@ fn storm(end: Instant) {
     });
 }
 
-/// For each byte on stdin: one thread that starts others, one after the other, which
-/// then live for long enough to be sampled often. Whoever attaches meanwhile opens the
-/// starter, and finds threads that have inherited its events by then. The idle threads
+/// For each byte on stdin: one thread that starts others, one after the other; these live long enough
+/// for many samples. A profiler that attaches meanwhile opens the starter, and finds threads that have
+/// inherited its events by then. The idle threads
 /// make attaching take a while.
 fn waves() {
     for _ in 0..48 {
@@ -191,8 +191,8 @@ fn ends(events: &[EngineEvent]) -> Vec<&RawThreadEnd> {
     ends.collect()
 }
 
-/// Threads and their accounts: each started once before its first sample, ended
-/// once after its last, and with as many samples as were delivered.
+/// Threads and their accounts: each started once before its first sample, ended once after its last
+/// sample, with the number of delivered samples.
 fn check_lives(events: &[EngineEvent]) {
     let mut living: HashMap<u32, u64> = HashMap::new();
     for event in events {
@@ -215,10 +215,10 @@ fn check_lives(events: &[EngineEvent]) {
     assert!(living.is_empty(), "each thread ends: {living:?}");
 }
 
-/// No thread is sampled twice: it would have twice as many samples as its CPU time has periods.
+/// No thread is sampled twice: its samples would be twice the periods of its CPU time.
 ///
 /// The sampling timer also runs while a hypervisor keeps the CPU for others; the thread's CPU time
-/// leaves that time out (`CONFIG_PARAVIRT_TIME_ACCOUNTING`). So a thread may have some excess samples.
+/// excludes that time (`CONFIG_PARAVIRT_TIME_ACCOUNTING`). So a thread may have some excess samples.
 fn check_sampled_once(events: &[EngineEvent]) {
     let cpus = std::thread::available_parallelism().expect("known").get();
     for end in ends(events) {
@@ -234,10 +234,10 @@ fn check_sampled_once(events: &[EngineEvent]) {
     }
 }
 
-/// The distances between samples of each thread show whether two events sampled it:
-/// their ticks are a fixed part of the period apart, so that at least every other
-/// distance would be half a period or less. One event's ticks are a period of CPU time
-/// apart, hence no less of real time, but for one that came late.
+/// The distances between samples of each thread show whether two events sampled it: the ticks of
+/// two events are a fixed part of the period apart, so at least every other distance would be half a
+/// period or less. Ticks of one event are a period of CPU time apart, thus at least a period of real
+/// time, except late ticks.
 fn check_distances(events: &[EngineEvent]) -> usize {
     let mut times: HashMap<u32, Vec<u64>> = HashMap::new();
     for event in events {
@@ -295,7 +295,7 @@ fn registers_and_stack_are_those_of_the_sample() {
             continue;
         };
         assert_eq!(registers.value(sp), Some(stack.sp.0));
-        // The very bottom of the stack is nearer than that when a program starts.
+        // At a program's start, the stack's bottom is nearer.
         whole += usize::from(stack.bytes.len() == 256);
     }
     assert!(user > 500, "{user} samples");
@@ -349,9 +349,9 @@ fn threads_of_five_milliseconds_are_all_seen() {
     let ends = ends(&events);
     // 80 threads of the program, its main thread and this test's thread.
     assert_eq!(ends.len(), 82, "every thread is seen");
-    // A thread of 5 ms is promised up to 7 samples; it gets less when the machine
-    // gives it less time, so only their sum is looked at: a tenth of what was
-    // promised would be delivered even with nine tenths of the time taken away.
+    // A thread of 5 ms is promised up to 7 samples, and gets fewer on a busy machine. The test
+    // therefore checks only their sum: a machine that takes nine tenths of the time away still
+    // delivers a tenth of the promised samples.
     let samples: u64 = ends.iter().map(|end| end.samples).sum();
     assert!(samples >= 56, "{samples} of 560");
 }
@@ -458,8 +458,8 @@ fn children_and_execs_of_a_command_are_followed() {
     assert!(mapped, "the program's text is mapped");
 }
 
-/// Ends at about 2,800 samples. Delivery is checked against a quarter only: what is
-/// lost depends on what else the machine does, and is measured by the benchmark.
+/// Ends at about 2,800 samples. The test requires a quarter of them only: losses depend on the
+/// machine's other work, and the benchmark measures them.
 #[test]
 fn a_spinning_thread_is_sampled_at_the_rate_in_user_space() {
     let options = KernelOptions {

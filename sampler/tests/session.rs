@@ -318,8 +318,8 @@ fn what_engine_and_adapter_say_is_in_the_recording() {
             "{address:#x}: {touched:?}"
         );
     }
-    // Until the first poll has reported, each sample may be in an interpreter, and keeps its
-    // registers. After the first sample without registers, only samples in the interpreter have them.
+    // Until the first poll's report, each sample may be in an interpreter, and keeps its registers.
+    // After the first sample without registers, only interpreter samples have registers.
     let (mut kept, mut bare) = (0, 0);
     for record in &records {
         let Record::Sample(sample) = record else {
@@ -453,7 +453,7 @@ fn the_newest_is_kept_and_copies_are_saved_meanwhile() {
     let copy = folder.path().join("newest.1.vmscope");
     let mut newest = options(&path);
     newest.keep_last = Some(DurationNs(700_000_000));
-    // Of that the last samples' own distance from the end.
+    // The difference: the last samples' distance from the end.
     let least = 500_000_000;
     let session = Session::start(Metronome::new(250), Readers::default(), newest).unwrap();
     while session.progress().samples() < 600 {
@@ -464,8 +464,8 @@ fn the_newest_is_kept_and_copies_are_saved_meanwhile() {
     let copied = records(&copy);
     assert!(span(&copied) >= least, "{saved:?}");
     assert!(matches!(copied.last(), Some(Record::End(end)) if end.reason == EndReason::Saved));
-    // 2,500 were taken in 2.5 s or more; of them the last 0.7 s are kept, and whatever was in
-    // the same chunk. How many that are depends on how long a round takes.
+    // The engine took 2,500 samples in 2.5 s or more. The file keeps the last 0.7 s of them, and the
+    // rest of the first chunk, whose size depends on the duration of a round.
     assert!(outcome.written.samples < 2500, "{:?}", outcome.written);
     let kept = records(&path);
     assert!(span(&kept) >= least, "{:?}", outcome.written);

@@ -96,7 +96,7 @@ fn open_and_summary(bencher: Bencher, kind: &str) {
     });
 }
 
-/// A summary of what is left by a filter.
+/// A summary under a filter.
 #[divan::bench(args = CHANGES, consts = [false, true], sample_count = 20)]
 fn summary<const UNIFORM: bool>(bencher: Bencher, change: &str) {
     let profile = profile(if UNIFORM { "uniform" } else { "zipf" });

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use vmscope_records::{ModuleKey, ProcessKey};
 
-/// The kernel and its modules have larger gaps than this between them.
+/// Lower bound of gaps around the kernel and its modules, in bytes.
 const APART: u64 = 16 << 20;
 
 /// The owner of a stretch.

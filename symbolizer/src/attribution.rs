@@ -31,7 +31,7 @@ pub enum Owner {
     Compiler,
     /// Nobody: a VM thread.
     Vm,
-    /// Callers were recorded, but none is a method.
+    /// The recording has callers, but no caller is a method.
     NoMethod,
     /// No callers were recorded.
     NoCallers,
@@ -39,7 +39,7 @@ pub enum Owner {
     Forgotten,
 }
 
-/// Samples of one entry with the same owner.
+/// Samples of an entry with equal owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Owned {
     /// Entry of the innermost frame.

@@ -25,7 +25,7 @@ pub struct Bounds {
     /// Bytes of dead code's maps and methods. With more, the oldest code loses its maps. Its
     /// samples keep their names.
     pub code: usize,
-    /// Readings of a thread's CPU time. With more, the older half is thinned out. A thread that
+    /// Readings of a thread's CPU time. Beyond this number, the older half is thinned out. A thread that
     /// ended before the window keeps its first and last reading.
     pub cpu_readings: usize,
 }

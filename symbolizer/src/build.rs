@@ -313,7 +313,7 @@ impl Builder<'_> {
         (entry, site)
     }
 
-    /// The frames of an inlined chain, without the middle of a very long one.
+    /// Frames of an inlined chain; a very long chain loses its middle.
     fn frames<T>(
         &mut self,
         chain: &[T],

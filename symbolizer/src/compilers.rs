@@ -57,7 +57,7 @@ pub struct CompiledMethod {
     pub samples: u64,
     /// Number of its compilations with samples.
     pub compilations: u64,
-    /// The compilations with most samples, at most [`MAX_COMPILATIONS`].
+    /// Compilations with most samples; at most [`MAX_COMPILATIONS`].
     pub listed: Vec<CompiledOnce>,
 }
 

@@ -14,7 +14,7 @@ use vmscope_records::ConstituentKind;
 pub struct Handler<'p> {
     /// Its name, which begins with the bytecode's name.
     pub name: &'p str,
-    /// Its samples, with and without a known method.
+    /// Samples, whether or not their method is known.
     pub samples: u64,
 }
 

@@ -1,19 +1,23 @@
-//! From a recording to a profile.
+//! Makes a profile from a recording.
 //!
-//! A profile is a pure function of a recording: nothing here looks at a live
-//! process or opens a file. Where symbols are not in the recording, the bytes of
-//! binaries are asked of the driver ([`native::Binaries`]).
+//! A profile is a pure function of a recording: this crate looks at no live process and opens no
+//! file. Where the recording lacks symbols, the driver supplies bytes of binaries
+//! ([`native::Binaries`]).
 //!
-//! The way of a sample: [`trace`] puts it into the address space and the code zone
-//! *as they were at its time* and keeps the place; [`symbols`] names the places;
-//! [`profile`] is what comes of it; [`summary`] counts it under a filter, by means of
-//! [`time_buckets`]; [`live`] does the same while the recording is made, with a window of samples
-//! ([`bounds`]); [`stacks`] with its callers, [`calls`] as a tree of them, [`compilers`] by what a compiler worked for,
-//! [`handlers`] by interpreter routine,
-//! [`attribution`] by the method that each is for, [`matrix`] by that and by category; [`methods`] tells which entries are one method;
-//! [`annotate`] puts a method's samples beside its bytecodes or lines; [`addresses`] puts them
-//! where they fell, and [`zone`] tells what lay there. [`lifetimes`] counts allocated objects, and
-//! how long they lived.
+//! | step | modules |
+//! |---|---|
+//! | place each sample in the address space and the code zone of its time | [`trace`], [`zone`] |
+//! | name the places | [`symbols`], [`native`] |
+//! | result | [`profile`]; [`methods`] groups entries of one method |
+//! | sum samples by time | [`time_buckets`] |
+//! | count under a filter | [`summary`] |
+//! | count callers | [`stacks`], [`calls`], [`paths`] |
+//! | count by beneficiary and category | [`attribution`], [`matrix`], [`compilers`] |
+//! | count by interpreter routine | [`handlers`] |
+//! | show a method's bytecodes or lines | [`annotate`] |
+//! | show addresses | [`addresses`] |
+//! | count allocated objects and their lifetimes | [`lifetimes`] |
+//! | grow during recording, with a window of samples | [`live`], [`bounds`] |
 
 #![forbid(unsafe_code)]
 #![cfg_attr(

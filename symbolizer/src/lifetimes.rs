@@ -13,6 +13,7 @@
 //! | [`cost`] | the collector's time by group |
 //! | [`advice`] | changes that save the collector time |
 //! | `deaths` | distributions of lifetimes |
+//! | `fresh` | memory that collections use for the first time |
 //! | `replay` | the program's collections with other parameters |
 //! | [`least_squares`] | fits of durations |
 //! | [`groups`] | totals and mean lifetimes by class, site or method |
@@ -29,6 +30,7 @@ pub mod cost;
 mod deaths;
 pub mod estimate;
 mod event;
+mod fresh;
 pub mod groups;
 pub mod histogram;
 pub mod holders;
@@ -164,6 +166,8 @@ pub struct Lifetimes {
     /// The VM's tenuring threshold, if reported: the share of a survivor space that must be filled
     /// before its objects are tenured. 0 to 1.
     pub tenuring_threshold: Option<f64>,
+    /// The way of sampling, if its samples are not independent: the stated errors are too small.
+    pub dependent_samples: Option<&'static str>,
     /// Whether the VM reported survivals. Otherwise collections between birth and death count as
     /// survived.
     pub has_survivals: bool,

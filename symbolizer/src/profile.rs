@@ -115,8 +115,8 @@ pub struct Site {
     pub frame: Frame,
     /// The methods it was inlined through, innermost first.
     pub via: Vec<Frame>,
-    /// The call's site, if the entry has no frame of its own but shows its caller. That site has no
-    /// caller itself.
+    /// Call site of an entry without a frame that shows its caller. The call site itself has no
+    /// caller.
     pub caller: Option<SiteId>,
     /// The exactness of the range.
     pub exactness: Exactness,
@@ -198,8 +198,8 @@ impl Profile {
             .is_none_or(|session| session.vm.kind == "native")
     }
 
-    /// The function that is executed at a site of a native function, if it is inlined into that
-    /// function. Generated code counts for the innermost method: its entry.
+    /// The innermost inlined function at a site of a native function. Generated code counts for the
+    /// innermost method: its entry.
     #[must_use]
     pub fn inlined_at<'a>(&self, site: &'a Site) -> Option<&'a Frame> {
         let entry = &self.entries[site.entry];

@@ -109,7 +109,7 @@ impl Summary {
         Some(errors::batch_errors(profile, &selection, entry_of, size, stop)?.into())
     }
 
-    /// The samples of an entry: none of entries that are newer than this summary.
+    /// Samples of an entry; 0 for entries newer than this summary.
     #[must_use]
     pub fn samples_of(&self, entry: EntryId) -> u64 {
         self.entries.get(entry).copied().unwrap_or(0)
@@ -130,7 +130,7 @@ impl Summary {
         inferred.unwrap_or_default().error(self.total)
     }
 
-    /// Whether the method of most of an entry's samples is inferred.
+    /// Whether most samples of an entry have an inferred method.
     #[must_use]
     pub fn is_inferred(&self, entry: EntryId) -> bool {
         let inferred = self.inferred.get(entry);
@@ -341,9 +341,9 @@ fn window(profile: &Profile, filter: &Filter) -> (TimeNs, TimeNs) {
     (from, to.max(from))
 }
 
-/// Whether a loss concerns a window. Those after the recording's end (of the last polls of
-/// adapters) belong to its end. What a VM did not tell of its code is missing at all times: perf
-/// maps name code later than it ran, and it stays.
+/// Whether a loss concerns a window. Losses after the recording's end (of the adapters' last polls)
+/// belong to its end. Code that a VM failed to report is missing at all times: perf maps name code
+/// later than it ran, and code stays.
 #[must_use]
 pub fn is_loss_in(profile: &Profile, lost: &Lost, window: (TimeNs, TimeNs)) -> bool {
     let (_, end) = self::window(profile, &Filter::default());

@@ -294,7 +294,7 @@ fn the_made_up_jvm_has_all_its_samples() {
         there.filter(|(residency, _)| is_method(residency)).count()
     };
     assert_eq!(methods(1), 0);
-    // Each of the 40 methods keeps one version at most.
+    // Each of the 40 methods keeps at most one version.
     assert!(
         0 < methods(19_000) && methods(19_000) <= 40,
         "{}",

@@ -26,6 +26,9 @@ use vmscope_symbolizer::lifetimes::groups::{GroupKey, Grouping};
 const SCAVENGE: [f64; 3] = [20_000.0, 0.5, 60.0];
 const FULL: [f64; 3] = [100_000.0, 0.3, 40.0];
 
+/// Nanoseconds of a byte that is used for the first time.
+const FRESH: f64 = 1.5;
+
 /// An allocation: site, size and lifetime in bytes that the program allocates later.
 #[derive(Clone, Copy)]
 struct Allocation {
@@ -77,7 +80,7 @@ const USUAL: Parameters = Parameters {
 struct Told {
     /// Multiple of the surviving bytes.
     survived: u64,
-    /// Capacity of eden, if not the true one.
+    /// Eden's assumed capacity, if wrong on purpose.
     eden: Option<u64>,
 }
 
@@ -101,6 +104,8 @@ struct Heap {
     old: Vec<Living>,
     births: Vec<Birth>,
     threshold: u64,
+    /// Greatest sizes of the next survivor space, of the last one and of old space.
+    touched: [u64; 3],
 }
 
 #[derive(Clone, Copy)]
@@ -144,6 +149,7 @@ impl Heap {
             old: Vec::new(),
             births: Vec::new(),
             threshold: 1 << 19,
+            touched: [0; 3],
         };
         let mut used = 0;
         for (number, allocation) in program.iter().enumerate() {
@@ -216,7 +222,14 @@ impl Heap {
                 self.past.push(one);
             }
         }
-        self.collected("scavenge", SCAVENGE, &survived, (before, tenured), &fates);
+        let [next, last, old] = self.touched;
+        let [next, old] = [next.max(sum(&self.past)), old.max(before[2])];
+        let touched = [last, next, old.max(sum(&self.old))];
+        let fresh = (next - self.touched[0]) + (touched[2] - old);
+        self.touched = touched;
+        let fresh_ns = FRESH * fresh as f64;
+        let price = [SCAVENGE[0] + fresh_ns, SCAVENGE[1], SCAVENGE[2]];
+        self.collected("scavenge", price, &survived, (before, tenured), &fates);
         if sum(&self.old) >= self.threshold {
             self.collect_old();
         }
@@ -279,6 +292,7 @@ impl Heap {
             process: PROCESS,
             time: end,
             kind: kind.to_owned(),
+            number: self.collections,
             begin: Some(TimeNs(begin)),
             end: Some(end),
             scope: CollectionScope::Whole,
@@ -417,7 +431,7 @@ fn predicted_savings_come_true() {
 /// The replay does not reproduce a collector that copies three times as much as the objects say.
 #[test]
 fn an_unfaithful_replay_predicts_nothing() {
-    let program = program(2e4, 4e5);
+    let program = program(5e4, 1e5);
     let told = |told| {
         let lifetimes = Heap::of(&program, USUAL, told).lifetimes();
         let collector = CollectorCost::of(&lifetimes, Grouping::Site);

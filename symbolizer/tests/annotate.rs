@@ -48,8 +48,8 @@ fn first_are_the_hottest(profile: &Profile, filter: &Filter, all: &[Candidate]) 
     assert_eq!(hottest_method(&taken, &methods, &stop).unwrap(), one);
 }
 
-/// For every candidate of a profile: its rows contain its samples once, and the own samples of all
-/// candidates add up to those of all named entries.
+/// For every candidate of a profile: its rows contain each of its samples once, and own samples of
+/// all candidates add up to the samples of all named entries.
 fn adds_up(profile: &Profile, filter: &Filter) {
     let summary = Summary::with_errors(profile, filter);
     let all = candidates(profile, filter);
@@ -215,7 +215,7 @@ fn a_method_has_all_its_code_and_what_was_inlined_into_it() {
     let spots: Vec<_> = outer.rows.iter().map(|row| row.spot.clone()).collect();
     let bytecode = |pc| Spot::Bytecode(BytecodePc(pc));
     assert_eq!(spots, [bytecode(1), bytecode(4), Spot::Unknown]);
-    // The call has no own samples, only inlined ones.
+    // The call has inlined samples only.
     assert_eq!(
         (outer.rows[0].own.samples(), outer.rows[0].samples()),
         (0, 18)
@@ -485,7 +485,7 @@ fn every_sample_of_a_method_is_of_one_version() {
     );
 }
 
-/// Samples of each place, keyed by the inlining path; for inlined methods, those of their own
+/// Samples of each place, keyed by the inlining path; for inlined methods, samples of their own
 /// places.
 fn by_place(rows: &[Row], way: &str, samples: &mut BTreeMap<String, u64>) {
     for row in rows {
@@ -585,7 +585,7 @@ fn callers_and_callees_are_counted_once_a_stack() {
     }
 }
 
-/// A method is found by name where samples are only in the code it called.
+/// A method is found by name even if only its callees have samples.
 #[test]
 fn a_method_without_samples_has_call_sites() {
     let frame = |function: &str, line| NativeFrame {
@@ -631,7 +631,7 @@ fn a_method_without_samples_has_call_sites() {
     let profile = recording.profile();
     let filter = Filter::default();
     let all = candidates(&profile, &filter);
-    // `run` is the whole name of the one without samples; `ru` prefers the one with samples.
+    // `run` is the whole name of a method without samples; `ru` prefers a method with samples.
     let one = |name| match choose(&profile, &all, name) {
         Choice::One(subject) => subject,
         other => panic!("{name:?}: {other:?}"),

@@ -18,31 +18,51 @@ use vmscope_symbolizer::lifetimes::advice::Advised;
 use vmscope_symbolizer::lifetimes::cost::CollectorCost;
 use vmscope_symbolizer::lifetimes::groups::{GroupKey, Grouping};
 
-/// Nanoseconds of a scavenge, and of each byte that it copies.
+/// Nanoseconds per scavenge, per copied byte, and per byte of memory in first use.
 const FIXED: u64 = 10_000;
 const PER_BYTE: u64 = 50;
+const PER_FRESH_BYTE: u64 = 90;
 
 /// Distance of scavenges in nanoseconds.
 const APART: u64 = 1_000_000;
 
 /// A scavenge that copied and tenured so many bytes, and lasted as the model says.
 fn scavenge(recording: &mut Recording, number: u64, survived: u64, tenured: u64) {
+    let eden = space("eden", None, None, 1 << 20);
+    let ns = FIXED + PER_BYTE * survived;
+    let told = (survived, tenured);
+    collection(recording, "scavenge", number, ns, told, vec![eden]);
+}
+
+fn space(name: &str, before: Option<u64>, after: Option<u64>, capacity: u64) -> SpaceUse {
+    SpaceUse {
+        name: name.to_owned(),
+        before,
+        after,
+        capacity: Some(capacity),
+    }
+}
+
+fn collection(
+    recording: &mut Recording,
+    kind: &str,
+    number: u64,
+    ns: u64,
+    (survived, tenured): (u64, u64),
+    spaces: Vec<SpaceUse>,
+) {
     let begin = number * APART;
-    let end = TimeNs(begin + FIXED + PER_BYTE * survived);
-    let eden = SpaceUse {
-        name: "eden".to_owned(),
-        capacity: Some(1 << 20),
-        ..SpaceUse::default()
-    };
+    let end = TimeNs(begin + ns);
     recording.put(Record::Collection(Box::new(Collection {
         key: CollectionKey(number),
         process: PROCESS,
         time: end,
-        kind: "scavenge".to_owned(),
+        kind: kind.to_owned(),
+        number,
         begin: Some(TimeNs(begin)),
         end: Some(end),
         scope: CollectionScope::Whole,
-        spaces: vec![eden],
+        spaces,
         survived_bytes: Some(survived),
         tenured_bytes: Some(tenured),
         ..Collection::default()
@@ -123,6 +143,54 @@ fn survivors_pay_for_copies_and_all_pay_for_allocation() {
     assert!(is_near(tenured.allocating.value, (1.0 - share) * fixed));
     // Every nanosecond belongs to a site.
     assert!(is_near(cost.unattributed, 0.0) || cost.unattributed.abs() < 1.0);
+}
+
+/// Scavenges of a process, with numbers from `first` on. All tenure their survivors. Old space grows.
+/// After the 20th scavenge, a full collection frees all, and gives memory back.
+fn growing_old_space(first: u64) -> Lifetimes {
+    const KEPT: u64 = 1 << 12;
+    let mut recording = heap();
+    let (mut old, mut touched) = (0, 0);
+    for number in 0..40 {
+        if number == 20 {
+            let spaces = vec![space("old", Some(old), Some(0), KEPT)];
+            let key = first + number;
+            collection(&mut recording, "full", key, 1000, (0, 0), spaces);
+            (old, touched) = (0, KEPT);
+        }
+        let survived = 400 + number * number * 37 % 800;
+        let (before, after) = (old, old + survived);
+        let fresh = after.max(touched) - touched;
+        (old, touched) = (after, touched + fresh);
+        let spaces = vec![
+            space("eden", Some(1 << 20), Some(0), 1 << 20),
+            space("survivors", Some(0), Some(0), 1 << 18),
+            space("old", Some(before), Some(after), 1 << 16),
+        ];
+        let ns = FIXED + PER_BYTE * survived + PER_FRESH_BYTE * fresh;
+        let key = first + number + number / 20;
+        collection(
+            &mut recording,
+            "scavenge",
+            key,
+            ns,
+            (survived, survived),
+            spaces,
+        );
+    }
+    recording.end(1000 * APART);
+    recording.lifetimes()
+}
+
+#[test]
+fn fresh_memory_has_a_price_of_its_own() {
+    let work = CollectorCost::of(&growing_old_space(1), Grouping::Site).scavenges;
+    assert!(is_near(work.per_byte().value, PER_BYTE as f64), "{work:?}");
+    let fresh = work.per_fresh_byte().value;
+    assert!(is_near(fresh, PER_FRESH_BYTE as f64), "{work:?}");
+    // An older process may have used all of its memory before, up to the shrinking.
+    let work = CollectorCost::of(&growing_old_space(7), Grouping::Site).scavenges;
+    assert!(work.fit.is_some_and(|fit| fit.explained < 0.99));
 }
 
 #[test]

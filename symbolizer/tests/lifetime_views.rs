@@ -100,7 +100,7 @@ fn births_have_their_times() {
     let heat = HeatMap::of(&lifetimes, Measure::Time, 41, Weighting::Objects);
     let sum = |cells: &[f64]| cells.iter().sum::<f64>();
     assert_eq!(heat.cells.iter().map(|row| sum(row)).sum::<f64>(), 200.0);
-    // 25 ns a bin: objects 0 to 2 are in the first one. Object 0 died after 25 ns; the others live.
+    // Bins of 25 ns: the first holds objects 0 to 2. Object 0 died after 25 ns; the others live.
     let first: Vec<_> = heat.cells[0]
         .iter()
         .enumerate()
@@ -137,12 +137,12 @@ fn sites_are_short_lived_long_lived_or_immortal() {
     let survivors =
         |all: std::ops::Range<u64>| all.map(|key| (key, Fate::Survived)).collect::<Vec<_>>();
     let dead = |all: std::ops::Range<u64>| all.map(|key| (key, Fate::Died)).collect::<Vec<_>>();
-    // Site 1: dies in the first collection, but for one of ten. Site 2: two collections. Site 3: stays.
+    // Site 1: nine of ten die in the first collection. Site 2: two collections. Site 3: all stay.
     recording
         .births((0..10).map(|object| of(1, object, object, 16)))
         .births((10..20).map(|object| of(2, object, object, 16)))
         .births((20..30).map(|object| of(3, object, object, 160)))
-        // A site of too few bytes, and one that no collection observed.
+        // A site with too few bytes, and a site without observed collections.
         .births([of(4, 40, 40, 0), of(5, 41, 9500, 16)])
         .fates(Some(1), 1001, &dead(0..9))
         .fates(Some(1), 1001, &survivors(9..30))
@@ -303,7 +303,7 @@ fn groups_are_by_class_site_and_method() {
         (by_site.len(), pairs.len(), keys(Grouping::All)),
         (3, 3, vec![(GroupKey::All, 200.0)])
     );
-    // The share of all in all has no error, although the weights are 2.
+    // The share of all objects in all objects has no error, although weights are 2.
     let all = &groups(&lifetimes, Grouping::All)[0];
     assert!(all.objects.error > 0.0 && all.share_of_objects.error < 1e-9);
     assert!(all.share_of_bytes.value == 1.0 && all.share_of_bytes.error < 1e-9);

@@ -80,8 +80,8 @@ fn fates_make_lifetimes_with_their_bounds() {
     assert_eq!(both(&second, Measure::Time), (150.0, 270.0));
     assert_eq!(both(&third, Measure::Relative), (0.85, 0.85));
     assert_eq!(both(&second, Measure::Scavenges), (2.0, 2.0));
-    // Object 2 begins after 960 bytes and object 3 after 2400: between them, 16 bytes a nanosecond,
-    // but for the 16 of object 2 itself.
+    // Object 2 begins after 960 bytes and object 3 after 2400: 16 bytes a nanosecond in between, except
+    // for object 2's own 16 bytes.
     let (_, until_scavenge) = both(&first, Measure::AllocatedBytes);
     let at_scavenge = 976.0 + (2400.0 - 976.0) * 50.0 / 90.0;
     assert!(
@@ -192,7 +192,7 @@ fn nonsense_is_counted_and_ignored() {
 
 #[test]
 fn objects_beyond_the_limit_are_thinned_without_a_bias() {
-    // Of the first class each object, of the second one of 50. Every third object dies; the first
+    // Each object of the first class, one of 50 of the second. Every third object dies; the first
     // deaths come before the births.
     let count = 20_000;
     let mut recording = heap();
@@ -302,7 +302,7 @@ fn counts_are_exact_and_the_newest_count() {
     );
     assert_eq!(two.mean_lifetime(Measure::Time), None);
 
-    // 10 living objects saw no scavenge: 90 are exposed to the first one, 60 of which died.
+    // 10 living objects saw no scavenge: 90 are exposed to the first scavenge, and 60 of these died.
     let tables = life_tables(&lifetimes, Grouping::Class, Measure::Scavenges);
     let (_, table) = tables.iter().find(|(key, _)| *key == one.key).unwrap();
     let steps: Vec<_> = table

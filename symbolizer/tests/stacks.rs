@@ -43,7 +43,7 @@ fn profile() -> Profile {
     sample(&mut recording, 1000, THREAD, m2, &[m1, main]);
     // Other addresses of the same functions.
     sample(&mut recording, 2000, THREAD, m2 + 4, &[m1 + 16, main + 8]);
-    // A call at the end of a function returns to the address after it.
+    // A call at a function's end returns to the next address.
     sample(&mut recording, 3000, THREAD, m2, &[ZONE + 0x100, main]);
     sample(&mut recording, 4000, OTHER, m2, &[m1, main]);
     sample(&mut recording, 5000, THREAD, helper, &[]);

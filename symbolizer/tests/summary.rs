@@ -69,7 +69,7 @@ fn promised(profile: &Profile, filter: &Filter) -> Option<u64> {
         .map(|n| n.round() as u64)
 }
 
-/// Two threads: one runs for 100 µs, the other for the last 50.
+/// Two threads: one runs for 100 µs, the other during the last 50 µs.
 fn two_threads() -> Recording {
     let mut recording = Recording::of("native");
     recording

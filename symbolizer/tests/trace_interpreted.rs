@@ -163,7 +163,7 @@ fn the_first_source_that_shows_something_counts() {
         [0x501f, 0, 0],
         // Just past the bytecodes: the entry of BX's method.
         [0x5020, 0x8100, 0x8000],
-        // The middle of an object is no method.
+        // An object's middle is no method.
         [1, 0x8108, 0x8000],
         [1, 2, 3],
     ];

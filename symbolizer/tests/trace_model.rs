@@ -46,7 +46,7 @@ impl Stay {
     }
 }
 
-/// Whether later code overlaps the one at `index` by then.
+/// Whether later code overlaps the code at `index` at `time`.
 fn is_replaced(stays: &[Stay], index: usize, time: u64) -> bool {
     let stay = &stays[index];
     stays.iter().enumerate().any(|(other_index, other)| {
@@ -257,7 +257,7 @@ proptest! {
         prop_assert!(doubtful < samples.len());
     }
 
-    /// `--keep-last`: what is said of the newest samples is what the whole recording says of them.
+    /// `--keep-last`: for its newest samples, a part has the results of the whole recording.
     #[test]
     fn the_newest_part_says_what_the_whole_says(
         seed: u64,

@@ -3,7 +3,7 @@
 
 use std::io::Read;
 
-/// Colours of a usual dark terminal: they are legible on it and on a white page around it.
+/// Colours of a usual dark terminal, legible also inside a white page.
 const PALETTE: anstyle_svg::Palette = anstyle_svg::WIN10_CONSOLE;
 
 fn main() -> std::io::Result<()> {

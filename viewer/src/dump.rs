@@ -79,7 +79,7 @@ struct Target {
 /// A core file.
 struct CoreHead {
     path: PathBuf,
-    /// Signal at which the file was written, if any.
+    /// Signal that caused the core file, if any.
     signal: Option<String>,
     /// The thread with that signal.
     crashed: Option<Tid>,

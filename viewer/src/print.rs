@@ -1,6 +1,6 @@
 //! The only code that writes to standard output and standard error. Processes choose their names,
-//! paths and arguments: none of their characters may act on the terminal, wherever a message has
-//! them from.
+//! paths and arguments; no character of these may act on the terminal, whatever a message's
+//! source.
 
 #![expect(clippy::disallowed_methods, reason = "all others print through here")]
 
@@ -30,7 +30,7 @@ pub struct ListError {
 const MAX_ITEMS: usize = 10;
 
 impl ListError {
-    /// An error with the first of some names, each with its samples.
+    /// An error with the first names of a list, each with its samples.
     pub fn of_names(message: String, [samples, name]: [&str; 2], all: &[(u64, &str)]) -> Self {
         let mut list = vec![format!("{samples:>11}  {name}")];
         let shown = all.iter().take(MAX_ITEMS);

@@ -12,7 +12,7 @@ fn number(value: &Value) -> u64 {
     value.as_u64().unwrap_or_else(|| panic!("{value}"))
 }
 
-/// A function of known chains that has no samples of its own.
+/// A function of known chains without own samples.
 #[test]
 fn a_function_that_only_calls_is_found_by_its_callees() {
     let folder = Folder::new();

@@ -57,7 +57,7 @@ fn each_thread_has_its_stack_also_in_a_stopped_process() {
         }
         assert!(target.is_running());
     }
-    // It goes on where the user lets it.
+    // The target continues when its user permits.
     target.signal(Signal::SIGCONT);
     let pid = target.pid().to_string();
     vmscope(["dump", &pid])
@@ -132,7 +132,7 @@ fn a_core_file_has_the_stacks_of_the_crash() {
         .prints(&format!(", SIGSEGV in thread {pid}: 1 thread"))
         .prints("in_signal.c:");
 
-    // Nothing of the program is read where its files are not the dumped ones.
+    // vmscope reads no program file other than the dumped ones.
     let elsewhere = tempfile::tempdir().expect("a folder");
     let root = elsewhere.path().to_str().expect("UTF-8");
     let dump = run(command_of_core(file, &["--json", "--root", root]))
@@ -143,7 +143,7 @@ fn a_core_file_has_the_stacks_of_the_crash() {
         "{dump}"
     );
 
-    // A file that is cut off has its registers, and perhaps no stack.
+    // A truncated file has registers, and perhaps no stack.
     let bytes = std::fs::read(file).expect("readable");
     for part in 0..16 {
         let cut = elsewhere.path().join("cut");

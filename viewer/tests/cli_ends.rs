@@ -288,9 +288,9 @@ fn is_dropped(limit: &Limit) -> bool {
     limit.kind == LimitKind::OnlyNewestKept
 }
 
-/// What --keep-last 1 leaves: at least the newest second, of chunks of a third of a second and
-/// what was under way: a round of the drain, and the time that the machine did not let us, for
-/// which there is room on both sides.
+/// Contents of a --keep-last 1 file: at least the newest second, in chunks of a third of a second,
+/// and data under way: a round of the drain, and time that the machine withheld. The bounds leave
+/// room on both sides.
 fn keeps_about_a_second(path: &Path) {
     let kept = trace(path);
     let times = &kept.samples.times;
@@ -343,8 +343,8 @@ fn only_the_newest_is_kept_and_saved_at_the_targets_end() {
     keeps_about_a_second(&output);
 }
 
-/// `--keep-last` is on disk: after a kill in the middle, the window is there, and so is the earlier
-/// recording, which its owner has protected.
+/// `--keep-last` is on disk: after a kill in the middle, the file has the window, and the earlier
+/// recording, protected by its owner, still exists.
 #[test]
 fn a_kill_leaves_the_newest_and_the_earlier_recording() {
     let Some(mut target) = target() else { return };

@@ -95,7 +95,7 @@ impl Hostile {
         harmless(run(command).code(0))
     }
 
-    /// Everything that can be printed of the recording.
+    /// All printable views of the recording.
     fn print_all(&self) {
         let output = self.output();
         let print = |words: &[&str], more: &[&OsStr]| {

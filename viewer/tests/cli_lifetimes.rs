@@ -35,8 +35,8 @@ fn with(recording: &mut Recording, end: u64) -> Folder {
 fn wrong_rates_are_refused_before_anything_starts() {
     let folder = Folder::new();
     for (rate, why) in [
-        ("0/1", "a part of the objects is more than 0"),
-        ("5/1", "a part of the objects is at most 1/1"),
+        ("0/1", "the sampled part must be more than 0"),
+        ("5/1", "the sampled part must be at most 1/1"),
         ("2/3", "2/3 does not reduce to 1/N"),
         (
             "often",
@@ -57,7 +57,7 @@ fn wrong_rates_are_refused_before_anything_starts() {
     // As a user may write it.
     in_folder(&folder, &["demo", "--lifetimes", "5/1"])
         .code(2)
-        .says("a part of the objects is at most 1/1");
+        .says("the sampled part must be at most 1/1");
     common::vmscope::nothing_is_left(&folder);
 }
 

@@ -279,7 +279,7 @@ fn the_texts_form_follows_its_options() {
         .prints("known_shares.c:");
     let none = report(&path, &["--ranges", "none"]).code(0);
     let auto = report(&path, &[]).code(0);
-    // An inlined function that was hit has a row of its own, which tells the line of its call.
+    // Inlined functions with hits have rows of their own, which show the calls' lines.
     let split = |line: &str| line.contains("%    known_shares.c:");
     let unsplit = !none.stdout.contains(".c:") && !auto.stdout.lines().any(split);
     let splits = all.stdout.lines().filter(|line| split(line)).count();

@@ -451,7 +451,7 @@ fn a_flame_graph_runs_no_name() {
     let page = String::from_utf8(page).expect("UTF-8");
     let data = data_of(&page);
     assert!(frames_of_view(&data, 0).contains(NAME), "{data}");
-    // Two elements of the page's own, no other.
+    // The page's two scripts, no others.
     assert_eq!(page.matches("<script").count(), 2, "{page}");
     assert_eq!(page.matches("</script").count(), 2, "{page}");
     for odd in ["<img", "<!--", "http:", "https:", "\u{1b}", "\u{202e}"] {
@@ -474,7 +474,7 @@ fn a_flame_graph_runs_no_name() {
     }
 }
 
-/// More frames than a page holds: the narrowest are left out, and the page says so.
+/// A page omits the narrowest of too many frames, and says so.
 #[test]
 fn a_large_flame_graph_lacks_its_narrowest_frames() {
     const HOT: u64 = 100;
@@ -489,7 +489,7 @@ fn a_large_flame_graph_lacks_its_narrowest_frames() {
     }
     let deep: Vec<u64> = (0..500).map(|depth| at(depth) + 5).collect();
     for number in 0..2300 + HOT {
-        // A sample each, but of the first stack.
+        // One sample for each stack except the first.
         let stack = number.saturating_sub(HOT);
         let callers = [&deep[..], &[at(stack / 64) + 9, at(stack) + 9]].concat();
         sample(&mut large, number * 1000, THREAD, at(0) + 1, &callers);

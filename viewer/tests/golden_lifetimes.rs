@@ -45,9 +45,9 @@ fn collection(key: u64, kind: &str, cause: &str, begin_ms: u64, length_us: u64) 
 }
 
 /// A run of one second. Ten scavenges, one every 100 ms from 50 ms on, and full collections at 420 and
-/// 820 ms. Each 10 ms an object: of class 1 and 2 in turn, and each tenth of class 3. Objects of class 1
+/// 820 ms. An object every 10 ms: classes 1 and 2 in turn, every tenth of class 3. Objects of class 1
 /// die in the next scavenge, of class 2 in the full collection after their tenuring, of class 3 never.
-/// Objects of class 3 hold seven of eight objects of class 2, objects of class 1 the others.
+/// Objects of class 3 hold seven of eight objects of class 2, objects of class 1 hold the others.
 /// At 500 ms an object is born that a finalization queue served 5 ms after the scavenge.
 fn recording() -> Recording {
     let mut recording = heap();
@@ -271,7 +271,7 @@ fn calls_lead_to_allocations() {
         ..birth(n, n)
     });
     alone.births(objects).end(100);
-    // Site 2 has no callers, but others have.
+    // Site 2 has no callers, unlike the other sites.
     let mut without = Recording::of("embedded");
     for record in alone.records() {
         if !matches!(record, Record::AllocationSite(site) if site.frames.len() > 1) {
@@ -350,7 +350,7 @@ fn pages_hold_every_chart() {
     };
     run(&["lifetimes", "x.vmscope", "--html", "page.html"]);
     let page = std::fs::read_to_string(folder.path().join("page.html")).expect("a page");
-    // The flame graph is in a frame of its own.
+    // An inner frame holds the flame graph.
     assert_eq!(page.matches("<svg").count(), 10, "{page}");
     assert_eq!(page.matches("<iframe").count(), 1);
     assert!(!page.contains("<script"));

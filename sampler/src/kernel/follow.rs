@@ -334,7 +334,7 @@ impl KernelEngine {
             return;
         }
         if !due && now.saturating_sub(self.last_poll) < SOON_NS {
-            // Records in the rings at the last comparison are still in the sorter.
+            // The sorter still holds records of the last comparison.
             return;
         }
         self.last_poll = now;

@@ -92,13 +92,13 @@ pub(crate) fn check_target(pid: u32) -> Result<Stat, EngineError> {
     Ok(stat)
 }
 
-/// Threads of a process that have not ended. The main thread may end before the others.
+/// Living threads of a process. The main thread may end before others.
 pub(super) fn living_threads(pid: u32) -> impl Iterator<Item = u32> {
     let threads = proc::threads(pid).unwrap_or_default().into_iter();
     threads.filter(move |tid| proc::thread_stat(pid, *tid).is_ok_and(|stat| !stat.is_dead()))
 }
 
-/// The limit of a process that a signal or a debugger has stopped.
+/// Limit of a process stopped by a signal or a debugger.
 pub(crate) fn stopped(pid: u32, stat: &Stat, now: u64) -> Option<Limit> {
     let (who, remedy) = match stat.state {
         b'T' => ("a signal", format!("kill -CONT {pid}")),

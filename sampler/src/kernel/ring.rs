@@ -102,8 +102,8 @@ impl RingMemory {
         // SAFETY: start + first <= data_len; `to` is ours; between tail and head the
         // kernel does not write.
         unsafe { std::ptr::copy_nonoverlapping(data.wrapping_add(start), low.as_mut_ptr(), first) };
-        // SAFETY: `high` is what the record has left: callers ask for no more than
-        // data_len in all, so it ends before `start`.
+        // SAFETY: `high` is the rest of the record: callers request at most data_len in all, so it
+        // ends before `start`.
         unsafe { std::ptr::copy_nonoverlapping(data, high.as_mut_ptr(), high.len()) };
     }
 
@@ -111,7 +111,7 @@ impl RingMemory {
         // SAFETY: `head` points to data_head, aligned to 8, in memory that outlives
         // this borrow; the kernel writes it with WRITE_ONCE.
         let head = unsafe { AtomicU64::from_ptr(self.head) }.load(Ordering::Acquire);
-        // SAFETY: as for the guard, who alone writes it.
+        // SAFETY: as for the guard, the only writer.
         let tail = unsafe { AtomicU64::from_ptr(self.tail) }.load(Ordering::Relaxed);
         let mut round = Round::default();
         let mut guard = TailGuard {
@@ -158,8 +158,8 @@ pub(super) struct Ring {
     len: usize,
 }
 
-// SAFETY: the mapping belongs to this value alone, and may be read by any one
-// thread at a time.
+// SAFETY: this value alone owns the mapping; any one thread at a time may read
+// it.
 unsafe impl Send for Ring {}
 
 impl Ring {

@@ -34,7 +34,7 @@ enum Interpreter {
     /// Unrecognised VM: generated code may be an interpreter.
     #[default]
     Unknown,
-    /// Adapters read the process: generated code may be an interpreter if there are sources.
+    /// Adapters read the process: with sources, generated code may be an interpreter.
     Expected(Vec<InterpreterSource>),
     /// Adapters have emitted the interpreters' ranges.
     Told(Vec<InterpreterRules>),

@@ -105,8 +105,8 @@ impl MappedCode {
         }
     }
 
-    /// Whether `maps` (ascending) fit this program: one of its files has a known address. After an exec,
-    /// files have other addresses.
+    /// Whether `maps` (ascending) fit this program: at least one file has its known address. After an
+    /// exec, files have other addresses.
     pub fn is_seen_in(&self, maps: &[MapEntry]) -> bool {
         let mut files = self.list.iter().filter(|one| one.entry.path().is_some());
         let is_there = |mapped: &Mapped| {

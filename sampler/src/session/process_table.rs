@@ -24,7 +24,7 @@ const LONG_ENOUGH_NS: u64 = 100_000_000;
 pub(super) struct AddressSpace {
     pub key: ProcessKey,
     pub pid: Pid,
-    /// The launched process or an attached one, also after an exec.
+    /// The launched process, or an attached process; also after an exec.
     pub main: bool,
     /// Start, or first sighting.
     pub began: TimeNs,
@@ -32,7 +32,7 @@ pub(super) struct AddressSpace {
     pub name: String,
     /// Executable mappings, the parent's included.
     pub code: Arc<MappedCode>,
-    /// A mapping was added since the start: not the case between a fork and its exec.
+    /// A mapping was added since the start, which no fork has before its exec.
     pub has_own: bool,
     /// Executable memory without a file exists: a JIT.
     pub has_anonymous: bool,

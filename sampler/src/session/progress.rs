@@ -57,8 +57,8 @@ impl Progress {
         }
     }
 
-    /// Counts a sample's stack on its way to the writer. Drops the stack if the writer is behind: the
-    /// sample then has no callers, which its chain tells.
+    /// Counts a sample's stack on its way to the writer. If the writer is behind, drops the stack: the
+    /// sample then has no callers, and its chain says so.
     fn put_stack(&self, sample: &mut RawSample) {
         let bytes = stack_bytes(sample);
         if bytes == 0 {

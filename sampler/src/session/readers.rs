@@ -57,8 +57,8 @@ impl Readers {
         }
     }
 
-    /// Required sample contents: needs of the recognised adapters, and of families with a VM that
-    /// is not ready or with a command ([`Readers::launching`]).
+    /// Required sample contents: needs of recognised adapters, of families whose VM is not ready, and of
+    /// families with a command ([`Readers::launching`]).
     #[must_use]
     pub fn sample_needs(&self) -> SampleNeeds {
         let adapters = self.recognised().flat_map(|one| &one.adapters);

@@ -38,7 +38,7 @@ pub(super) struct Recorder {
 #[derive(Debug)]
 struct ProcessState {
     key: ProcessKey,
-    /// Any event other than its start has come; an exec before that counts as the start.
+    /// Whether any event followed the start; an exec before that counts as the start.
     used: bool,
     generated: Generated,
     unwound: UnwoundSpace,

@@ -40,7 +40,7 @@ pub enum SinkError {
 }
 
 impl SinkError {
-    /// The amount that is in the file nevertheless.
+    /// Amount written to the file before the error.
     pub(super) fn written(&self) -> Written {
         match self {
             SinkError::Create { .. } => Written::default(),

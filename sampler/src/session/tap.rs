@@ -159,7 +159,7 @@ impl TapSource {
         if self.records.is_empty() && self.lost == 0 && until == self.complete_until {
             return;
         }
-        // This is the only sender, so the room stays.
+        // No other sender exists, so the room stays.
         if self.out.is_full() {
             self.hold_back();
             return;

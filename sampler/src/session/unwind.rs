@@ -3,7 +3,8 @@
 //!
 //! Only addresses are kept. The copied stack is the only memory of the target that counts: later
 //! reads would mix two moments. An adapter's rules may read other memory if they can prove that its
-//! contents have not changed since the sample ([`Unwound::between`](vmscope_process::Unwound::between)).
+//! contents have not changed since the sample, else what they find is a guess
+//! ([`Unwound::between`](vmscope_process::Unwound::between)).
 
 mod native;
 mod signal;
@@ -74,7 +75,7 @@ impl UnwoundSpace {
         self.vms.push(vm);
     }
 
-    /// Other code may lie in these addresses from now on.
+    /// Forgets these addresses: other code may follow there.
     pub fn changed(&mut self, start: u64, end: u64) {
         self.native.forget(start, end);
     }
@@ -175,14 +176,11 @@ impl Unwinding {
                 *place = shown;
                 found.values.extend(unwound.method);
             }
-            if unwound.is_first {
-                return ChainEnd::Whole;
-            }
             let (now, caller) = (frame.registers, unwound.caller);
-            // A caller's frame lies above; only code without a frame leaves the stack as it is.
+            // A caller's frame lies above; only code without a frame leaves the stack unchanged.
             let rises = caller.sp > now.sp || (caller.sp == now.sp && frame.sampled.is_some());
             let is_code = |pc| of.code_at(pc).is_some();
-            if !rises || !is_code(caller.pc.wrapping_sub(1)) {
+            if unwound.end.is_none() && (!rises || !is_code(caller.pc.wrapping_sub(1))) {
                 return ChainEnd::Broken;
             }
             chain.guessed |= unwound.is_guess;
@@ -193,6 +191,9 @@ impl Unwinding {
                 }
                 chain.user.push(other.shown);
                 found.values.extend(other.method);
+            }
+            if let Some(end) = unwound.end {
+                return end;
             }
             if chain.user.len() >= self.max_depth {
                 return ChainEnd::Depth;

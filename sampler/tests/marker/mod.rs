@@ -192,7 +192,7 @@ impl Recorded {
         Recorded { records, lost }
     }
 
-    /// The programs that the kernel told a marker of, each with its pid.
+    /// Programs with a marker reported by the kernel, each with its pid.
     pub fn markers(&self) -> BTreeMap<ProcessKey, u32> {
         let mut pids = BTreeMap::new();
         let mut dumps = Vec::new();

@@ -1,6 +1,6 @@
-//! Any records into a profile that grows. In any order and at any steps, all samples
-//! count and all bounds hold; in the order of a session, the profile is that of the whole
-//! recording, in any number of steps.
+//! Any records into a growing profile. In any order and with any steps, all samples count and all
+//! bounds hold. In a session's order, the profile equals the whole recording's profile, whatever
+//! the number of steps.
 #![no_main]
 
 #[path = "../../tests/recordings/mod.rs"]
@@ -110,7 +110,7 @@ fn as_a_session(mut records: Vec<Record>) -> Vec<Record> {
     records
 }
 
-/// In the order of a session, with steps at times about which all is known.
+/// In a session's order, with steps only up to completely known times.
 fn in_order(records: Vec<Record>, steps: usize) {
     let records = as_a_session(records);
 

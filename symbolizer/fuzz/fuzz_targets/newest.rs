@@ -29,7 +29,7 @@ struct Piece {
     replaced: bool,
 }
 
-/// A VM that is polled, and its recording.
+/// A polled VM, and its recording.
 struct Session {
     recording: Recording,
     time: u64,

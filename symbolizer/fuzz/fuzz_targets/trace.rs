@@ -1,5 +1,5 @@
-//! Any bytes as a recording, from the file to the counts. The checksums are made right
-//! first, so that the fuzzer gets past them.
+//! Any bytes as a recording, from the file to the counts. Corrected checksums let the fuzzer
+//! reach the contents.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

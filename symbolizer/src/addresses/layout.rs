@@ -177,8 +177,8 @@ impl Layout {
         })
     }
 
-    /// The points of moved places with samples in `counts`: each sample at the address of its
-    /// code at its time. `None` if `stop` came first.
+    /// Points of moved places with samples in `counts`: each sample at its code's address at the
+    /// sample's time. `None` after a stop.
     pub(super) fn moved(
         &self,
         profile: &Profile,

@@ -272,7 +272,7 @@ impl<K, T> Default for Sums<K, T> {
 }
 
 impl<K: Eq + Hash, T> Sums<K, T> {
-    /// The sum of a place, unless it has the stack already. `new` makes key and empty sum of an
+    /// Sum of a place, unless the place already counted this stack. `new` makes key and empty sum of an
     /// unknown place.
     fn of(&mut self, place: Place, stack: usize, new: impl FnOnce() -> (K, T)) -> Option<&mut T> {
         let at = match self.by_place.get(&place) {

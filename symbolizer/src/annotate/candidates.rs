@@ -19,7 +19,7 @@ pub struct Candidate {
     pub label: String,
     /// Name alone.
     pub name: String,
-    /// Samples of its entries: in the method itself and, for a native function, in what is inlined
+    /// Samples of its entries: in the method itself and, for native functions, in functions inlined
     /// there.
     pub charged: u64,
     /// Samples in the method itself.
@@ -76,8 +76,8 @@ fn inclusive(
     Some(sums.into_iter().map(|(sum, _)| sum).collect())
 }
 
-/// The first `most` of [`candidates`] among those with samples of their own or inlined into them;
-/// `None` if `stop` was requested first.
+/// The first `most` of [`candidates`] with samples of their own or in functions inlined there;
+/// `None` after a stop.
 #[must_use]
 pub fn hottest(
     taken: &Taken,

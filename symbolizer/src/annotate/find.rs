@@ -66,8 +66,8 @@ pub fn fitting<'a, T>(
 }
 
 /// Finds candidates by [`fitting`] names; `wanted` may include the start as in
-/// [`Candidate::label`]. Of equally fitting candidates, those with samples only in the code they
-/// called count if there are no others. Without a name, chooses the candidate with most own
+/// [`Candidate::label`]. Among equally fitting candidates, those without own samples count only if
+/// no candidate has own samples. Without a name, chooses the candidate with most own
 /// samples; in a VM's profile, the first VM method.
 #[must_use]
 pub fn choose(profile: &Profile, candidates: &[Candidate], wanted: Option<&str>) -> Choice {

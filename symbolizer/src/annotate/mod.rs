@@ -216,9 +216,9 @@ pub struct Annotation {
     /// Error of the share of `all` in `total`, as of [`crate::Summary::error`]; `None` with too few
     /// samples.
     pub error: Option<f64>,
-    /// Samples of `all` that are inferred to be of the method.
+    /// Samples of `all` with an inferred method.
     pub inferred: Inferred,
-    /// Samples of `own` that are inferred to be of the method.
+    /// Samples of `own` with an inferred method.
     pub own_inferred: Inferred,
     /// Execution tiers, most samples first.
     pub tiers: Vec<Tier>,

@@ -24,7 +24,7 @@ impl<I> Default for Interner<I> {
 }
 
 impl<I: Id> Interner<I> {
-    /// The id of an equal value, or of the new value if there is room for one.
+    /// Id of an equal value; or of the new value, while the interner has room.
     pub fn put<T: Eq + Hash>(
         &mut self,
         values: &mut IndexVec<I, T>,

@@ -69,7 +69,7 @@ impl<'a> Builder<'a> {
     fn symbol_site(&mut self, owner: SymbolOwner, at: FileOffset, around: Around) -> SiteId {
         let found = self.table.get().lookup(owner, at);
         let found = found.filter(|(function, _)| !function.name.is_empty());
-        // The key of a piece: the start of its function and its own start.
+        // Key of a piece: its function's start, and the piece's start.
         let piece = found.map(|(function, piece)| {
             (
                 owner,

@@ -96,8 +96,8 @@ impl CallTree {
         own
     }
 
-    /// The stacks of some functions, with the samples of their callees: the start of trees of their
-    /// callers and callees. Of nested occurrences, the outermost counts.
+    /// Stacks with at least one of these functions, with samples of callees: the basis for trees of
+    /// callers and callees. The outermost of nested occurrences counts.
     #[must_use]
     pub fn stacks_of(&self, functions: &[FunctionId]) -> Vec<Through> {
         let nodes = &self.index.nodes;

@@ -169,7 +169,7 @@ impl CallTree {
         self.function(self.node(node)?.function?)
     }
 
-    /// The child of a node with this function.
+    /// Child of `node` for this function.
     #[must_use]
     pub fn child(&self, node: NodeId, function: FunctionId) -> Option<NodeId> {
         let mut children = self.children(node);

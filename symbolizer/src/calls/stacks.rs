@@ -22,9 +22,9 @@ const NONE: u32 = u32::MAX;
 const PARTS: usize = 4;
 
 impl StackIndex {
-    /// Indexes the stacks of the samples in `from..to`; without a bound, from the recording's start
-    /// or to its end. The index serves filters within that window. `None` if `stop` was requested
-    /// first.
+    /// Indexes the stacks of the samples in `from..to`; a missing bound means the recording's start
+    /// or end. The index serves filters within that window. `None` after a
+    /// stop.
     #[must_use]
     pub fn of(
         profile: &Profile,

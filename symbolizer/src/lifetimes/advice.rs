@@ -3,14 +3,14 @@
 //! A prediction replays the recorded allocations with the changed parameter, and prices the
 //! collections by the cost model. It repeats this with other random choices: which objects were
 //! sampled, when exactly an object died, whether old objects die at all if no collection saw their
-//! death, how full eden was at the begin, which coefficients the model has, and how much dearer the
-//! copies from a larger eden are. The saving is the mean share that the change saves, of the recorded
-//! time. Without a replay that comes close to the recording there is no advice on parameters and
+//! death, how full eden was at the begin, which coefficients the model has, how much dearer the
+//! copies from a larger eden are, how many pretenured objects refer to younger ones, and what the model does not explain of each collection. The saving is the mean share that the change saves, of the recorded
+//! time. A larger eden is no advice if its memory costs the program more than it saves. Without a replay that comes close to the recording there is no advice on parameters and
 //! pretenuring.
 
 use super::Lifetimes;
 use super::collections::CollectionKind;
-use super::cost::{CollectorCost, GroupCost, Work};
+use super::cost::{CollectorCost, GroupCost, TERMS, Work};
 use super::estimate::Estimate;
 use super::event::Groups;
 use super::groups::{GroupKey, Grouping};
@@ -181,6 +181,11 @@ struct Trial {
     eden_used: f64,
     /// How much dearer the copies from a larger eden are: 0 to 1, in units of [`DEARER_COPIES`].
     dearer: f64,
+    /// Share of the pretenured objects that refer to younger objects: 0 to 1. The next scavenge finds
+    /// these objects in the remembered set, and visits them.
+    remembered: f64,
+    /// Seed of the changed run's unexplained part.
+    noise: u64,
 }
 
 impl<'a> Predictor<'a> {
@@ -202,6 +207,8 @@ impl<'a> Predictor<'a> {
                 price,
                 eden_used: rng.f64(),
                 dearer: rng.f64(),
+                remembered: rng.f64(),
+                noise: rng.u64(..),
             })
         });
         let trials: Vec<Trial> = trials.collect::<Option<_>>()?;
@@ -233,9 +240,10 @@ impl<'a> Predictor<'a> {
             let growth = (changed.eden / self.program.policy.eden - 1.0).max(0.0);
             let dearer = 1.0 + DEARER_COPIES * trial.dearer * growth;
             let before = trial.price.of(&trial.recorded, 1.0);
-            let after = trial.price.of(&after, dearer);
+            let survivors = of_survivors(&after.pretenured, &trial.price.scavenge);
+            let more = trial.remembered * survivors + self.noise(&after, trial.noise);
             Some(if before > 0.0 {
-                1.0 - after / before
+                1.0 - (trial.price.of(&after, dearer) + more) / before
             } else {
                 0.0
             })
@@ -245,6 +253,23 @@ impl<'a> Predictor<'a> {
         };
         let all = self.cost.scavenges.ns + self.cost.fulls.ns;
         Estimate::of_samples(shares.iter().copied()).times(all)
+    }
+
+    /// Nanoseconds in which the program uses the memory of a larger eden for the first time.
+    fn first_use(&self, changed: &Policy) -> f64 {
+        let used = changed.eden.min(self.program.end);
+        let more = (used - self.program.policy.eden).max(0.0);
+        self.cost.scavenges.per_fresh_byte().value * more
+    }
+
+    /// What the model does not explain of a run's collections.
+    fn noise(&self, outcome: &Outcome, seed: u64) -> f64 {
+        let mut rng = Rng::with_seed(seed);
+        let mut of = |work: &Work, amount: &Amount| {
+            let fit = work.fit.as_ref();
+            fit.map_or(0.0, |fit| fit.noise(amount.collections, &mut rng))
+        };
+        of(&self.cost.scavenges, &outcome.scavenges) + of(&self.cost.fulls, &outcome.fulls)
     }
 
     /// Replaces the group's own cost by the saving of a replay without the group: later scavenges copy
@@ -291,10 +316,11 @@ impl<'a> Predictor<'a> {
                 survivors: now.survivors * factor,
                 ..now.clone()
             };
-            advice.push(Advice {
-                change: Change::Eden(now.eden as u64, policy.eden as u64),
-                saving: self.saving(&policy),
-            });
+            let saving = self.saving(&policy);
+            if saving.value > self.first_use(&policy) {
+                let change = Change::Eden(now.eden as u64, policy.eden as u64);
+                advice.push(Advice { change, saving });
+            }
         }
         // The VM has the parameter.
         if let Some(threshold) = self.tenuring_threshold {
@@ -326,28 +352,34 @@ impl<'a> Predictor<'a> {
     }
 }
 
-/// Nanoseconds of a collection, of a byte and of an object.
+/// Coefficients of the model.
 struct Price {
-    scavenge: [f64; 3],
-    full: [f64; 3],
+    scavenge: [f64; TERMS],
+    full: [f64; TERMS],
 }
 
 impl Price {
     /// The price of collections. A copy by a scavenge costs `dearer` times as much as recorded.
     fn of(&self, outcome: &Outcome, dearer: f64) -> f64 {
-        let of = |amount: &Amount, price: &[f64; 3], dearer: f64| {
-            let survivors = price[1] * amount.bytes + price[2] * amount.objects;
-            price[0] * amount.collections + dearer * survivors
+        let of = |amount: &Amount, price: &[f64; TERMS], dearer: f64| {
+            price[0] * amount.collections
+                + dearer * of_survivors(amount, price)
+                + price[3] * amount.fresh
         };
         of(&outcome.scavenges, &self.scavenge, dearer) + of(&outcome.fulls, &self.full, 1.0)
     }
 }
 
+/// The price of bytes and objects.
+fn of_survivors(amount: &Amount, price: &[f64; TERMS]) -> f64 {
+    price[1] * amount.bytes + price[2] * amount.objects
+}
+
 /// Coefficients of a refit of the model. Without a model, a collection has its mean time.
-fn coefficients(work: &Work, refit: usize) -> [f64; 3] {
+fn coefficients(work: &Work, refit: usize) -> [f64; TERMS] {
     match work.fit {
         Some(_) => work.refit(refit),
-        None => [work.ns / (work.collections as f64).max(1.0), 0.0, 0.0],
+        None => [work.ns / (work.collections as f64).max(1.0), 0.0, 0.0, 0.0],
     }
 }
 

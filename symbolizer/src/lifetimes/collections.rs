@@ -62,6 +62,16 @@ impl ObservedCollection {
         }
     }
 
+    /// Bytes in use before and after, and the capacity, of the space with a name that begins so.
+    pub(super) fn space(&self, name: &str) -> [Option<f64>; 3] {
+        let mut spaces = self.record.spaces.iter();
+        let space = spaces.find(|space| space.name.starts_with(name));
+        let number = |of: Option<u64>| of.map(|bytes| bytes as f64);
+        space.map_or([None; 3], |one| {
+            [one.before, one.after, one.capacity].map(number)
+        })
+    }
+
     /// Phases with their durations, where begin and end were observed.
     pub fn phases(&self) -> impl Iterator<Item = (&Phase, Option<DurationNs>)> {
         let duration = |phase: &Phase| Some(phase.end?.since(phase.begin?));

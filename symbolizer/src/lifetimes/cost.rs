@@ -3,12 +3,16 @@
 //! For each kind of collection, non-negative least squares fit the collector's time by a fixed part
 //! and by the survivors that the VM counted:
 //!
-//! `time = fixed + per byte · surviving bytes + per object · surviving objects`
+//! `time = fixed + per byte · surviving bytes + per object · surviving objects + per fresh byte · fresh
+//! bytes`
+//!
+//! Fresh bytes are of memory that the collector uses for the first time.
 //!
 //! The time is the collector's CPU time where the VM reports it, else the duration, which includes
 //! waiting for a processor.
 //!
-//! A group pays for *surviving*: for its objects and their bytes in each collection that they survived.
+//! A group pays for *surviving*: for its objects and their bytes in each collection that they survived;
+//! for fresh survivor spaces by its copied bytes, for fresh old space by its tenured bytes.
 //! It pays for *allocating*, too: its share of the allocated bytes is its share of the scavenges'
 //! fixed part, since allocation brings the next scavenge nearer; likewise its share of the bytes that
 //! were moved to old space or allocated there, and the fixed part of full collections.
@@ -16,11 +20,15 @@
 use super::collections::CollectionKind;
 use super::estimate::Estimate;
 use super::event::Groups;
+use super::fresh::{Fresh, fresh_bytes};
 use super::groups::{GroupKey, Grouping};
 use super::least_squares::{Fit, REFITS};
 use super::{Lifetimes, Object};
-use crate::ids::{AllocationSiteId, ClassId};
+use crate::ids::{AllocationSiteId, ClassId, CollectionId, IndexVec};
 use vmscope_records::Collection;
+
+/// Number of the model's terms.
+pub const TERMS: usize = 4;
 
 /// The collections of one kind.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,31 +43,39 @@ pub struct Work {
     pub survived_bytes: f64,
     /// Sum of the bytes moved to old space.
     pub tenured_bytes: f64,
-    /// The model: nanoseconds for a collection, for a surviving byte and for a surviving object.
+    /// Sums of the fresh bytes, of survivor spaces and of old space.
+    fresh: Fresh,
+    /// The model: nanoseconds for a collection, a surviving byte, a surviving object and a fresh byte.
     /// `None` with too few collections, or without counts of surviving bytes.
     pub fit: Option<Fit>,
 }
 
 impl Work {
-    fn of(lifetimes: &Lifetimes, kind: CollectionKind) -> Self {
+    fn of(
+        lifetimes: &Lifetimes,
+        kind: CollectionKind,
+        fresh: &IndexVec<CollectionId, Fresh>,
+    ) -> Self {
         let mut work = Work {
             collections: 0,
             ns: 0.0,
             is_cpu: false,
             survived_bytes: 0.0,
             tenured_bytes: 0.0,
+            fresh: Fresh::default(),
             fit: None,
         };
-        let of_kind = lifetimes.collections.iter().filter(|one| one.kind == kind);
-        let observed: Vec<(&Collection, u64)> = of_kind
-            .filter_map(|one| {
+        let collections = lifetimes.collections.enumerated();
+        let observed: Vec<(&Collection, u64, Fresh)> = collections
+            .filter(|(_, one)| one.kind == kind)
+            .filter_map(|(id, one)| {
                 let duration = one.record.end?.since(one.record.begin?);
-                Some((&one.record, duration.0))
+                Some((&one.record, duration.0, fresh[id]))
             })
             .collect();
-        work.is_cpu = observed.iter().all(|(record, _)| record.cpu_ns.is_some());
+        work.is_cpu = observed.iter().all(|one| one.0.cpu_ns.is_some());
         let (mut rows, mut durations) = (Vec::new(), Vec::new());
-        for (record, duration) in observed {
+        for (record, duration, fresh) in observed {
             let cpu = record.cpu_ns.filter(|_| work.is_cpu);
             let ns = cpu.unwrap_or(duration) as f64;
             work.collections += 1;
@@ -68,7 +84,9 @@ impl Work {
             if let Some(survived) = record.survived_bytes {
                 work.survived_bytes += survived as f64;
                 let objects = record.survived_objects.unwrap_or(0);
-                rows.push(vec![1.0, survived as f64, objects as f64]);
+                work.fresh.survivors += fresh.survivors;
+                work.fresh.old += fresh.old;
+                rows.push(vec![1.0, survived as f64, objects as f64, fresh.sum()]);
                 durations.push(ns);
             }
         }
@@ -78,10 +96,10 @@ impl Work {
 
     /// Coefficients of a refit of the model: 0 to [`REFITS`] − 1. Zeros without a model.
     #[must_use]
-    pub fn refit(&self, number: usize) -> [f64; 3] {
+    pub fn refit(&self, number: usize) -> [f64; TERMS] {
         let refit = self.fit.as_ref().and_then(|fit| fit.refits.get(number));
         let term = |at: usize| refit.and_then(|one| one.get(at)).copied();
-        [0, 1, 2].map(|at| term(at).unwrap_or(0.0))
+        std::array::from_fn(|at| term(at).unwrap_or(0.0))
     }
 
     /// Nanoseconds of the fixed part, of one collection.
@@ -100,6 +118,12 @@ impl Work {
     #[must_use]
     pub fn per_object(&self) -> Estimate {
         self.coefficient(2)
+    }
+
+    /// Nanoseconds for a fresh byte.
+    #[must_use]
+    pub fn per_fresh_byte(&self) -> Estimate {
+        self.coefficient(3)
     }
 
     fn coefficient(&self, term: usize) -> Estimate {
@@ -156,7 +180,7 @@ impl Survived {
 
     /// Nanoseconds of a refit of the model, and their sampling error. Bytes and objects have one error,
     /// since they are of the same objects.
-    fn cost(&self, [_, per_byte, per_object]: [f64; 3]) -> Estimate {
+    fn cost(&self, [_, per_byte, per_object, _]: [f64; TERMS]) -> Estimate {
         let (bytes, objects) = (self.bytes.estimate(), self.objects.estimate());
         Estimate {
             value: per_byte * bytes.value + per_object * objects.value,
@@ -213,8 +237,9 @@ impl CollectorCost {
     /// unattributed.
     #[must_use]
     pub fn of(lifetimes: &Lifetimes, grouping: Grouping) -> Self {
-        let scavenges = Work::of(lifetimes, CollectionKind::Scavenge);
-        let fulls = Work::of(lifetimes, CollectionKind::Full);
+        let fresh = fresh_bytes(lifetimes);
+        let scavenges = Work::of(lifetimes, CollectionKind::Scavenge, &fresh);
+        let fulls = Work::of(lifetimes, CollectionKind::Full, &fresh);
         let mut groups = Groups::new(lifetimes, grouping);
         let mut deeds: Vec<Deeds> = Vec::new();
         let mut add = |class, site, visit: &dyn Fn(&mut Deeds)| {
@@ -225,15 +250,22 @@ impl CollectorCost {
             visit(&mut deeds[group]);
         };
         each_survival(lifetimes, &mut add);
-        let whole = deeds.iter().fold((0.0, 0.0), |(allocated, aged), one| {
-            (allocated + one.allocated.sum, aged + one.aged.sum)
-        });
+        let whole = |of: fn(&Deeds) -> Sum| deeds.iter().map(|one| of(one).sum).sum::<f64>();
+        let all_allocated = whole(|one| one.allocated);
+        let all_aged = whole(|one| one.aged);
+        let all_copied = whole(|one| one.copied.bytes);
+        let all_tenured = whole(|one| one.tenured);
         let of_group = |(key, deeds): (&GroupKey, &Deeds)| {
-            let allocated = share(deeds.allocated, whole.0);
-            let aged = share(deeds.aged, whole.1);
+            let allocated = share(deeds.allocated, all_allocated);
+            let aged = share(deeds.aged, all_aged);
+            let fresh_survivors = share(deeds.copied.bytes, all_copied);
+            let fresh_old = share(deeds.tenured, all_tenured);
+            let fresh = (fresh_survivors.times(scavenges.fresh.survivors))
+                .plus(fresh_old.times(scavenges.fresh.old));
             let refits = (0..REFITS).map(|refit| {
                 let (scavenge, full) = (scavenges.refit(refit), fulls.refit(refit));
-                let surviving = deeds.copied.cost(scavenge).plus(deeds.marked.cost(full));
+                let survivors = deeds.copied.cost(scavenge).plus(deeds.marked.cost(full));
+                let surviving = survivors.plus(fresh.times(scavenge[3]));
                 let fixed = allocated.times(scavenge[0] * scavenges.collections as f64);
                 let allocating = fixed.plus(aged.times(full[0] * fulls.collections as f64));
                 [surviving, allocating, surviving.plus(allocating)]

@@ -20,6 +20,9 @@ const SPARE: usize = 3;
 /// Number of refits.
 pub const REFITS: usize = 48;
 
+/// Most residuals that a sum draws. Longer sums are scaled.
+const MOST_DRAWN: usize = 100;
+
 /// Least number of observations of a fit: one term needs so many.
 pub const LEAST_OBSERVATIONS: usize = 1 + SPARE;
 
@@ -33,11 +36,20 @@ pub struct Fit {
     pub refits: Vec<Vec<f64>>,
     /// Share of the values' variance that the terms explain (R²): 0 to 1.
     pub explained: f64,
-    /// Number of observations.
-    pub observations: usize,
+    /// What the terms do not explain of each value, scaled by the number of fitted terms.
+    pub residuals: Vec<f64>,
 }
 
 impl Fit {
+    /// Sum of the residuals of so many new observations, drawn at random.
+    #[must_use]
+    pub fn noise(&self, observations: f64, rng: &mut Rng) -> f64 {
+        let drawn = (observations.round() as usize).min(MOST_DRAWN);
+        let residuals = (0..drawn).map(|_| self.residuals[rng.usize(..self.residuals.len())]);
+        let scale = (observations / drawn.max(1) as f64).sqrt();
+        scale * residuals.sum::<f64>()
+    }
+
     /// The fit of `values` by the terms of `rows`: a row of equally many terms for each value. A
     /// constant term is a column of ones. `None` with too few observations, or without a usable
     /// term.
@@ -49,11 +61,12 @@ impl Fit {
         let fitted: Vec<f64> = rows.iter().map(|row| best.value(row)).collect();
         let freedom = rows.len() - best.fitted_terms;
         let spread = (rows.len() as f64 / freedom as f64).sqrt();
-        let residual = |at: usize| spread * (values[at] - fitted[at]);
+        let pairs = values.iter().zip(&fitted);
+        let residuals: Vec<f64> = pairs.map(|(one, fitted)| spread * (one - fitted)).collect();
         let mut rng = Rng::with_seed(1);
         let refits: Vec<Vec<f64>> = (0..REFITS)
             .map(|_| {
-                let other = |fitted: &f64| fitted + residual(rng.usize(..rows.len()));
+                let other = |fitted: &f64| fitted + residuals[rng.usize(..rows.len())];
                 let values: Vec<f64> = fitted.iter().map(other).collect();
                 let refit = Solution::best(rows, &values, &subsets, terms);
                 refit.map_or_else(|| best.coefficients.clone(), |one| one.coefficients)
@@ -71,7 +84,7 @@ impl Fit {
         Some(Fit {
             coefficients: (0..terms).map(of_term).collect(),
             explained: explained.clamp(0.0, 1.0),
-            observations: rows.len(),
+            residuals,
             refits,
         })
     }

@@ -177,6 +177,7 @@ impl Reading {
         let mut lifetimes = Lifetimes {
             process: Some(process),
             tenuring_threshold: tenuring_threshold(trace, process),
+            dependent_samples: dependent_samples(trace, process),
             ..Lifetimes::default()
         };
         let mut classes: Vec<_> = trace.classes.values().cloned().collect();
@@ -434,12 +435,24 @@ impl Reading {
     }
 }
 
-/// The newest fact of that name: a percentage.
+/// The newest reported threshold: a percentage.
 fn tenuring_threshold(trace: &Trace, process: ProcessKey) -> Option<f64> {
-    let mut facts = trace.facts.iter().rev();
-    let fact = facts.find(|one| one.process == process && one.name == "tenuring threshold")?;
-    let percent: f64 = fact.value.strip_suffix('%')?.trim().parse().ok()?;
+    let value = newest_fact(trace, process, "tenuring threshold")?;
+    let percent: f64 = value.strip_suffix('%')?.trim().parse().ok()?;
     (0.0..=100.0).contains(&percent).then_some(percent / 100.0)
+}
+
+/// The way of sampling, where one sampled object says something about the next.
+fn dependent_samples(trace: &Trace, process: ProcessKey) -> Option<&'static str> {
+    let value = newest_fact(trace, process, "sampling of lifetimes")?;
+    let ways = ["every-nth", "windows", "buffers"];
+    ways.into_iter().find(|way| value.contains(way))
+}
+
+fn newest_fact<'a>(trace: &'a Trace, process: ProcessKey, name: &str) -> Option<&'a str> {
+    let mut facts = trace.facts.iter().rev();
+    let fact = facts.find(|one| one.process == process && one.name == name)?;
+    Some(&fact.value)
 }
 
 /// Whether an object is kept after a number of halvings: each keeps half of the objects before. The

@@ -18,9 +18,10 @@
 
 mod heap;
 
-use super::collections::{CollectionKind, ObservedCollection};
+use super::collections::CollectionKind;
 use super::deaths::{Deaths, Seen};
 use super::event::Groups;
+use super::fresh::{Touched, kept_bytes, touched_at_begin};
 use super::{Lifetimes, Object};
 use crate::ids::{CollectionId, Id, IndexVec};
 use fastrand::Rng;
@@ -62,6 +63,8 @@ pub(super) struct Amount {
     pub bytes: f64,
     /// Number of the survivors, summed over collections.
     pub objects: f64,
+    /// Bytes of memory that the collections used first.
+    pub fresh: f64,
 }
 
 impl Amount {
@@ -69,6 +72,7 @@ impl Amount {
         self.collections += other.collections;
         self.bytes += other.bytes;
         self.objects += other.objects;
+        self.fresh += other.fresh;
     }
 }
 
@@ -77,6 +81,8 @@ impl Amount {
 pub(super) struct Outcome {
     pub scavenges: Amount,
     pub fulls: Amount,
+    /// Bytes and number of the pretenured objects.
+    pub pretenured: Amount,
 }
 
 /// A recorded object.
@@ -139,12 +145,16 @@ pub(super) struct Program {
     /// By position.
     untraced: Vec<Untraced>,
     fulls: Vec<Full>,
-    /// Position of the end.
-    end: f64,
+    /// Position of the end: bytes that were allocated in eden.
+    pub end: f64,
     /// The recorded parameters, without pretenuring.
     pub policy: Policy,
     /// Least size of a large object in bytes. Infinite without large objects.
     large: f64,
+    /// Use of the spaces before the recording.
+    touched: Touched,
+    /// Free bytes that old space keeps when it gives memory back.
+    kept: f64,
 }
 
 /// Random choices of a replay: equal ones for all policies that are compared.
@@ -154,16 +164,6 @@ pub(super) struct Draw {
     /// Number of objects that each stands for.
     counts: Vec<f64>,
     due: Due,
-}
-
-/// Use of the space with a name that begins so: before and after, and its capacity.
-fn space(collection: &ObservedCollection, name: &str) -> [Option<f64>; 3] {
-    let mut spaces = collection.record.spaces.iter();
-    let space = spaces.find(|space| space.name.starts_with(name));
-    let number = |of: Option<u64>| of.map(|bytes| bytes as f64);
-    space.map_or([None; 3], |one| {
-        [one.before, one.after, one.capacity].map(number)
-    })
 }
 
 /// Least size of large objects: all larger ones were allocated in old space. Infinite without any.
@@ -185,14 +185,14 @@ impl Program {
         let mut position = 0.0;
         for collection in collections.iter() {
             if collection.kind == CollectionKind::Scavenge {
-                position += space(collection, "eden")[0]?;
+                position += collection.space("eden")[0]?;
             }
             positions.push(position);
         }
         let last = collections.iter().next_back()?;
         let policy = Policy {
-            eden: space(last, "eden")[2]?,
-            survivors: space(last, "survivor")[2]?,
+            eden: last.space("eden")[2]?,
+            survivors: last.space("survivor")[2]?,
             tenuring: lifetimes.tenuring_threshold.unwrap_or(TENURING),
             growth: 1.0,
             pretenured: Vec::new(),
@@ -200,6 +200,8 @@ impl Program {
         };
         let mut program = Program {
             large: large_size(lifetimes),
+            touched: touched_at_begin(lifetimes),
+            kept: kept_bytes(lifetimes),
             objects: Vec::new(),
             lifetimes: Vec::new(),
             untraced: Vec::new(),
@@ -218,11 +220,11 @@ impl Program {
     fn find_fulls(&mut self, lifetimes: &Lifetimes) {
         let (mut after_last, mut last_size, mut due) = (None, 0.0, (0.0, 0.0));
         for collection in lifetimes.collections.iter() {
-            let [Some(before), Some(after), _] = space(collection, "old") else {
+            let [Some(before), Some(after), _] = collection.space("old") else {
                 continue;
             };
             if collection.kind == CollectionKind::Scavenge {
-                let is_early = space(collection, "eden")[0]
+                let is_early = collection.space("eden")[0]
                     .is_some_and(|used| used < FULL_EDEN * self.policy.eden);
                 due = if is_early {
                     (last_size, before)
@@ -338,9 +340,10 @@ impl Program {
         }
         let (mut bytes, mut objects, mut after_last) = (0.0, 0.0, f64::INFINITY);
         let (mut last, mut freed, mut untraced) = (0.0, 0.0, Untraced::default());
+        let mut is_told = false;
         for (id, collection) in lifetimes.collections.enumerated() {
             let is_full = collection.kind == CollectionKind::Full;
-            let [before, after, _] = space(collection, "old");
+            let [before, after, _] = collection.space("old");
             let mut added = untraced.added.1;
             if let Some(before) = before {
                 let untraced_bytes = (before - bytes).max(0.0);
@@ -365,8 +368,8 @@ impl Program {
             if is_full && let Some(marked) = collection.record.survived_objects {
                 untraced.objects = (marked as f64 - objects).max(0.0);
                 // The first full collection tells of the time before it, too.
-                for earlier in &mut self.untraced {
-                    if earlier.objects == 0.0 {
+                if !std::mem::replace(&mut is_told, true) {
+                    for earlier in &mut self.untraced {
                         earlier.objects = untraced.objects;
                     }
                 }
@@ -478,7 +481,7 @@ impl Program {
                 }
             } else if policy.pretenured.binary_search(&object.group).is_ok() {
                 used -= bytes;
-                heap.put_old(at);
+                heap.pretenure(at);
             } else {
                 heap.put_eden(at);
             }

@@ -33,7 +33,7 @@ impl Live {
         self.omitted.late_samples += late.count() as u64;
         let (changes, growing) = (&mut self.changes, &mut self.growing);
         self.placing.expect_more();
-        // A live view has bounds of its own.
+        // A live view sets its own bounds.
         let _ = self.placing.place(trace, &samples, changes, growing);
         trace.samples.put_in_order_from(first);
         // Changes after the last sample, too.

@@ -1,7 +1,7 @@
 //! PLT stubs, named after their callees.
 //!
-//! A stub jumps through a GOT slot; a relocation names the slot's function. So each stub with hits
-//! is decoded up to its slot, and these slots are searched in the relocations. This works for all
+//! A stub jumps through a GOT slot; a relocation names the slot's function. The decoder follows each
+//! stub with hits to its slot, and searches the relocations for these slots. This works for all
 //! layouts of linkers (lazy, `-z now`, IBT, BTI, PAC), whatever their numbering of stubs.
 //!
 //! ```text

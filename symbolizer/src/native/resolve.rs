@@ -38,7 +38,7 @@ impl Default for ResolveOptions {
     }
 }
 
-/// Symbols of all `modules` with their hits, in the same order; resolves several modules at a time
+/// Symbols of the hits in all `modules`, in the modules' order; resolves several modules at a time
 /// ([`resolve_module`]).
 #[must_use]
 pub fn resolve_all(

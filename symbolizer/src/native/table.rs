@@ -1,9 +1,9 @@
 //! The symbol of each hit, from one pass over the symbol tables. Memory grows with hits, not with
 //! symbols.
 //!
-//! The innermost *sized* symbol around a hit wins (the one with the last start). Without any, the
-//! nearest symbol before the hit counts if it has no size: it reaches to the next symbol. A sized
-//! symbol before the hit ends before it; the hit is in padding and has no symbol.
+//! The innermost *sized* symbol around a hit wins (the symbol with the last start). If none exists,
+//! the nearest symbol before the hit counts if it has no size: it reaches to the next symbol. A
+//! nearest symbol with a size ends before the hit; the hit is in padding and has no symbol.
 //!
 //! ```text
 //!   symbols   |--f-----------|      |-g (no size)

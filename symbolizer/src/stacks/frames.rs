@@ -9,20 +9,20 @@ pub struct StackFrame<'a> {
     pub entry: &'a Entry,
     /// Function and location.
     pub place: &'a Frame,
-    /// 0 for the compiled function, 1 for functions inlined into it, and so on.
+    /// 0 for the compiled function, 1 for a function inlined there, and so on.
     pub inline_depth: u32,
 }
 
 impl StackFrame<'_> {
-    /// Whether the function is inlined into the frame before.
+    /// Whether the previous frame's function contains this function inlined.
     #[must_use]
     pub fn is_inlined(&self) -> bool {
         self.inline_depth > 0
     }
 }
 
-/// The frames of a site, after those of its caller, if known; outermost first. Without `inlined`,
-/// inlined functions are left out.
+/// Frames of a site, behind the frames of its caller, if known; outermost first. Without `inlined`,
+/// inlined functions are omitted.
 pub fn frames_of(
     profile: &Profile,
     site: SiteId,

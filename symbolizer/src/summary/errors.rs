@@ -119,7 +119,7 @@ impl Means {
         self.left -= 1;
     }
 
-    /// Counts samples without a group, one by one.
+    /// Counts samples without a group, in their order.
     pub fn pass(&mut self, mut samples: u64) {
         while samples > 0 && !self.is_full() {
             let some = samples.min(self.size - self.filled);

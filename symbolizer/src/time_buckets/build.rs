@@ -173,7 +173,7 @@ fn push(
     }
 }
 
-/// The sum of consecutive time buckets; `None` for no buckets, and for more than 2^32 samples.
+/// Sum of consecutive time buckets; `None` without buckets, or beyond 2^32 samples.
 pub(super) fn sum(
     time_buckets: &[TimeBucket],
     sums: &mut Sums,

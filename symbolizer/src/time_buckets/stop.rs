@@ -33,7 +33,7 @@ impl Stop {
         self.0.is_stopped.load(Ordering::Relaxed)
     }
 
-    /// Reports progress: steps done, and steps in all, of any kind. Each part of the work may
+    /// Reports progress: finished steps and total steps, of any kind. Each part of the work may
     /// restart at 0.
     pub fn tell(&self, done: u64, all: u64) {
         self.0.done.store(done, Ordering::Relaxed);

@@ -56,7 +56,7 @@ impl Trace {
         self.state_memory + counted.iter().sum::<u64>()
     }
 
-    /// Whether there is no memory for another sample.
+    /// Whether another sample would exceed the memory.
     pub(super) fn is_full(&self, world: &World) -> bool {
         self.memory() + PLACE * world.places().len() as u64 >= self.max_memory
     }

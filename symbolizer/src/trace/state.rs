@@ -53,8 +53,8 @@ impl Change {
 }
 
 impl Trace {
-    /// Reads all records except samples. Returns the changes, and whether there are more than
-    /// [`MAX_MAPPINGS`] of mappings, which the second pass has to read.
+    /// Reads all records except samples. Returns the changes, and whether mappings have more than
+    /// [`MAX_MAPPINGS`] changes, which the second pass then reads.
     pub(crate) fn read_state<R: Read + Seek + Send>(
         &mut self,
         reader: &mut Reader<R>,

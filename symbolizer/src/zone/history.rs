@@ -55,7 +55,7 @@ pub(crate) struct Placement {
     pub end: u64,
     /// The first time that an adapter saw it.
     pub from: TimeNs,
-    /// Whether it may come before an adapter sees it.
+    /// Whether the code may precede its first sighting.
     pub maybe: bool,
     /// Whether it fades right after the first sighting.
     pub fades_at_once: bool,

@@ -13,7 +13,7 @@ use vmscope_records::{Avma, ProcessKey, TimeNs};
 /// The owner of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Claim {
-    /// One constituent, with the offset from its start.
+    /// One constituent, with the address's offset in it.
     One(CodeId, u32),
     /// Two constituents that exclude each other.
     Doubtful,

@@ -162,7 +162,7 @@ impl Recording {
         self.held(collection, time, &unheld.collect::<Vec<_>>())
     }
 
-    /// The same, each with the class of its holder.
+    /// Fates of objects, each with its holder's class.
     pub fn held(
         &mut self,
         collection: Option<u64>,

@@ -273,7 +273,7 @@ pub fn read(bytes: &[u8]) -> Result<Trace, TraceError> {
     Trace::read(&mut Reader::open(Cursor::new(bytes))?)
 }
 
-/// Number of the method `mNUMBER` that a sample is in; an error if the sample is doubtful.
+/// Number of the sample's method `mNUMBER`; an error for doubtful samples.
 pub fn who(profile: &Profile, sample: usize) -> Result<Option<u64>, ()> {
     let place = profile.trace.samples.places[sample];
     let site = &profile.sites[profile.site_of_place[place]];

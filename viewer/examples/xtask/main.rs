@@ -1,5 +1,5 @@
-//! What a developer of vmscope runs: `cargo xtask test` before a commit, which is also
-//! what CI runs, and `cargo xtask deep` before a release and after touching what it
+//! Commands for developers of vmscope: `cargo xtask test` before a commit (CI runs the same), and
+//! `cargo xtask deep` before a release and after changes of code that `deep`
 //! covers.
 #![allow(
     clippy::print_stdout,

@@ -96,7 +96,7 @@ pub const TEST: &[Step] = &[
         ],
         needs: None,
     },
-    plain("fuzzing, short", &[".ci/fuzz", "20000", "15"]),
+    plain("fuzzing, short", &[".ci/fuzz", "20000", "8"]),
 ];
 
 /// What takes longer or needs more.

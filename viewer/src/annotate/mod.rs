@@ -129,8 +129,8 @@ fn annotated(profile: &Profile, filter: &Filter, subject: &Subject) -> (Annotati
     (annotation, calls)
 }
 
-/// An error with candidates and their samples. Those with samples only in the code they called stand
-/// alone, with these samples, or not at all.
+/// An error with candidates and their samples. If no candidate has samples, the list shows samples of
+/// the code that candidates called.
 fn listed(message: String, candidates: &[Candidate]) -> ListError {
     let sampled = candidates.iter().filter(|c| c.all > 0);
     let mut listed: Vec<(u64, &str)> = sampled.map(|c| (c.own, &*c.label)).collect();

@@ -15,6 +15,9 @@ const YOUNG: &str = "CCYoung";
 /// Its kind.
 const YOUNG_REFERRERS: &str = "young referrers";
 
+/// Kind of the interpreter's parts, which are C code.
+const INTERPRETER: &str = "interpreter";
+
 /// All pairs, one per line, ascending. Names of run-time code stand between tildes. Like the primitive,
 /// omits the stack check from maps, and unless `is_all` freed entries, blocks inside methods and young
 /// referrers.
@@ -25,16 +28,18 @@ pub fn pairs(shown: &Shown<'_>, is_all: bool) -> String {
             lines.push_str(part);
         }
     };
-    if let Some(first) = shown.constituents.first() {
+    let is_of_zone = |one: &&One<'_>| one.kind != INTERPRETER;
+    let zone: Vec<&One<'_>> = shown.constituents.iter().filter(is_of_zone).collect();
+    if let Some(first) = zone.first() {
         put(&between_tildes(START), &decimal(&first.start));
     }
-    for one in &shown.constituents {
+    for one in &zone {
         let omitted = || is_all.then(|| omitted_pair(one)).flatten();
         if let Some((item, value)) = pair(one).or_else(omitted) {
             put(&item, &value);
         }
     }
-    if let Some(last) = shown.constituents.last() {
+    if let Some(last) = zone.last() {
         if is_all {
             let is_young = last.kind == YOUNG_REFERRERS;
             let young = if is_young { &last.start } else { &last.end };
@@ -49,9 +54,7 @@ fn pair(one: &One<'_>) -> Option<(String, String)> {
     let address = decimal(&one.start);
     let selector = || one.name.split(' ').next().unwrap_or_default();
     Some(match one.kind {
-        "trampoline" | "enilopmart" | "stub" | "adapter" | "interpreter" => {
-            (between_tildes(one.name), address)
-        }
+        "trampoline" | "enilopmart" | "stub" | "adapter" => (between_tildes(one.name), address),
         "free" => (between_tildes(FREE), address),
         "open pic" => (format!("#{}", selector()), address),
         "closed pic" => (closed_pic(one, selector()), address),

@@ -173,7 +173,7 @@ pub enum Existence {
 }
 
 impl Existence {
-    /// Whether the process still has a program, which doctor can examine.
+    /// Whether doctor can examine a program of the process.
     pub fn has_program(&self) -> bool {
         matches!(self, Existence::Process | Existence::Stopped)
     }

@@ -1,4 +1,4 @@
-//! Frames of a site in a stack: its function and the functions it was inlined through, with names.
+//! Named frames of a site in a stack: its function, and the functions that inlined it.
 
 use crate::present::functions::{NAMELESS, name_of};
 use crate::present::shorten::label;
@@ -60,8 +60,8 @@ pub(crate) fn mark(region: Region, is_inlined: bool) -> &'static str {
     }
 }
 
-/// A name as one field of a line: nothing in it ends the field, the line or the name. At most
-/// `longest` characters.
+/// A name as one field of a line, at most `longest` characters long; no character ends the field, the
+/// line or the name.
 pub(crate) fn field(name: &str, longest: usize) -> Cow<'_, str> {
     let is_plain = |c: char| c != ';' && !(c.is_whitespace() && c != ' ') && !is_no_xml(c);
     let mut text = if name.chars().all(is_plain) {

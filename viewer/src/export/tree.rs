@@ -35,7 +35,7 @@ pub(super) struct Shown {
     pub depth: usize,
     /// Index in [`LabelTree::labels`].
     pub label: u32,
-    /// Samples of the frame with the frames on it.
+    /// Samples of the frame and of all frames above it.
     pub total: u64,
     /// Samples with this innermost frame.
     pub own: u64,

@@ -16,7 +16,7 @@ pub(super) struct Who {
 }
 
 impl Who {
-    /// Whether it is the first thread of its process.
+    /// Whether this thread is the first of its process.
     pub(super) fn is_main(&self) -> bool {
         self.tid.0 == self.pid.0
     }

@@ -13,7 +13,7 @@ use clap::Args;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
-use vmscope_cog::saved::{SavedSample, SavedSamples, SavedZone, WordSize};
+use vmscope_cog::saved::{SavedSample, SavedSamples, SavedZone, WordSize, region_rules};
 use vmscope_process::KeySource;
 use vmscope_records::recording::{RecordingFile, Writer, create_private};
 use vmscope_records::{
@@ -99,6 +99,11 @@ pub(super) fn run(args: &VmprofilerArgs) -> Result<()> {
             module: PROGRAM,
         };
         let program = program::records(path, args.load_address, place, &survey.pcs)?;
+        let rules = program.iter().find_map(|record| match record {
+            Record::Module(one) => Some(region_rules(PROCESS, survey.begin, &one.path)),
+            _ => None,
+        });
+        records.extend(rules.map(Record::RegionRules));
         records.extend(program);
     }
     // A wrong input leaves an earlier recording alone.

@@ -2,7 +2,9 @@
 //! would help.
 
 use super::names::Names;
-use super::{HOW, Loaded, Wanted, activity, counted, has_any, holders, unfinalized};
+use super::{
+    HOW, Loaded, Wanted, activity, counted, dependent_samples, has_any, holders, unfinalized,
+};
 use crate::present::document::{Document, Part, Table, Value};
 use crate::present::numbers::{bytes, milliseconds, percent, some};
 use vmscope_symbolizer::lifetimes::Lifetimes;
@@ -108,6 +110,7 @@ pub fn document(loaded: &Loaded<'_>, wanted: &Wanted) -> Document {
         lines.push(format!("No object was recorded. {HOW}"));
     }
     lines.extend(collector.reproduction.as_ref().map(replay));
+    lines.extend(dependent_samples(lifetimes));
     lines.extend(activity::rate(lifetimes));
     lines.extend(unfinalized(loaded.trace));
     lines.extend(counted(lifetimes));
@@ -146,6 +149,10 @@ fn model(name: &str, work: &Work) -> Option<String> {
             work.per_object().times(1e3),
             " for each 1,000 objects that survive",
         ),
+        (
+            work.per_fresh_byte().times(mega),
+            " for each MiB of memory that it uses for the first time",
+        ),
     ];
     let terms = terms.iter().filter(|(term, _)| term.value > 0.0);
     let terms: Vec<String> = terms
@@ -159,7 +166,7 @@ fn model(name: &str, work: &Work) -> Option<String> {
     };
     Some(format!(
         "Model: a {name} takes {terms}; that explains {explained} of the variance of {} {times}",
-        fit.observations,
+        fit.residuals.len(),
     ))
 }
 

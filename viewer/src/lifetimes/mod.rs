@@ -473,6 +473,16 @@ fn unfinalized(trace: &Trace) -> Option<String> {
     Some(format!("{objects} for finalization at the end{time}"))
 }
 
+/// A warning where the errors do not hold.
+fn dependent_samples(lifetimes: &Lifetimes) -> Option<String> {
+    lifetimes.dependent_samples.map(|way| {
+        format!(
+            "All ± hold for independent samples. The way of sampling here ({way}) takes objects that depend on each \
+             other: true errors may be many times as large"
+        )
+    })
+}
+
 /// Sentences about records that do not count.
 fn counted(lifetimes: &Lifetimes) -> Vec<String> {
     let Skipped {

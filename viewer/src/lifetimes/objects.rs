@@ -3,7 +3,8 @@
 use super::histograms::{self, BINS, SERIES, Scale};
 use super::names::Names;
 use super::{
-    Loaded, Wanted, callers, counted, holders, living, rounded, single, sized, unfinalized,
+    Loaded, Wanted, callers, counted, dependent_samples, holders, living, rounded, single, sized,
+    unfinalized,
 };
 use crate::present::document::{Chart, Document, Part, Table, Value};
 use crate::present::numbers::{bytes, count, points, some};
@@ -82,6 +83,7 @@ fn summary(lifetimes: &Lifetimes) -> Vec<String> {
             "They stand for {} allocated objects (±: 95 % of the sampling error)",
             count(all.round() as u64)
         ));
+        lines.extend(dependent_samples(lifetimes));
         let sampled = lifetimes.objects.len();
         if sampled < ENOUGH {
             // Shares of one half are the least certain.

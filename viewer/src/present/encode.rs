@@ -75,7 +75,7 @@ pub fn encode(shown: &Document, format: Format, stop: &Stop) -> Option<Result<Ve
     }
 }
 
-/// The charts, or a sentence without any.
+/// The document's charts; an error sentence if it has none.
 fn charts(shown: &Document) -> Result<Vec<&Chart>, String> {
     let charts = shown.parts.iter().filter_map(|part| match part {
         Part::Chart(chart) => Some(chart),
@@ -101,7 +101,7 @@ struct LogScale {
 }
 
 impl LogScale {
-    /// The scale of these values; others than positive ones are left out.
+    /// Scale of the positive values; ignores others.
     fn of(values: impl Iterator<Item = f64>) -> Self {
         let positive = values.filter(|value| *value > 0.0 && value.is_finite());
         let range = positive.fold(None, |range: Option<(f64, f64)>, value| {
@@ -112,7 +112,7 @@ impl LogScale {
         LogScale { least, most }
     }
 
-    /// From 0 (least value) to 1 (greatest value); `None` for a value that is not positive.
+    /// Place between 0 (least value) and 1 (greatest value); `None` unless positive.
     fn place(self, value: f64) -> Option<f64> {
         let is_one = self.most <= self.least;
         let place = || (value / self.least).ln() / (self.most / self.least).ln();

@@ -101,7 +101,7 @@ impl Much {
     }
 }
 
-/// The parts of a name that are shown.
+/// Displayed parts of a name.
 #[derive(Clone, Copy, Debug)]
 struct Shape {
     result: bool,
@@ -212,7 +212,7 @@ fn fits(text: &str, columns: usize) -> bool {
     text.width() <= columns
 }
 
-/// A name with the parts that its labels are made of.
+/// A name with its parts for labels.
 struct Named<'a> {
     parts: Parts<'a>,
     place: &'a str,
@@ -268,7 +268,7 @@ impl Named<'_> {
         }
     }
 
-    /// The own name, and the full name from its character `from` on, in at most `columns`.
+    /// The own name, then the full name from character `from`, in at most `columns`.
     fn excerpt(&self, from: usize, columns: usize) -> Option<String> {
         let own = self.parts.own;
         let full = self.full();
@@ -373,7 +373,7 @@ fn tell_apart(rows: &[&(Name<'_>, usize)], others: &FxHashSet<String>) -> Vec<St
             if shape.scopes > 0 || shape.result {
                 return Some(texts);
             }
-            // Behind its class, if all have room for it.
+            // Behind the class, if all rows have room.
             let classed = (named.iter().zip(rows).zip(&texts))
                 .map(|((one, (_, columns)), text)| one.behind_class(text.clone(), *columns));
             let classed: Vec<String> = classed.collect();

@@ -34,7 +34,7 @@ pub struct ThreadRow {
 pub enum Why {
     NoName,
     Doubtful,
-    /// In an interpreter, which did not show its method.
+    /// In an interpreter, without a visible method.
     MethodUnknown,
 }
 

@@ -107,7 +107,7 @@ impl Branches {
         &self.roots
     }
 
-    /// Samples by which rows are ordered: with callees, or bottom up through the caller.
+    /// Samples for the order of rows: with callees, or bottom up through the caller.
     pub fn samples(&self, row: Row) -> u64 {
         let branch = self.branch(row);
         let total = branch.total.filter(|_| !self.up);

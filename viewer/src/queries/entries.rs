@@ -135,7 +135,7 @@ pub struct Group {
 /// Sampled range of an entry, or a function inlined into it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InRange {
-    /// The range; of an inlined function, the one with most samples.
+    /// The range; for an inlined function, its range with most samples.
     pub site: SiteId,
     /// Samples within the group.
     pub samples: u64,
@@ -162,7 +162,7 @@ pub fn inlined(profile: &Profile, ranges: impl IntoIterator<Item = InRange>) -> 
     ranges.collect()
 }
 
-/// The function that is executed at a site.
+/// Name of the function executing at a site.
 fn innermost<'a>(profile: &'a Profile, site: &'a Site) -> &'a str {
     let entry = &profile.entries[site.entry];
     profile

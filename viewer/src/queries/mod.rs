@@ -1,5 +1,5 @@
-//! What is asked of a profile: plain functions of profile and filter, with typed answers.
-//! The report, JSON, exports and the terminal UI show the same answers; nothing here knows a
+//! Questions about a profile: plain functions of profile and filter, with typed answers.
+//! Report, JSON, exports and terminal UI show the same answers; no query knows a
 //! terminal or prints.
 
 pub mod accuracy;

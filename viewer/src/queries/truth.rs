@@ -129,7 +129,7 @@ pub fn truth_of(profile: &Profile, summary: &Summary) -> Vec<TruthLine> {
     omitted::tell(profile, &mut lines);
     tell_about(&mut lines, About::Resolution);
     modules(profile, summary, &mut lines);
-    // A VM's own limit of callers, if any, is the newest.
+    // The VM's own limit of callers, if any, is the newest limit.
     let of_callers = |limit: &&Limit| limit.kind == LimitKind::Callers;
     let callers = profile.trace.limits.iter().rev().find(of_callers);
     // Limits of callers concern frame pointers.
@@ -149,8 +149,8 @@ pub fn truth_of(profile: &Profile, summary: &Summary) -> Vec<TruthLine> {
     lines
 }
 
-/// Chains of callers that do not reach the thread's first frame, by reason. Their counts are of the
-/// whole recording, also under a filter.
+/// Chains of callers that end before the thread's first frame, by reason. Counts cover the whole
+/// recording, even under a filter.
 fn callers_are_incomplete(profile: &Profile, summary: &Summary, lines: &mut Vec<TruthLine>) {
     let samples = &profile.trace.samples;
     let ends = &samples.chain_ends;

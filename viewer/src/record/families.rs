@@ -1,6 +1,6 @@
-//! The VMs that vmscope knows: one line for each family. Of the adapters of one address space, the first
-//! that emits all code is the last that is polled: a VM's own words come first, then what is read from
-//! outside, then files about it.
+//! VM families, one line each. In an address space, the first adapter that emits all code is the last
+//! that vmscope polls. The order: VMs that publish themselves, VMs read from outside, files about
+//! VMs.
 
 use vmscope_cog::Family as Cog;
 use vmscope_hotspot::Family as HotSpot;
@@ -9,8 +9,8 @@ use vmscope_jitdump::cleanup::{Cleanup, Journal, state_folder};
 use vmscope_process::AdapterFamily;
 use vmscope_publish_reader::{Family as Publish, LifetimeRate};
 
-/// For attached processes, or commands launched without changes: whatever files its VM writes are
-/// its user's.
+/// Families for attached processes, and for commands launched without changes. Files of such a VM
+/// belong to its user.
 pub(crate) fn attaching(lifetimes: Option<LifetimeRate>) -> Vec<Box<dyn AdapterFamily>> {
     vec![
         Box::new(Publish { lifetimes }),
@@ -20,7 +20,7 @@ pub(crate) fn attaching(lifetimes: Option<LifetimeRate>) -> Vec<Box<dyn AdapterF
     ]
 }
 
-/// For a command that vmscope starts, whose VM is to tell of its code.
+/// Families for a command that vmscope starts with requests for descriptions of code.
 pub(super) fn launching(lifetimes: Option<LifetimeRate>) -> Vec<Box<dyn AdapterFamily>> {
     vec![
         Box::new(Publish { lifetimes }),
@@ -30,14 +30,13 @@ pub(super) fn launching(lifetimes: Option<LifetimeRate>) -> Vec<Box<dyn AdapterF
     ]
 }
 
-/// What is left behind is cleaned up; what earlier runs could not clean up because they
-/// were killed, first.
+/// Cleanup of leftover files, after a sweep of files from killed earlier runs.
 fn cleanup() -> Cleanup {
     let (state, home) = (std::env::var_os("XDG_STATE_HOME"), std::env::var_os("HOME"));
     let folder = state_folder(state.as_deref(), home.as_deref());
     Cleanup::new(folder.and_then(|folder| {
         Journal::sweep(&folder);
-        // Without a journal, what a killed run leaves behind stays there.
+        // Without a journal, files of a killed run stay.
         Journal::begin(&folder).ok()
     }))
 }

@@ -50,8 +50,8 @@ impl LifetimeOptions {
     }
 }
 
-/// Arguments in which a part of the objects belongs to the option before it: `--lifetimes 1/100`
-/// means `--lifetimes=1/100`. No program or process is called so.
+/// Arguments, with a rate joined to the option before it: `--lifetimes 1/100` means
+/// `--lifetimes=1/100`. No program or process has such a name.
 pub fn joined(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut all: Vec<OsString> = Vec::new();
     let mut is_own = true;
@@ -97,10 +97,10 @@ pub fn parse_rate(text: &str) -> Result<LifetimeRate, String> {
         return Err(EXPECTED.to_owned());
     };
     if part == 0 || whole == 0 {
-        return Err("a part of the objects is more than 0".to_owned());
+        return Err("the sampled part must be more than 0".to_owned());
     }
     if part > whole {
-        return Err("a part of the objects is at most 1/1".to_owned());
+        return Err("the sampled part must be at most 1/1".to_owned());
     }
     if whole % part != 0 {
         return Err(format!(

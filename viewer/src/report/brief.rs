@@ -230,7 +230,7 @@ fn hottest(page: &Page<'_>, answer: &Overview, out: &mut String) {
     }
 }
 
-/// Share of a region, and its parts with more than a thousandth of all samples.
+/// Share of a region, and its parts above a thousandth of all samples.
 fn share_and_parts(answer: &Overview, wanted: Region) -> Option<String> {
     let mut regions = answer.regions.iter();
     let (_, samples, parts) = regions.find(|(region, ..)| *region == wanted)?;
@@ -335,7 +335,7 @@ fn threads(page: &Page<'_>, out: &mut String) {
     );
 }
 
-/// A line of the busiest groups, with the number of members of the others.
+/// A line of the busiest groups, with the number of other members.
 fn groups(
     page: &Page<'_>,
     title: &str,

@@ -165,7 +165,7 @@ impl App {
         }
     }
 
-    /// Views with tabs: views of lifetimes have some only if the recording has lifetimes. Keys show
+    /// Views with tabs. Lifetime views have tabs only if the recording has lifetimes. Keys show
     /// all views.
     pub(super) fn tabs(&self) -> impl Iterator<Item = ViewId> {
         let has_lifetimes = self.has_lifetimes;

@@ -47,7 +47,7 @@ fn a_terminal_that_is_too_small_is_told_what_is_needed() {
     assert!(driven.resize(80, 24).screen().contains("Overview"));
 }
 
-/// A key does one thing in all views, or the bottom line says what it does in this one.
+/// A key has one meaning in all views, or the bottom line states its meaning in this view.
 #[test]
 fn keys_that_do_different_things_are_at_the_bottom() {
     use super::keys::Command;

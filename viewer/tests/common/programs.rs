@@ -122,6 +122,19 @@ pub const PERF_MAP: Program = Program {
     ..KNOWN_SHARES
 };
 
+/// A process with the memory of a Cog VM.
+pub const COG_REPLICA: Program = Program {
+    source: "cog_replica.c",
+    flags: &["-O2", "-g", "-pthread", "-no-pie", "-fno-pie"],
+    ..KNOWN_SHARES
+};
+
+/// The memory layout of a Cog VM, with known chains of callers.
+pub const COG_LAYOUT: Program = Program {
+    source: "cog_layout.c",
+    ..KNOWN_SHARES
+};
+
 /// All of them.
 pub const ALL: [Program; 10] = [
     KNOWN_SHARES,

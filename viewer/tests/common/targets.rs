@@ -1,6 +1,6 @@
 //! Processes to be profiled.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use nix::sys::signal::{Signal, kill};
@@ -16,9 +16,18 @@ pub struct Target {
 
 impl Target {
     /// Starts a program that prints `ready PID` as its first line.
-    pub fn ready(mut command: Command) -> Self {
+    pub fn ready(command: Command) -> Self {
+        Self::start(command, Stdio::null())
+    }
+
+    /// Likewise, a program that takes commands from stdin, and ends with them.
+    pub fn commanded(command: Command) -> Self {
+        Self::start(command, Stdio::piped())
+    }
+
+    fn start(mut command: Command, stdin: Stdio) -> Self {
         let mut child = command
-            .stdin(Stdio::null())
+            .stdin(stdin)
             .stdout(Stdio::piped())
             .spawn()
             .expect("the program starts");
@@ -45,6 +54,15 @@ impl Target {
         self.child.id()
     }
 
+    /// Passes commands, and returns the line of the answer.
+    pub fn command(&mut self, commands: &str) -> String {
+        let stdin = self.child.stdin.as_mut().expect("piped");
+        stdin.write_all(commands.as_bytes()).expect("it listens");
+        let mut line = String::new();
+        self.stdout.read_line(&mut line).expect("its answer");
+        line
+    }
+
     pub fn is_running(&mut self) -> bool {
         self.child.try_wait().expect("our child").is_none()
     }
@@ -60,8 +78,9 @@ impl Target {
         self.wait()
     }
 
-    /// Waits for its end, and returns what it printed after `ready`.
+    /// Waits for its end, and returns what it printed after `ready`. Ends its commands.
     pub fn wait(&mut self) -> String {
+        drop(self.child.stdin.take());
         let mut text = String::new();
         self.stdout.read_to_string(&mut text).expect("UTF-8");
         self.child.wait().expect("our child");

@@ -70,7 +70,7 @@ impl Tmux {
         let told = |button: u16, (column, row): (u16, u16), end: char| {
             format!("\x1b[<{button};{};{}{end}", column + 1, row + 1)
         };
-        // Each by itself: it is whole, so that its escape is not taken for the key.
+        // Each alone: in a complete sequence, nobody takes its escape for the key.
         self.type_text(&told(0, from, 'M'));
         self.type_text(&told(32, to, 'M'));
         self.type_text(&told(0, to, 'm'));

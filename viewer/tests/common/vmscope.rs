@@ -119,7 +119,7 @@ pub fn trace_of(path: &Path) -> Option<Trace> {
     Trace::read(&mut reader).ok()
 }
 
-/// A whole recording's profile as the report has it, from the symbols in it alone, and its counts.
+/// A complete recording's profile and counts, as in the report, by the recording's symbols alone.
 pub fn profile(path: &Path) -> (Profile, Summary) {
     let trace = trace_of(path).expect("a recording");
     let profile = profile_of(trace, Vec::new(), false);
@@ -234,7 +234,7 @@ impl Drop for Working {
     }
 }
 
-/// `vmscope attach` to a process into `file`, with so many samples in it.
+/// `vmscope attach` to a process, into `file`, for at least `samples` samples.
 pub fn attached(pid: u32, file: &Path, samples: usize) -> Working {
     let mut attach = command(["attach", "--quiet", &pid.to_string(), "--output"]);
     attach.arg(file);

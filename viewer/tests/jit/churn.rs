@@ -74,7 +74,7 @@ fn part(program: &Value, kind: usize, which: &str) -> f64 {
     number(&kinds[kind][which]) / all
 }
 
-/// The shares, against the program's clock; and the error of a reader of the final code only.
+/// Shares, against the program's clock; and the error of a reader of the final code.
 fn shares_are_true(what: &str, program: &Value, document: &Value, asked: &Asked) {
     let samples = &document["samples"];
     let (delivered, promised) = (number(&samples["total"]), number(&samples["promised"]));

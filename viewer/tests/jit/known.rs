@@ -147,7 +147,7 @@ fn callers_in_a_mono_without_frame_pointers() {
     assert!(limits.any(|limit| limit.remedy.contains("MONO_DEBUG=disable_omit_fp")));
 }
 
-/// Optimised methods have no frame pointer. `dotnet` and Mono's compiler have to be there.
+/// Optimised methods have no frame pointer. Needs `dotnet` and Mono's compiler.
 #[test]
 fn callers_in_dotnet() {
     let (Some(dotnet), Some(mcs)) = (tool("dotnet"), tool("mcs")) else {

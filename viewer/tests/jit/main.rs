@@ -28,6 +28,7 @@ mod annotate;
 mod bench;
 mod callers;
 mod churn;
+mod cog;
 mod constituents;
 mod known;
 mod left;

@@ -85,7 +85,7 @@ pub fn settings(jit: &str, debug: &str) -> Vec<String> {
     arguments.map(str::to_owned).collect()
 }
 
-/// Whether PHP has a JIT: without opcache, or without a JIT, it has nothing to tell.
+/// Whether PHP has opcache with an enabled JIT; prints loudly if not.
 pub fn has_jit(php: &Path, settings: &[String]) -> bool {
     let text = "echo function_exists('opcache_get_status') \
                 && (opcache_get_status()['jit']['on'] ?? false) ? 'jit' : 'none';";
@@ -126,7 +126,7 @@ pub fn built_by(erlc: &Path, source: &str) -> Folder {
     built
 }
 
-/// Whether Erlang has its JIT with these arguments; told loudly if not.
+/// Whether Erlang has its JIT with these arguments; prints loudly if not.
 pub fn has_erlang_jit(erl: &Path, arguments: &[&str]) -> bool {
     let asked = Command::new(erl)
         .args(arguments)

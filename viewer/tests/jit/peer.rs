@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::common::say;
 use crate::node::tool;
 
-/// Both profile one Node process simultaneously; function by function, each with its own error.
+/// Both profile one Node process simultaneously; the comparison is by function, with both errors.
 #[test]
 fn perf_sees_the_same() {
     let tools = ["node", "perf", "python3"].map(tool);

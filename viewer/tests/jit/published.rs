@@ -47,7 +47,7 @@ fn toy(folder: &Folder) -> Option<PathBuf> {
 }
 
 /// Compares the samples of generated code from `from` nanoseconds after the first sample; returns the
-/// numbers of all and of unnamed ones.
+/// number of samples, and the number of unnamed samples.
 fn are_true(what: &str, file: &Path, from: u64) -> (usize, usize) {
     let (profile, _) = profile(file);
     let samples = &profile.trace.samples;

@@ -192,8 +192,8 @@ fn shares_stay_right_while_the_code_zone_is_compacted_all_the_time() {
     if !can_sample() {
         return;
     }
-    // Each round calls more methods than the zone holds: the known method is freed and compiled
-    // again and again. Long loops: their times include the compilation of the methods that
+    // Each round calls more methods than the zone holds, so the VM frees and compiles the known method
+    // again and again. Long loops: their times include compiling the methods that
     // read the clock.
     let options: &[&str] = &["--code-size", "256K"];
     let program = (1800, TURNS.map(|turns| 3 * turns), 400);
@@ -452,8 +452,8 @@ run: rounds
 Callers new run: 300000!
 ";
 
-/// Samples of all functions with such a name and of their callees, and those of them below `caller`. The
-/// compiler decides which callees are functions of their own.
+/// Samples of all functions with this name and of their callees, and the part of them below `caller`.
+/// The compiler decides which callees are functions of their own.
 fn below(tree: &serde_json::Value, name: &str, caller: &str) -> (f64, f64) {
     let rows = tree["rows"].as_array().expect("rows");
     let text = |row: &serde_json::Value| {

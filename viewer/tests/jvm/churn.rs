@@ -18,7 +18,7 @@ use crate::node::Recorded;
 struct Asked {
     right: [usize; 4],
     wrong: usize,
-    /// Some of the wrong, for a failed check: running code, reported name, reported kind.
+    /// Some wrong samples, for a failed check: running code, reported name, reported kind.
     examples: Vec<String>,
     doubtful: usize,
     unnamed: usize,
@@ -113,8 +113,8 @@ fn churned(release: u32) {
         asked.right, asked.wrong, asked.doubtful, asked.unnamed
     );
     say(&told);
-    // None in 38 runs at a load of 5 to 8 on two processors; where looks come later yet, two
-    // collections may come between them (docs/truth.md).
+    // None in 38 runs at a load of 5 to 8 on two processors; between even later polls, two
+    // collections may pass (docs/truth.md).
     let few = 1000 * asked.wrong <= right;
     recorded.check(few, &format!("{told}: {:#?}", asked.examples));
     recorded.check(right > 3000, &told);

@@ -11,7 +11,7 @@ use crate::hotspot::jdks::jdks;
 use crate::hotspot::running::Running;
 use crate::measured::list;
 
-/// Collectors with their options and the first release that has them.
+/// Collectors with their options and first releases.
 const COLLECTORS: [(&str, &[&str], u32); 7] = [
     ("Serial", &["-XX:+UseSerialGC"], 11),
     ("Parallel", &["-XX:+UseParallelGC"], 11),
@@ -35,8 +35,8 @@ const COLLECTORS: [(&str, &[&str], u32); 7] = [
 struct Logged {
     collections: f64,
     cycles: f64,
-    /// Pauses in which a concurrent collector could not go on beside the program. The log may give
-    /// such a pause an id of its own; the JVM counts it as a part of its cycle.
+    /// Pauses of a concurrent collector that could not go on beside the program. The log may give
+    /// such a pause its own id; the JVM counts the pause as a part of its cycle.
     degenerated: f64,
     /// All pauses, of collections and cycles, in ms.
     pauses: Vec<f64>,

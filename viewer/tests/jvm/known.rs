@@ -13,7 +13,7 @@ use crate::hotspot::jvm::java;
 use crate::measured::{Share, T, batch_means, list, number};
 use crate::node::Recorded;
 
-/// With this in the environment the tests record in all ways, which takes some minutes.
+/// Environment variable: the tests record in all ways, which takes some minutes.
 pub const ALL: &str = "VMSCOPE_ALL_SHARES";
 
 /// What a range is in `programs.Shares`.
@@ -181,12 +181,12 @@ enum Put {
 pub struct Known {
     pub recorded: Recorded,
     pub ranges: Vec<Range>,
-    /// For each sample in order of time its range; the number of ranges where it is unknown.
+    /// Range of each sample, in time order; the number of ranges if unknown.
     hits: Vec<usize>,
 }
 
 fn is_of(frame: &Frame, method: &str) -> bool {
-    // Behind it come its parameters; around it what kind of entry it is.
+    // The parameters follow the name; the entry's kind surrounds it.
     frame.name.contains(&format!("{method}("))
 }
 
@@ -275,9 +275,9 @@ impl Known {
         ((promised - delivered) / promised).max(0.0)
     }
 
-    /// No range is given what is not its own (docs/truth.md §5): its share may fall short by what is
-    /// said to be unknown, and never exceeds the truth. Returns the greatest error in points, as
-    /// if the unknown were spread alike, and what is not so.
+    /// No range gets foreign samples (docs/truth.md §5): its share may fall short by the unknown part, and
+    /// never exceeds the truth. Returns the greatest error in points, as if the unknown part were spread
+    /// alike, and the ranges with errors.
     pub fn honesty(&self, what: &str) -> (f64, Vec<String>) {
         let mut wrong = Vec::new();
         let missing = self.missing();

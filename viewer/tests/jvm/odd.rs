@@ -1,5 +1,5 @@
-//! JVMs in odd situations: killed while they are attached to, started by a script, and with a
-//! perf map of the same code beside them.
+//! JVMs in odd situations: killed during attaching, started by a script, or with a perf map of the
+//! same code.
 
 use std::path::PathBuf;
 

@@ -22,7 +22,7 @@ const MODES: [(Tier, bool); 7] = [
     (Tier::C2, true),
 ];
 
-/// The same in all modes, with the first operation (with [`ALL`]: all operations). The releases take
+/// A layout in all modes, with the first operation (with [`ALL`]: all operations). The releases take
 /// turns, so that each proves a part.
 fn in_all_modes(layout: Layout, operations: &[&'static str], least: impl Fn(&Way) -> f64) {
     let mut fell_short = Vec::new();

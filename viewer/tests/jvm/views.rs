@@ -8,7 +8,7 @@ use crate::hotspot::jdks::jdks;
 use crate::hotspot::jvm::Jvm;
 use crate::measured::{list, number};
 
-/// The method of `programs.Strings` that is looked at.
+/// The examined method of `programs.Strings`.
 const METHOD: &str = "programs.Strings.parse(String)";
 
 /// Samples whose innermost method it is.

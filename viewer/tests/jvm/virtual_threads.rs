@@ -35,8 +35,8 @@ fn chains_of_virtual_threads_are_those_that_the_jvm_tells() {
     }
 }
 
-/// Threads that wait every few milliseconds: by the time of reading, most have waited again, below other
-/// callers. Such chains are cut off, but never those of another time.
+/// Threads that wait every few milliseconds: at the time of reading, most wait again, below other
+/// callers. Such chains are cut off, but never show another time's callers.
 #[test]
 fn no_chain_of_a_short_mount_is_invented() {
     if !can_sample() {
@@ -76,7 +76,7 @@ fn counted(release: u32, tier: Tier, options: &[&str]) -> Option<(Chains, Counts
     Some((chains, counts))
 }
 
-/// A collapsed stack without the carrier's Java frames, if these are all there.
+/// A collapsed stack without the carrier's Java frames, if complete.
 fn without_carrier(line: &str) -> String {
     let Some((before, (_, rest))) =
         (line.split_once(ENTRY)).and_then(|(before, after)| Some((before, after.split_once(';')?)))

@@ -10,7 +10,7 @@ use crate::common::vmscope::{
 use crate::common::{programs, say};
 use crate::measured::{CYCLES, JITTER, Measured, Worst, list, number, stolen_ns};
 
-/// `attach` with this engine, with so many samples.
+/// `attach` with engine `engine`, for at least `samples` samples.
 fn attached(engine: &str, pid: u32, file: &std::path::Path, samples: usize) -> Working {
     let pid = pid.to_string();
     let mut attach = command(["attach", "--quiet", "--engine", engine, &pid, "--output"]);
@@ -81,7 +81,7 @@ fn known_shares_of_a_launched_vm_by_its_own_sampler() {
     assert_eq!(measured.program["interrupted"], 0);
 }
 
-/// Both engines at once on one process that never waits: their shares differ by their errors.
+/// Both engines at once on one never-waiting process: shares differ by their errors only.
 #[test]
 fn both_engines_tell_the_same() {
     if !can_sample() {

@@ -65,8 +65,8 @@ fn known_shares_of_a_running_process_too() {
     Measured::new(&recording, program, stolen).agrees_with_its_clock("attach");
 }
 
-/// Without an event for each CPU, 64 busy threads have one each: nothing is worse but what the
-/// report says, and `doctor` says the same.
+/// Without an event for each CPU, 64 busy threads have one event each: nothing is worse except the
+/// facts that the report states, and `doctor` states the same.
 #[test]
 fn known_shares_with_few_descriptors_too() {
     if !can_sample() {

@@ -1,24 +1,37 @@
 //! The adapter: reads the code zone at each poll, and reports changes.
 
+mod beside_code;
 mod pieces;
 
 use std::time::Duration;
 
 use rustc_hash::FxHashMap;
 use vmscope_process::pages::Pages;
-use vmscope_process::{Adapter, AdapterError, Cadence, CodeZone, Memory, Poll, ProcessView};
-use vmscope_records::{Avma, CodeChange, Constituent, GoneReason, Method, MethodKey, VmIdentity};
+use vmscope_process::{
+    Adapter, AdapterError, Cadence, CodeZone, Memory, Poll, ProcessView, SampleNeeds, Unwinder,
+};
+use vmscope_records::{
+    Avma, CodeChange, Constituent, GoneReason, Method, MethodKey, TimeNs, VmIdentity,
+};
 
-use crate::cog_method::EntryKind;
+use crate::cog_method::{CogMethod, EntryKind};
 use crate::cost::{Cost, CountedMemory};
 use crate::describe::{Described, Describer, Name};
+use crate::interpreter;
 use crate::map::Map;
-use crate::vm::{Vm, Zone};
+use crate::variables::COMPACTIONS;
+use crate::vm::{Stamp, Vm, Zone};
+use beside_code::BesideCode;
+pub(crate) use beside_code::VM;
 pub(crate) use pieces::{FREED, YOUNG_REFERRERS, boundaries, with_cases};
-use pieces::{Piece, identity, pieces};
+use pieces::{codes, identity, piece};
 
 /// Pauses between polls.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
+
+/// Pause between looks at the VM's statistics: 25 ms, several times shorter than between readings of
+/// the zone, so that few collections are missed.
+const LOOKS: Duration = Duration::from_millis(25);
 
 /// Number of changes that shorten the pause.
 const MANY_CHANGES: usize = 32;
@@ -32,16 +45,29 @@ pub struct CogAdapter {
     vm: Vm,
     has_begun: bool,
     zone: CodeZone<Identity>,
-    /// Descriptions, with the number of cases that a closed PIC had.
-    described: FxHashMap<Identity, (u16, Described)>,
+    known: FxHashMap<Identity, Known>,
     /// PICs with another case since the last poll.
     extended: Vec<Identity>,
     /// Keys of methods, by their entry.
     methods: FxHashMap<Identity, MethodKey>,
     cadence: Cadence,
+    /// The VM's counters before the zone was read; `None` if the VM does not tell all.
+    stamp: Option<Stamp>,
     /// Limits that were reported.
     told: Vec<String>,
     cost: Cost,
+    beside: BesideCode,
+    is_last: bool,
+    /// Begin of the poll that read the zone last, and of the last poll whose counters showed the same code.
+    read_at: TimeNs,
+    whole_at: TimeNs,
+}
+
+/// An entry of the zone that was described.
+#[derive(Debug)]
+struct Known {
+    entry: CogMethod,
+    described: Described,
 }
 
 /// One lifetime of a piece of code. Between two code compactions, the VM uses an address for one entry
@@ -75,12 +101,17 @@ impl CogAdapter {
             vm,
             has_begun: false,
             zone: CodeZone::new(),
-            described: FxHashMap::default(),
+            known: FxHashMap::default(),
             extended: Vec::new(),
             methods: FxHashMap::default(),
             cadence: Cadence::new(PAUSES.0, PAUSES.1, MANY_CHANGES),
+            stamp: None,
             told: Vec::new(),
             cost: Cost::default(),
+            beside: BesideCode::default(),
+            is_last: false,
+            read_at: TimeNs(0),
+            whole_at: TimeNs(0),
         }
     }
 
@@ -93,22 +124,26 @@ impl CogAdapter {
     /// Reads the zone and describes new entries. What was described stays known when the zone changes
     /// meanwhile, so that each attempt has less to do.
     fn read(&mut self, memory: &dyn Memory) -> Result<Zone, AdapterError> {
-        let (vm, known, extended) = (&self.vm, &mut self.described, &mut self.extended);
-        let (zone, ()) = vm.with_zone(memory, |zone, stamp| {
+        let (vm, known, extended) = (&self.vm, &mut self.known, &mut self.extended);
+        let (mut zone, ()) = vm.with_zone(memory, |zone, stamp| {
             let pages = Pages::new(memory);
             let mut describer = Describer::new(vm, zone, &pages)?;
             let entries = zone.methods.entries.iter();
             let new: Vec<_> = entries
-                .map(|entry| (identity(zone, entry), entry))
+                .map(|entry| (identity(zone.compactions, entry), entry))
                 .filter(|(identity, entry)| {
                     let before = known.get(identity);
-                    before.is_none_or(|(cases, _)| *cases != entry.stack_check)
+                    before.is_none_or(|before| before.entry.stack_check != entry.stack_check)
+                        && before_freed(vm, known, identity).is_none()
                 })
                 .collect();
             for part in new.chunks(AT_ONCE) {
                 let mut described = Vec::with_capacity(part.len());
                 for (identity, entry) in part {
-                    let one = (entry.stack_check, describer.describe(entry)?);
+                    let one = Known {
+                        entry: (*entry).clone(),
+                        described: describer.describe(entry)?,
+                    };
                     described.push((*identity, one));
                 }
                 if vm.stamp(memory)? != *stamp {
@@ -122,41 +157,45 @@ impl CogAdapter {
             }
             Ok(())
         })?;
+        let compactions = zone.compactions;
+        for entry in &mut zone.methods.entries {
+            if let Some(before) = before_freed(vm, known, &identity(compactions, entry)) {
+                *entry = before.entry.clone();
+            }
+        }
         Ok(zone)
     }
 
     fn tell(&mut self, zone: &Zone, poll: &mut Poll) -> usize {
-        let described = &self.described;
-        let pieces = pieces(zone, |identity| described.get(identity).map(|(_, one)| one));
-        let codes: Vec<_> = pieces.iter().map(|piece| piece.code.clone()).collect();
-        let by_identity: FxHashMap<Identity, Piece> = pieces
-            .into_iter()
-            .map(|piece| (piece.code.identity, piece))
-            .collect();
+        let known = &self.known;
+        let piece = |identity: &Identity| {
+            let described = |entry: &Identity| known.get(entry).map(|one| &one.described);
+            piece(zone, identity, described)
+        };
         let methods = &mut self.methods;
         let describe = |identity: &Identity, constituent: &mut Constituent, poll: &mut Poll| {
-            let Some(piece) = by_identity.get(identity) else {
+            let Some(piece) = piece(identity) else {
                 return;
             };
-            constituent.kind = piece.kind.clone();
-            constituent.name.clone_from(&piece.name);
-            constituent.cases.clone_from(&piece.cases);
-            constituent.map = piece.map.clone();
             if let Some((entry, class, name)) = &piece.method {
                 let key = *methods
                     .entry(*entry)
                     .or_insert_with(|| new_method(class, name, poll));
                 constituent.method = Some(key);
             }
+            constituent.kind = piece.kind;
+            constituent.name = piece.name;
+            constituent.cases = piece.cases;
+            constituent.map = piece.map;
         };
         let reason = |identity: &Identity| match identity.part {
             Part::Entry(EntryKind::ClosedPic | EntryKind::OpenPic) => GoneReason::Flushed,
             _ => GoneReason::Freed,
         };
-        let changes = self.zone.update(poll, codes, describe, reason);
+        let changes = self.zone.update(poll, codes(zone), describe, reason);
         let extended = std::mem::take(&mut self.extended);
         for identity in &extended {
-            let known = self.zone.get(identity).zip(by_identity.get(identity));
+            let known = self.zone.get(identity).zip(piece(identity));
             if let Some(((key, start, end), piece)) = known {
                 poll.code(CodeChange::Seen(Constituent {
                     key,
@@ -165,25 +204,35 @@ impl CogAdapter {
                     absent_at: None,
                     start,
                     end,
-                    kind: piece.kind.clone(),
+                    kind: piece.kind,
                     tier: String::new(),
-                    name: piece.name.clone(),
+                    name: piece.name,
                     method: None,
-                    cases: piece.cases.clone(),
-                    map: piece.map.clone(),
+                    cases: piece.cases,
+                    map: piece.map,
                 }));
             }
         }
         changes + extended.len()
     }
 
+    /// Whether the zone is to be read again. Cases of inline caches change without a counter.
+    fn is_due(&self, now: TimeNs, is_same: bool) -> bool {
+        let pause = match (is_same, &self.stamp) {
+            (true, _) => PAUSES.1,
+            (false, Some(_)) => PAUSES.0,
+            (false, None) => self.cadence.pause(),
+        };
+        u128::from(now.since(self.read_at).0) >= pause.as_nanos()
+    }
+
     /// Forgets entries that the zone no longer has.
     fn forget(&mut self, zone: &Zone) {
         let entries = zone.methods.entries.iter();
-        let current: rustc_hash::FxHashSet<Identity> =
-            entries.map(|entry| identity(zone, entry)).collect();
-        self.described
-            .retain(|identity, _| current.contains(identity));
+        let current: rustc_hash::FxHashSet<Identity> = entries
+            .map(|entry| identity(zone.compactions, entry))
+            .collect();
+        self.known.retain(|identity, _| current.contains(identity));
         self.methods
             .retain(|identity, _| current.contains(identity));
     }
@@ -199,7 +248,7 @@ impl CogAdapter {
             let text = "this VM does not tell its layout: vmscope uses that of Squeak and Cuis";
             limits.push(text.to_owned());
         }
-        let described = || self.described.values().map(|(_, one)| one);
+        let described = || self.known.values().map(|one| &one.described);
         let mut flaws =
             described().flat_map(|one| std::iter::once(&one.map).chain(&one.block_maps));
         let is_flawed = |map: &&Map| matches!(map, Map::Flawed(_));
@@ -217,6 +266,25 @@ impl CogAdapter {
             }
         }
     }
+}
+
+/// The entry before the VM freed it. Its code stays until the next code compaction: samples there before
+/// and after are its samples.
+fn before_freed<'k>(
+    vm: &Vm,
+    known: &'k FxHashMap<Identity, Known>,
+    freed: &Identity,
+) -> Option<&'k Known> {
+    vm.variables.at(COMPACTIONS)?;
+    let kinds = match freed.part {
+        Part::Entry(EntryKind::Free) => EntryKind::WITH_CODE,
+        _ => return None,
+    };
+    let before = kinds.map(|kind| Identity {
+        part: Part::Entry(kind),
+        ..*freed
+    });
+    before.iter().find_map(|identity| known.get(identity))
 }
 
 fn new_method(class: &str, name: &str, poll: &mut Poll) -> MethodKey {
@@ -240,8 +308,26 @@ impl Adapter for CogAdapter {
         }
     }
 
+    fn sample_needs(&self) -> SampleNeeds {
+        interpreter::sample_needs()
+    }
+
     fn poll(&mut self, process: &ProcessView, poll: &mut Poll) -> Result<(), AdapterError> {
         let memory = CountedMemory::new(process.memory());
+        let now = poll.began();
+        let (beside, is_last) = (&mut self.beside, self.is_last);
+        beside.poll(&self.vm, process, (is_last, poll))?;
+        let stamp = self.vm.stamp_of_code(&memory).unwrap_or_default();
+        let is_same = stamp.is_some() && stamp == self.stamp;
+        if is_same {
+            self.zone.is_whole_at(now);
+            self.whole_at = now;
+        }
+        if self.has_begun && !is_last && !self.is_due(now, is_same) {
+            self.cost = self.cost.with(memory.cost());
+            poll.code_is_told_until(self.whole_at);
+            return Ok(());
+        }
         let zone = self.read(&memory);
         self.cost = self.cost.with(memory.cost());
         let zone = zone?;
@@ -250,19 +336,32 @@ impl Adapter for CogAdapter {
             Some(damage) if self.has_begun => return Err(damage.into()),
             _ => {}
         }
-        self.has_begun = true;
+        self.stamp = stamp;
+        (self.read_at, self.whole_at) = (now, now);
         let changes = self.tell(&zone, poll);
-        self.forget(&zone);
-        self.tell_limits(&zone, poll);
+        if changes > 0 || !self.has_begun {
+            self.forget(&zone);
+            self.tell_limits(&zone, poll);
+        }
+        self.has_begun = true;
         self.cadence.found(changes);
-        Ok(())
+        self.beside.use_zone(&self.vm, &zone, process, poll)
     }
 
     fn tells_all_code(&self) -> bool {
         self.has_begun
     }
 
+    fn unwinder(&mut self, _: &ProcessView) -> Option<Box<dyn Unwinder>> {
+        self.beside.unwinder()
+    }
+
     fn next_poll(&self) -> Duration {
-        self.cadence.pause()
+        self.cadence.pause().min(LOOKS)
+    }
+
+    fn finish(&mut self, process: &ProcessView, poll: &mut Poll) -> Result<(), AdapterError> {
+        self.is_last = true;
+        self.poll(process, poll)
     }
 }

@@ -31,6 +31,11 @@ pub enum EntryKind {
     OpenPic,
 }
 
+impl EntryKind {
+    /// Kinds whose code runs.
+    pub const WITH_CODE: [Self; 3] = [Self::Method, Self::ClosedPic, Self::OpenPic];
+}
+
 /// An entry of the code zone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CogMethod {
@@ -125,6 +130,11 @@ impl Fields {
             selector: 16 + 2 * word,
             bytes: 16 + 3 * word,
         }
+    }
+
+    /// Size of an entry with this header.
+    pub fn size_in(&self, header: &[u8]) -> u16 {
+        half(header, self.size)
     }
 }
 

@@ -223,7 +223,7 @@ impl<'z> Describer<'z> {
 
 /// The header of a compiled method, untagged. The object of a method with generated code has the code's
 /// address in its place.
-fn header_of(heap: &Heap<'_>, zone: &Zone, code: &Object) -> Result<i64, AdapterError> {
+pub(crate) fn header_of(heap: &Heap<'_>, zone: &Zone, code: &Object) -> Result<i64, AdapterError> {
     let first = heap.slot(code, 0)?;
     if let Some(header) = heap.integer(first) {
         return Ok(header);

@@ -19,20 +19,26 @@
 
 mod accessors;
 mod adapter;
+mod bytecode_names;
 mod bytecodes;
 pub mod cog_method;
 mod cost;
 pub mod describe;
 mod family;
 pub mod heap;
+mod interpreted;
+mod interpreter;
 pub mod map;
 pub mod names;
 pub mod pic;
+mod regions;
 pub mod saved;
 pub mod testing;
 mod trampolines;
+mod unwind;
 mod variables;
 mod vm;
+mod vm_data;
 pub mod zone;
 
 pub use adapter::CogAdapter;
@@ -40,5 +46,6 @@ pub use bytecodes::{Bytecode, Bytecodes, Encoding, Sets};
 pub use cost::{Cost, CountedMemory};
 pub use family::Family;
 pub use trampolines::Trampoline;
+pub use unwind::CogUnwinder;
 pub use variables::Variables;
 pub use vm::{Stamp, Vm, Zone};

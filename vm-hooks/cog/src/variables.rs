@@ -5,6 +5,7 @@ use vmscope_process::{AdapterError, LoadedModule, Memory, ProcessView, Symbol};
 use vmscope_records::Avma;
 
 use crate::accessors::{ACCESSORS, Accessor};
+use crate::{interpreted, unwind, vm_data};
 
 /// Variables of the code zone, all necessary: start, first method, end of methods, start of the array
 /// of young referrers, end.
@@ -22,16 +23,29 @@ const OBJECTS: [&str; 2] = ["hiddenRootsObj", "specialObjectsOop"];
 /// The table of trampolines.
 pub const TRAMPOLINES: [&str; 2] = ["trampolineTableIndex", "trampolineAddresses"];
 
+/// Number of code compactions.
+pub const COMPACTIONS: &str = "statCodeCompactionCount";
+
 /// Numbers that change when the VM changes its code zone or moves objects.
 pub const CHANGES: [&str; 8] = [
     "mzFreeStart",
     "methodCount",
     "openPICList",
     "methodBytesFreedSinceLastCompaction",
-    "statCodeCompactionCount",
+    COMPACTIONS,
     "statFullGCs",
     "statScavenges",
     "youngReferrers",
+];
+
+/// Numbers of which one at least changes when the VM makes, frees or moves code. An inline cache gets
+/// another case without a change of these.
+pub const CHANGES_OF_CODE: [&str; 5] = [
+    "mzFreeStart",
+    "methodCount",
+    "openPICList",
+    "methodBytesFreedSinceLastCompaction",
+    "statCodeCompactionCount",
 ];
 
 /// Numbers that are 0 unless a collection or a code compaction is in progress.
@@ -56,10 +70,23 @@ const SIGNS: [&str; 2] = ["mzFreeStart", "maxCogMethodAddress"];
 
 /// Names of all variables, each once.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
-    let zone = ZONE.iter().chain(&OBJECTS).chain(&TRAMPOLINES);
-    let changes = CHANGES.iter().filter(|name| !ZONE.contains(name));
-    let all = zone.chain(changes).chain(&IN_PROGRESS).chain(&CONSTANTS);
-    all.copied()
+    let code = [
+        &ZONE[..],
+        &OBJECTS,
+        &TRAMPOLINES,
+        &CHANGES,
+        &IN_PROGRESS,
+        &CONSTANTS,
+    ];
+    let others = vm_data::NAMES.into_iter().chain(unwind::NAMES);
+    let mut names: Vec<&'static str> = Vec::new();
+    let others = others.chain([&interpreted::NAMES[..]]);
+    for name in code.into_iter().chain(others).flatten() {
+        if !names.contains(name) {
+            names.push(name);
+        }
+    }
+    names.into_iter()
 }
 
 /// Addresses of the VM's variables.

@@ -10,7 +10,7 @@ use crate::bytecodes::Sets;
 use crate::cog_method::CogMethod;
 use crate::map::Origin;
 use crate::trampolines::{self, Trampoline};
-use crate::variables::{CHANGES, IN_PROGRESS};
+use crate::variables::{CHANGES, CHANGES_OF_CODE, COMPACTIONS, IN_PROGRESS};
 use crate::zone::{Bounds, Evidence, Methods};
 
 /// A module with more code is no Cog VM: those have less than 3 MB.
@@ -157,22 +157,43 @@ impl Vm {
     /// # Errors
     /// [`AdapterError::Busy`] during a collection or code compaction; failed reads.
     pub fn stamp(&self, memory: &dyn Memory) -> Result<Stamp, AdapterError> {
+        let (busy, changes) = (self.known(&IN_PROGRESS), self.known(&CHANGES));
+        self.numbers(&busy, &changes, memory)
+    }
+
+    /// The numbers that change with the code, but not with collections; `None` if the VM does not tell all.
+    /// Costs one read.
+    ///
+    /// # Errors
+    /// [`AdapterError::Busy`] during a code compaction; failed reads.
+    pub fn stamp_of_code(&self, memory: &dyn Memory) -> Result<Option<Stamp>, AdapterError> {
+        let busy = self.known(&["compactionInProgress"]);
+        let changes = self.known(&CHANGES_OF_CODE);
+        if busy.is_empty() || changes.len() < CHANGES_OF_CODE.len() {
+            return Ok(None);
+        }
+        self.numbers(&busy, &changes, memory).map(Some)
+    }
+
+    fn known(&self, names: &[&str]) -> Vec<Avma> {
+        let names = names.iter();
+        names.filter_map(|name| self.variables.at(name)).collect()
+    }
+
+    /// Reads words. Those in `busy` are 0, or the VM is busy.
+    fn numbers(
+        &self,
+        busy: &[Avma],
+        changes: &[Avma],
+        memory: &dyn Memory,
+    ) -> Result<Stamp, AdapterError> {
         let word = memory.pointer_bytes();
-        let names = IN_PROGRESS.iter().chain(&CHANGES);
-        let known: Vec<(&str, Avma)> = names
-            .filter_map(|name| Some((*name, self.variables.at(name)?)))
-            .collect();
-        let addresses: Vec<Avma> = known.iter().map(|(_, at)| *at).collect();
         let mut bytes = Vec::new();
-        let read = memory.read_each(&addresses, word, &mut bytes);
+        let read = memory.read_each(&[busy, changes].concat(), word, &mut bytes);
         read.map_err(AdapterError::reading("counters"))?;
-        let words = bytes
-            .chunks_exact(word.max(1))
-            .map(crate::cog_method::number);
-        let numbers: Vec<u64> = words.collect();
-        let is_busy =
-            |((name, _), number): (&(&str, Avma), &u64)| IN_PROGRESS.contains(name) && *number != 0;
-        if known.iter().zip(&numbers).any(is_busy) {
+        let words = bytes.chunks_exact(word.max(1));
+        let numbers: Vec<u64> = words.map(crate::cog_method::number).collect();
+        if numbers.iter().take(busy.len()).any(|number| *number != 0) {
             return Err(AdapterError::Busy { what: "code zone" });
         }
         Ok(Stamp(numbers))
@@ -213,7 +234,7 @@ impl Vm {
             Err(error) if error.is_final() && !is_missing(&error) => return Err(error),
             trampolines => trampolines.unwrap_or_default(),
         };
-        let compactions = self.variables.number(memory, "statCodeCompactionCount")?;
+        let compactions = self.variables.number(memory, COMPACTIONS)?;
         Ok(Zone {
             methods: Methods::read(&bounds, &self.evidence, memory)?,
             bounds,
@@ -252,7 +273,7 @@ fn missing(variables: &Variables, bytecodes: &Sets) -> Vec<String> {
     if lacks(&["hiddenRootsObj", "specialObjectsOop"]) {
         limits.push("this VM does not tell its objects: methods have no names and maps".to_owned());
     }
-    if lacks(&IN_PROGRESS) || lacks(&["statCodeCompactionCount", "statFullGCs", "statScavenges"]) {
+    if lacks(&IN_PROGRESS) || lacks(&[COMPACTIONS, "statFullGCs", "statScavenges"]) {
         let text = "this VM does not tell its collections: names may be wrong if one moved objects \
                     while vmscope read them";
         limits.push(text.to_owned());

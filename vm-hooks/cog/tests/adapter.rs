@@ -18,18 +18,33 @@ use vmscope_records::{
     Avma, Constituent, ConstituentKind, Method, PcMap, ProcessKey, Range, Record, TimeNs,
 };
 
+/// Times in milliseconds of polls that read counters alone, after a poll at 7.
+const COUNTERS_ALONE: [u64; 4] = [107, 407, 707, 1006];
+
 fn poll(adapter: &mut CogAdapter, process: &ProcessView, keys: &KeySource) -> Vec<Record> {
-    let mut poll = Poll::new(keys.clone(), ProcessKey(1), Arc::new(|| TimeNs(7)));
+    poll_at(7, adapter, process, keys)
+}
+
+fn poll_at(
+    milliseconds: u64,
+    adapter: &mut CogAdapter,
+    process: &ProcessView,
+    keys: &KeySource,
+) -> Vec<Record> {
+    let clock = Arc::new(move || TimeNs(milliseconds * 1_000_000));
+    let mut poll = Poll::new(keys.clone(), ProcessKey(1), clock);
     adapter.poll(process, &mut poll).unwrap();
     poll.finish()
 }
 
+/// Constituents of the zone.
 fn constituents(records: &[Record]) -> Vec<&Constituent> {
     let constituents = records.iter().filter_map(|record| match record {
         Record::Constituent(one) => Some(&**one),
         _ => None,
     });
-    constituents.collect()
+    let is_of_zone = |one: &&Constituent| one.kind != ConstituentKind::Interpreter;
+    constituents.filter(is_of_zone).collect()
 }
 
 fn kinds(all: &[&Constituent]) -> BTreeMap<String, usize> {
@@ -65,7 +80,7 @@ fn every_byte_of_the_zone_is_told_once() {
             .filter(|record| matches!(record, Record::Limit(_)));
         // Some selectors of freed entries are no longer there.
         assert_eq!(limits.count(), usize::from(name == "busy"));
-        let again = poll(&mut adapter, &process, &keys);
+        let again = poll_at(1007, &mut adapter, &process, &keys);
         assert!(again.is_empty(), "{again:?}");
         let cost = adapter.cost();
         assert!(cost.reads <= 100 && cost.bytes < 1 << 20, "{cost:?}");
@@ -220,21 +235,31 @@ fn samples_fall_into_the_zone_as_known() {
     assert_eq!(ranges, 7040);
 }
 
-/// Reading a zone costs a number of reads that does not grow with its entries, apart from pages of objects.
+/// A poll of counters costs one read. Reading a zone costs a number of reads that does not grow with its
+/// entries, apart from pages of objects.
 #[test]
-fn the_cost_of_a_second_look() {
+fn the_cost_of_later_looks() {
     let process = snapshot("busy").process();
     let mut adapter = CogAdapter::new(Vm::open(&process).unwrap().unwrap());
     let keys = KeySource::new();
     poll(&mut adapter, &process, &keys);
     let first = adapter.cost();
-    poll(&mut adapter, &process, &keys);
+    for time in COUNTERS_ALONE {
+        poll_at(time, &mut adapter, &process, &keys);
+    }
+    let counters = adapter.cost();
+    assert_eq!(counters.reads - first.reads, COUNTERS_ALONE.len() as u64);
+    poll_at(1007, &mut adapter, &process, &keys);
     let both = adapter.cost();
-    assert!(both.reads - first.reads <= 20, "{first:?} {both:?}");
-    assert!(both.bytes - first.bytes < 300_000, "{first:?} {both:?}");
+    assert!(both.reads - counters.reads <= 20, "{counters:?} {both:?}");
+    assert!(
+        both.bytes - counters.bytes < 300_000,
+        "{counters:?} {both:?}"
+    );
 }
 
-/// A PIC with another case keeps its key; a PIC that a collection freed does not.
+/// A PIC with another case keeps its key. A freed PIC keeps its key, too, until a code compaction. It was there at
+/// polls that read counters alone.
 #[test]
 fn a_pic_gets_another_case_and_is_freed() {
     let snapshot = snapshot("idle");
@@ -245,6 +270,9 @@ fn a_pic_gets_another_case_and_is_freed() {
     let pic = entries
         .find(|one| one.kind == EntryKind::ClosedPic)
         .unwrap();
+    let variable = |name| vm.variables.at(name).unwrap();
+    let freed_bytes = variable("methodBytesFreedSinceLastCompaction");
+    let compactions = variable("statCodeCompactionCount");
     let mut adapter = CogAdapter::new(vm);
     let keys = KeySource::new();
     let records = poll(&mut adapter, &process, &keys);
@@ -253,17 +281,30 @@ fn a_pic_gets_another_case_and_is_freed() {
     assert_eq!(before.name, "area - 6");
     // The upper 12 bits of the word with the type have the number of cases.
     let fewer = snapshot.patched(vec![(Avma(pic.at.0 + 10), vec![0x50, 0])]);
-    let records = poll(&mut adapter, &fewer, &keys);
+    // No counter shows the case.
+    for time in COUNTERS_ALONE {
+        assert_eq!(poll_at(time, &mut adapter, &fewer, &keys), []);
+    }
+    let records = poll_at(1007, &mut adapter, &fewer, &keys);
     let after = constituents(&records);
     assert_eq!(after.len(), 1);
     assert_eq!((&*after[0].name, after[0].key), ("area - 5", before.key));
-    let freed = snapshot.patched(vec![(Avma(pic.at.0 + 9), vec![0x61])]);
-    let records = poll(&mut adapter, &freed, &keys);
+    assert_eq!(poll_at(1107, &mut adapter, &fewer, &keys), []);
+    let freeing = (Avma(pic.at.0 + 9), vec![0x61]);
+    let counted = (freed_bytes, 216_u64.to_le_bytes().to_vec());
+    let patches = vec![freeing, counted];
+    let freed = snapshot.patched(patches.clone());
+    assert_eq!(poll_at(1207, &mut adapter, &freed, &keys), []);
+    let compaction = (compactions, vec![1]);
+    let compacted = snapshot.patched([patches, vec![compaction]].concat());
+    let records = poll_at(1307, &mut adapter, &compacted, &keys);
     let gone = records.iter().filter_map(|record| match record {
-        Record::ConstituentGone(gone) => Some(gone.key),
+        Record::ConstituentGone(gone) => Some((gone.key, gone.last_seen, gone.time)),
         _ => None,
     });
-    assert_eq!(gone.collect::<Vec<_>>(), [before.key]);
+    let [last, time] = [1207, 1307].map(|time| TimeNs(time * 1_000_000));
+    assert!({ gone }.any(|gone| gone == (before.key, last, time)));
     let new = constituents(&records);
-    assert_eq!((new.len(), &*new[0].name), (1, "freed area"));
+    let new = new.iter().find(|one| one.start == pic.at).unwrap();
+    assert_eq!(new.name, "freed area");
 }

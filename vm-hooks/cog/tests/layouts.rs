@@ -200,8 +200,9 @@ fn the_cost_of_a_full_zone() {
         let mut adapter = CogAdapter::new(Vm::open(&process).unwrap().unwrap());
         let keys = KeySource::new();
         let mut costs = Vec::new();
-        for _ in 0..2 {
-            let mut poll = Poll::new(keys.clone(), ProcessKey(1), Arc::new(|| TimeNs(7)));
+        for seconds in [1, 3] {
+            let now = TimeNs(seconds * 1_000_000_000);
+            let mut poll = Poll::new(keys.clone(), ProcessKey(1), Arc::new(move || now));
             adapter.poll(&process, &mut poll).unwrap();
             let records = poll.finish();
             let code = |record: &&Record| matches!(record, Record::Constituent(_));

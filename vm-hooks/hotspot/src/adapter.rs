@@ -343,7 +343,7 @@ fn tell_callers(data: &VmData, poll: &mut Poll) {
 }
 
 impl Opened {
-    /// What unwinding virtual threads needs; `None` if the JVM has none, or does not tell enough.
+    /// Data for unwinding virtual threads; `None` if the JVM has no such threads, or exports too little.
     fn virtual_threads(&self, process: &ProcessView) -> Option<VirtualThreads> {
         /// `ContinuationEntry::_return_pc`, mangled.
         const RETURN_PC: &str = "_ZN17ContinuationEntry10_return_pcE";

@@ -1,5 +1,5 @@
-//! A JVM's collector, and its collections, cycles and pauses: from perf data, and from memory where
-//! these lack them.
+//! A JVM's collector, and its collections, cycles and pauses: from perf data, else from
+//! memory.
 
 mod counted;
 mod manager;

@@ -224,8 +224,8 @@ impl Continuations {
         })
     }
 
-    /// The queue of the carrier with `at` on its stack; `None` also for carriers of other
-    /// schedulers than the JDK's.
+    /// Queue of the carrier with `at` on its stack; `None` for carriers of schedulers other than the
+    /// JDK's.
     pub fn queue(&mut self, memory: &dyn Memory, at: u64) -> Option<Queue> {
         let Kind { header, form } = self.known.as_ref()?.kind;
         let thread = self.thread_with(memory, at)?;

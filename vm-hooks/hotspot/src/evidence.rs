@@ -44,8 +44,8 @@
 //! differ by at most 1.5 points on C1 and C2, 17 and 25, without the flag; the next-record rule
 //! gives two of the three methods nothing on C2.
 //!
-//! Most wrong methods are the caller or callee of the right one; other wrong methods have 0 to
-//! 5 % of the samples, 8 to 9 % for text. Sources of errors: arithmetic and moves between
+//! Most wrong methods are the right method's caller or callee; others have 0 to 5 % of the samples,
+//! for text 8 to 9 %. Sources of errors: arithmetic and moves between
 //! registers at an inlined call's borders, getters without a record, and the choice among equal
 //! intrinsics.
 //!

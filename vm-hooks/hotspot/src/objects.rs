@@ -23,7 +23,7 @@ pub struct Objects {
     methods: MethodLayout,
     /// Offset of the reference to the `Thread` object in a `JavaThread`.
     thread: u64,
-    /// Whether this reference is the address of a slot with the reference (JDK 16 on).
+    /// Whether the thread's field holds the address of a slot with the reference (JDK 16 on).
     is_handle: bool,
     super_klass: Scalar,
     fields: Fields,
@@ -77,7 +77,7 @@ pub enum Header {
     Narrow,
     /// A class pointer after the mark.
     Wide,
-    /// The class is in the mark from this bit on (JDK 24 on, `UseCompactObjectHeaders`).
+    /// The mark holds the class, from this bit on (JDK 24 on, `UseCompactObjectHeaders`).
     Compact(u32),
 }
 
@@ -133,7 +133,7 @@ impl Objects {
         })
     }
 
-    /// Kinds of objects that this JVM may have.
+    /// Possible kinds of objects in this JVM.
     pub fn kinds(&self) -> impl Iterator<Item = Kind> {
         let forms = [Form::Narrow, Form::Plain, Form::Coloured].into_iter();
         let of = |form| {
@@ -144,7 +144,7 @@ impl Objects {
         forms.flat_map(of)
     }
 
-    /// The class at `class`, or its superclass, with this name.
+    /// The class at `class`, or its first superclass with this name.
     pub fn class_named(&self, memory: &dyn Memory, class: Avma, name: &str) -> Option<Avma> {
         let mut at = class;
         for _ in 0..MAX_SUPERS {

@@ -21,9 +21,9 @@ pub const MODULE: &str = "libjvm.so";
 /// The collector's code on the program's threads.
 const BARRIERS: &str = "barriers and stalls of program threads";
 
-/// A table of patterns for threads of one role, or of any. A line of the text names a part of the
-/// VM; the indented lines below have its patterns: `^` before a prefix of the whole name, `@` begins
-/// a substring, others are [`RegionRule::identifiers`].
+/// A table of patterns for threads of one role, or for all threads. A line of the text names a part of
+/// the VM; the indented lines below have its patterns: `^` precedes a prefix of the whole name, `@`
+/// a substring; others are [`RegionRule::identifiers`].
 struct Table {
     region: Region,
     role: Option<ThreadRole>,

@@ -6,8 +6,8 @@
 //! - Where a sample finds no whole frame (prologue, epilogue, routines without a frame), the machine
 //!   code tells the rest: see [`Run`] and `entry`.
 //!
-//! A return address counts only if a call is before it, or the interpreter's entry for returns is
-//! there. So no frame is invented from a stack's old contents.
+//! A return address counts only behind a call, or at the interpreter's entry for returns. Old
+//! contents of the stack therefore yield no frames.
 
 mod blobs;
 mod chunk;
@@ -46,7 +46,7 @@ pub struct HotSpotUnwinder {
     codelets: Arc<[Routine]>,
     /// Address to which Java code returns that native code has called.
     call_stub_return: Option<Avma>,
-    /// `None` if the JVM has none, or does not tell enough.
+    /// `None` if the JVM has no virtual threads, or exports too little.
     threads: Option<VirtualThreads>,
     readings: Readings,
 }
@@ -159,7 +159,7 @@ impl HotSpotUnwinder {
         }
     }
 
-    /// The state of code that was entered at the begin of `range` and has run to its end.
+    /// State of code after entry at the begin of `range` and execution to its end.
     fn entered(&self, range: Range<u64>) -> Result<Entered, ChainEnd> {
         let start = range.start;
         let code = self.code(range).ok_or(ChainEnd::Broken)?;
@@ -267,7 +267,7 @@ impl HotSpotUnwinder {
     }
 
     fn code(&self, range: Range<u64>) -> Option<Vec<u8>> {
-        /// More than nearly all methods and codelets have.
+        /// Above nearly all sizes of methods and codelets.
         const MAX: usize = 64 << 10;
         let length = range.end.checked_sub(range.start)?;
         let bytes = self.memory.read_vec(Avma(range.start), length, MAX);

@@ -1,4 +1,4 @@
-//! How fast files are read: `cargo bench -p vmscope-jitdump`. The dump repeats what Node
+//! Speed of reading files: `cargo bench -p vmscope-jitdump`. The dump repeats what Node
 //! really wrote until it is 31 MB, with as much code as there is in Node's; the map has a
 //! million lines.
 #![allow(

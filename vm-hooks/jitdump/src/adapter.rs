@@ -151,9 +151,8 @@ impl FileAdapter {
         }
     }
 
-    /// Time at which newly read code without times was certainly absent. VMs buffer: code in this
-    /// flush was made after the previous flush, which preceded the poll before the one that read
-    /// it.
+    /// Time at which newly read code was certainly absent, for files without times. VMs buffer: a flush
+    /// holds code younger than the previous flush, which preceded the last poll but one.
     fn absent_at(&self) -> Option<TimeNs> {
         Some(self.last_flush_after)
     }
@@ -193,8 +192,7 @@ impl FileAdapter {
         if !self.dumps.is_empty() || self.map.is_some() || !self.limits.is_empty() {
             return;
         }
-        // CPython's functions have no code of their own; other VMs lack nothing without generated
-        // code.
+        // CPython functions have no machine code; other VMs without generated code lack nothing.
         let generates = process.mappings().iter().any(is_generated);
         if generates || self.vm.kind == VmKind::CPython {
             let kind = &self.vm.identity.kind;

@@ -31,7 +31,7 @@ pub(crate) struct Attribution {
     pub in_doubt: bool,
 }
 
-/// Requests for files, by vmscope and by others.
+/// Requests for files: vmscope's own, and other requests.
 #[derive(Debug, Default)]
 pub(crate) struct FileRequests {
     /// Changed variables with their new contents.

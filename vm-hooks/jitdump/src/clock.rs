@@ -23,7 +23,7 @@ pub(crate) struct Moment {
     pub wall: u64,
 }
 
-/// From a dump's times to those of the recording.
+/// Conversion from a dump's times to the recording's times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DumpClock {
     /// `CLOCK_MONOTONIC` of a time namespace that is so many nanoseconds ahead.

@@ -1,6 +1,6 @@
-//! From what a VM's files tell to changes of its code zone.
+//! Conversion of a VM's file contents into changes of its code zone.
 //!
-//! Neither format tells when code is gone: what is put over other code ends it.
+//! Neither format reports removals: new code at the same addresses ends old code.
 
 mod lines;
 mod sampled;
@@ -17,18 +17,18 @@ use crate::dump::LineStart;
 use crate::vm::{CodeName, VmKind};
 use sampled::{MAX_UNSAMPLED, Replaced, Sampled};
 
-/// More pieces of code than any VM has at a time: what a hostile file tells beyond
-/// them is counted, not kept.
+/// Maximum number of live code pieces, above any VM's number: further pieces of a hostile file are
+/// counted only.
 const MAX_LIVE: usize = 1 << 20;
 
-/// More distinct functions get no method of their own, and so no lines.
+/// Maximum number of distinct functions; further functions have no method record, and no lines.
 const MAX_METHODS: usize = 1 << 20;
 
-/// What the names of live code, those of functions, and what is held back may take,
-/// in bytes of memory each, roughly.
+/// Approximate maximum memory in bytes: names of live code, names of functions, and held-back
+/// pieces may each take this much.
 const MAX_BYTES: usize = 256 << 20;
 
-/// A piece of code as a file tells of it.
+/// A piece of code as described by a file.
 #[derive(Clone, Debug)]
 pub(crate) struct CodeLoad {
     pub start: Avma,
@@ -90,11 +90,11 @@ struct LiveEntry {
     told: Told,
 }
 
-/// What was emitted of a piece of code.
+/// State of a code piece's record.
 #[derive(Debug)]
 enum Told {
     As(ConstituentKey),
-    /// Held back while a file is read for the first time, since most of it may be over.
+    /// Held back during a file's first reading: most of the code may be gone.
     Held(Box<Constituent>),
     /// Nothing: no sample hit it yet.
     Not {
@@ -225,7 +225,7 @@ impl LiveCode {
         );
     }
 
-    /// Makes room for code, with its end; `None` for code that is known, impossible or too much.
+    /// Makes room for code, and returns its end; `None` for known, impossible or excess code.
     fn place(&mut self, mut load: CodeLoad, poll: &mut Poll) -> Option<(CodeLoad, u64)> {
         let start = load.start.get();
         let end = start.checked_add(load.size);
@@ -300,8 +300,8 @@ impl LiveCode {
         self.put(to.get(), entry);
     }
 
-    /// Tells what was held back and is still there, at most `at_most` pieces; whether
-    /// that was all.
+    /// Emits at most `at_most` pieces of held-back, live code; returns whether no piece
+    /// remains.
     pub fn emit_held(&mut self, at_most: usize, poll: &mut Poll) -> bool {
         let mut left = at_most;
         let mut from = std::mem::take(&mut self.held.from);
@@ -322,7 +322,7 @@ impl LiveCode {
                     break;
                 }
             }
-            // What was moved meanwhile may lie before where this began.
+            // Meanwhile moved code may lie before the first address of this pass.
             if std::mem::take(&mut from) == 0 {
                 break;
             }
@@ -335,8 +335,8 @@ impl LiveCode {
         self.edition = self.edition.wrapping_add(1);
     }
 
-    /// Ends code that was not reported again since [`LiveCode::begin_anew`]; it was present until
-    /// `last_seen` at least.
+    /// Ends code without a report since [`LiveCode::begin_anew`]; this code was present at least
+    /// until `last_seen`.
     pub fn end_missing(&mut self, last_seen: TimeNs, time: TimeNs, poll: &mut Poll) {
         let of_old = |(start, entry): (&u64, &LiveEntry)| {
             (entry.edition != self.edition).then_some((*start, entry.since))
@@ -374,8 +374,8 @@ impl LiveCode {
         Some(entry)
     }
 
-    /// Ends the piece at `start`; what was held back and over before the recording
-    /// began is not told.
+    /// Ends the piece at `start`; skips held-back code that ended before the recording
+    /// began.
     fn end(
         &mut self,
         start: u64,
@@ -466,7 +466,7 @@ impl LiveCode {
         if !self.kind.has_lines(&tier) {
             load.lines = Vec::new();
         }
-        // Where the name does not tell, the first position does.
+        // A name without a place takes the first source position.
         let (file, line) = match load.lines.first() {
             Some(first) if file.is_empty() => (first.file.to_string(), first.line),
             _ => (file, line),

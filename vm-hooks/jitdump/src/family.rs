@@ -150,9 +150,9 @@ fn mono_keeps_frame_pointers(environment: Option<&Environment>) -> bool {
     options.any(|option| option == MONO_FRAME_POINTERS.as_bytes())
 }
 
-/// Whether a process of no known VM writes such files all the same, or seems to: of a
-/// map that is not believed the adapter says so. (A stale one is told of nobody: any
-/// process may get the number of an earlier VM.)
+/// Whether a process of no known VM writes or seems to write such files. The adapter reports
+/// distrusted maps. (But no stale map: any process may get the pid of an earlier
+/// VM.)
 fn has_files(process: &ProcessView) -> bool {
     let own = |marker: &DumpMarker| marker.is_of(process);
     if find::dump_markers(process).iter().any(own) {

@@ -28,9 +28,9 @@ const CLOCK_SLACK: Duration = Duration::from_secs(2);
 pub struct DumpMarker {
     /// The mapping.
     pub mapping: MapEntry,
-    /// The process that the file's name tells, in its own pid namespace. A process that
-    /// forked leaves its mapping to its child: what the dump tells up to
-    /// the fork holds for the child too, what it tells later does not.
+    /// The process that the file's name states, in its own pid namespace. A forking process leaves
+    /// its mapping to its child: the dump's records up to the fork hold for the child, later records
+    /// do not.
     pub pid: u32,
 }
 
@@ -41,7 +41,7 @@ impl DumpMarker {
         process.inner_pid() == Pid(self.pid)
     }
 
-    /// The path of the dump, as the target sees it.
+    /// The target's path of the dump.
     #[must_use]
     pub fn path(&self) -> &[u8] {
         self.mapping.path().unwrap_or_default()
@@ -139,15 +139,15 @@ pub struct FoundMap {
     pub name: Vec<u8>,
 }
 
-/// Opens the perf map of `process`, which runs a VM of that kind, in `folder` (usually
-/// [`PERF_MAP_FOLDER`]); `None` when there is none. Anybody can put a file there: it
-/// must be a regular file, belong to the target's user or to root, and have been
-/// written since the target was started.
+/// Opens the perf map of `process`, which runs a VM of kind `kind`, in `folder` (usually
+/// [`PERF_MAP_FOLDER`]); `None` without such a file. Anybody can put a file there: the map must be a
+/// regular file, belong to the target's user or to root, and be written after the target's
+/// start.
 ///
-/// Of a process that is over it is the file of that name in our own file system, if it
-/// is our own user's and was made since the process began. CPython adds to a file that
-/// it finds; one that is older than the process is not used then, because where the
-/// process's own part begins is not known.
+/// For an exited process, this is the file with the map's name in vmscope's own file system, if
+/// vmscope's user owns the file and created it after the process's start. CPython appends to an
+/// existing file; a file older than the process is not used then, since nothing marks the begin of
+/// the process's own part.
 ///
 /// # Errors
 ///
@@ -200,12 +200,12 @@ pub fn open_perf_map(
     }))
 }
 
-/// By what a perf map is told to be its process's.
+/// Evidence that a perf map belongs to its process.
 struct Owner {
     user: u32,
     /// When the process was started; without it nothing is stale.
     started: Option<SystemTime>,
-    /// Whether the file must not be older than the process, either.
+    /// Whether the file must also be younger than the process.
     must_be_new: bool,
 }
 

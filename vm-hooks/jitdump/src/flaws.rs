@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-/// What was wrong in a file, by kind. The kinds are an enum, so this stays small
-/// whatever the file holds.
+/// Flaws of a file, by kind. The kinds are an enum, so hostile files can't enlarge the
+/// map.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flaws<K>(BTreeMap<K, FlawCount>);
 

@@ -1,5 +1,5 @@
-//! How VMs are told to describe their code, through the environment of the command
-//! that is recorded, and of all that it starts.
+//! Requests to VMs for descriptions of their code, through the environment of the recorded command
+//! and all its descendants.
 //!
 //! | variable | who reads it | checked with |
 //! |---|---|---|
@@ -11,10 +11,9 @@
 //! | `ERL_ZFLAGS` | Erlang (`erl(1)`), `+JPperf` since OTP 24 | OTP 25 |
 //! | `ENABLE_JITPROFILING` | Julia (`doc/src/manual/environment-variables.md`) | not at hand |
 //!
-//! A VM that does not know a flag in its variable does not start. So flags that only
-//! newer versions know are set only where the command names the VM; variables that
-//! older versions do not look at are always set, because the VM may be started by
-//! what is started (npm, a shell, a test runner). PHP and Ruby can't be told this way.
+//! VMs refuse to start with unknown flags. Flags of newer versions are therefore set only if the
+//! command names the VM. Variables that older versions ignore are always set, since a descendant
+//! (of npm, a shell, a test runner) may be the VM. PHP and Ruby read no such variable.
 
 use vmscope_process::{EnvironmentChange, Launch};
 
@@ -39,8 +38,8 @@ pub fn launch_environment(launch: &Launch) -> Vec<EnvironmentChange> {
         append("NODE_OPTIONS", " ", &v8.join(" ")),
         append("DENO_V8_FLAGS", ",", &v8.join(",")),
         set_default("PYTHONPERFSUPPORT", "1"),
-        // 2: jitdump alone. It has the same names and tiers as the perf map (3), and
-        // the times beside; 1 writes both and costs both.
+        // 2 writes a jitdump alone, with the perf map's names and tiers, and with times. 1 writes both
+        // files at the cost of both, 3 the perf map.
         set_default("DOTNET_PerfMapEnabled", "2"),
     ];
     match program {
@@ -66,8 +65,8 @@ fn for_mono() -> [EnvironmentChange; 2] {
     ]
 }
 
-/// What can't be done through the environment for `command`: how to start it instead,
-/// one sentence; `None` where there is nothing to say.
+/// One sentence about a better start of `command`, where the environment does not suffice; else
+/// `None`.
 #[must_use]
 pub fn launch_hint(command: &[String]) -> Option<&'static str> {
     let program = command.first().map_or("", |program| file_name(program));

@@ -8,7 +8,7 @@ use crate::attribution::{Attribution, FileRequests};
 use crate::cleanup::Cleanup;
 use crate::vm::VmKind;
 
-/// What vmscope has turned on in the command that it started.
+/// Requests of vmscope to the command that it started.
 #[derive(Debug)]
 pub(crate) struct Launched {
     cleanup: Cleanup,

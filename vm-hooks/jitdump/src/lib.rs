@@ -1,9 +1,9 @@
 //! VMs that describe their code in files: jitdump and perf maps.
 //!
-//! What V8, .NET, Erlang, PHP, CPython, Julia, wasmtime and others can write for
-//! `perf` is read here while it is being written: [`dump`] and [`perf_map`] hold the
-//! formats, [`follow`] reads such files as they grow, [`find`] knows where they are, and
-//! [`vm`] what is particular to each of the VMs. The [`Family`] makes adapters of it.
+//! V8, .NET, Erlang, PHP, CPython, Julia, wasmtime and others can write such files for `perf`. This
+//! crate reads the files while they grow: [`dump`] and [`perf_map`] hold the formats, [`follow`]
+//! reads growing files, [`find`] finds them, and [`vm`] holds the differences between VMs.
+//! [`Family`] makes the adapters.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(

@@ -85,11 +85,11 @@ pub struct CodeName {
     pub name: String,
     /// What the piece of code is.
     pub kind: ConstituentKind,
-    /// Which compiler or level made it, in the VM's words; empty where it has one.
+    /// Compiler or tier, in the VM's words; empty for VMs with one.
     pub tier: String,
-    /// The script, module or file it is in; empty where it is not told.
+    /// Script, module or file; empty if unknown.
     pub file: String,
-    /// The line it begins at; 0 where it is not told.
+    /// First line; 0 if unknown.
     pub line: u32,
 }
 
@@ -114,21 +114,21 @@ impl VmKind {
             .unwrap_or_else(|| CodeName::new(name, ConstituentKind::Method, ""))
     }
 
-    /// Whether the source positions of code of that tier can be used. V8 gives those of
-    /// code that Sparkplug made, and of its interpreter, by the offset of the bytecode, as if
-    /// that were the offset in the machine code.
+    /// Whether source positions in code of this tier are usable. In code of Sparkplug and the
+    /// interpreter, V8 states offsets of bytecodes as offsets in machine
+    /// code.
     #[must_use]
     pub fn has_lines(self, tier: &str) -> bool {
         self != VmKind::V8 || !matches!(tier, "Sparkplug" | "Ignition")
     }
 
-    /// How to start a VM of this kind, which `name` may tell more of.
+    /// Start option for a VM of this kind; `name` may select a more specific option.
     pub(crate) fn hint(self, name: &str) -> &'static str {
         hint::hint(self, name)
     }
 
-    /// What a thread of that name (at most 15 bytes, as the kernel keeps it) does in
-    /// this VM; `None` where its name does not tell.
+    /// Role of a thread with this name (at most 15 bytes, as in the kernel) in this VM; `None` for other
+    /// names.
     #[must_use]
     pub fn role_of_thread(self, name: &str) -> Option<ThreadRole> {
         match self {
@@ -140,7 +140,7 @@ impl VmKind {
     }
 }
 
-/// Names by which a VM can be told in any process.
+/// Names with a recognisable VM, in any process.
 fn foreign(name: &str) -> Option<CodeName> {
     wasmtime::split(name)
         .or_else(|| cpython::split(name))

@@ -30,7 +30,7 @@ fn node() {
     let script = folder.path().join("a program of some length.js");
     std::fs::write(&script, PROGRAM).unwrap();
     let started = Command::new("node")
-        // Optimised when it is due, and not when another thread has come to it.
+        // Optimised at a fixed point, not whenever another thread finishes.
         .args(["--perf-prof", "--no-concurrent-recompilation"])
         .arg(&script)
         .current_dir(folder.path())

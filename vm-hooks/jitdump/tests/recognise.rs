@@ -13,7 +13,7 @@ use vmscope_records::{FunctionName, Pid, Region, ThreadRole};
 struct Running(Child);
 
 impl Running {
-    /// `None`, and a loud word, where there is no such VM.
+    /// `None`, and a loud message, on a machine without this VM.
     fn start(program: &str, arguments: &[&str]) -> Option<Self> {
         let child = Command::new(program)
             .args(arguments)
@@ -88,7 +88,7 @@ fn node_with_its_version_and_the_places_of_its_builtins() {
     }
 }
 
-/// A builtin is generated code, or of the interpreter when it is a bytecode's.
+/// A builtin is generated code, or interpreter code if it handles a bytecode.
 fn check_builtin(vm: &Vm, module: &str, name: &str) {
     let own = vm.rules.iter().filter(|rule| rule.module == module);
     let mut fits = own.filter_map(|rule| {

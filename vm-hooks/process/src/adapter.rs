@@ -17,8 +17,8 @@
 //!   at the end      family.recording_over
 //! ```
 //!
-//! A program is one address space: the recorded process, each descendant, and each program that one
-//! of them executes. A program that exited before recognition has the view [`ProcessView::exited`];
+//! A program is one address space: the recorded process, each descendant, and each program that these
+//! execute. A program that exited before recognition has the view [`ProcessView::exited`];
 //! its adapter gets one poll and its `finish`.
 //!
 //! An adapter runs on its own thread beside the sampler. It never stops its target, never writes to
@@ -43,8 +43,8 @@ pub trait AdapterFamily: Send + Sync {
     ///
     /// Must be cheap for other processes: vmscope asks about every program of the recording, each
     /// compiler process of a build included. Check names of modules and symbols before reading
-    /// memory. The process may have exited ([`ProcessView::exited`]). After returning an adapter,
-    /// the family is not asked again about this process.
+    /// memory. The process may have exited ([`ProcessView::exited`]). vmscope does not ask a family
+    /// again after it returned an adapter.
     ///
     /// # Errors
     /// [`AdapterError`] if a VM of this family can't be read; [`AdapterError::NotReady`] requests
@@ -91,7 +91,7 @@ pub struct Launch {
     pub precise: bool,
 }
 
-/// One change to the environment of a command.
+/// A change of a command's environment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EnvironmentChange {
     /// Sets the variable unless already set.
@@ -196,7 +196,7 @@ impl SampleNeeds {
     }
 }
 
-/// The answers of all families about a process.
+/// Answers of all families about a process.
 #[derive(Default)]
 pub struct Recognised {
     /// Adapters with the names of their families. Several are normal: a VM read from outside may

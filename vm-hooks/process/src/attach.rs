@@ -236,8 +236,8 @@ fn living_thread(pid: Pid) -> Option<Pid> {
     others.find(|tid| read_stat(*tid).is_ok_and(|stat| !has_ended(&stat)))
 }
 
-/// The id below which `/proc` describes process `pid`: its own, or a living thread's where the main
-/// thread has ended and has no memory or files any more.
+/// The id with a usable `/proc` folder for process `pid`: `pid` itself, or a living thread's id if
+/// the main thread has ended, and thereby lost memory and files.
 pub(crate) fn living(pid: Pid) -> Pid {
     let has_ended = read_stat(pid).is_ok_and(|stat| has_ended(&stat));
     let other = has_ended.then(|| living_thread(pid));
@@ -273,7 +273,7 @@ pub(crate) fn program_stamp(stat: &File) -> Option<ProgramStamp> {
     let length = stat.read_at(&mut bytes, 0).ok()?;
     let stat = Stat::from_read(bytes.get(..length)?).ok()?;
     let places = |stat: &Stat| [stat.startcode, stat.startstack];
-    // A main thread that ends has no memory any more, while the program may go on.
+    // An ending main thread has no memory, while the program may go on.
     let other = (stat.startcode == 0)
         .then(|| living_thread(Pid(positive(stat.pid))))
         .flatten()

@@ -137,6 +137,6 @@ pub(crate) fn open_same(
     };
     match is_same {
         true => Ok(file),
-        false => Err(not_opened("it is not the core file's file".to_owned())),
+        false => Err(not_opened("the process had mapped another file".to_owned())),
     }
 }

@@ -35,8 +35,8 @@ pub trait Memory: Send + Sync {
     fn read_partial(&self, at: Avma, buffer: &mut [u8]) -> Result<usize, MemoryError>;
 
     /// Reads `length` bytes from each of `addresses` into `buffer`, one after the other. Returns
-    /// whether each was readable as a whole; the bytes of others are unspecified. A live process is
-    /// read by few system calls.
+    /// whether each was completely readable; other bytes are unspecified. Few system calls read a live
+    /// process.
     ///
     /// # Errors
     /// As [`Memory::read_partial`].

@@ -31,7 +31,7 @@ pub struct Modules {
     beyond_open: Reached,
     /// First file beyond [`MAX_MODULES`].
     beyond_modules: Reached,
-    /// The only process, if it is a core file.
+    /// The core file, if it is the only process.
     core: Option<Arc<ProcessView>>,
 }
 

@@ -86,7 +86,7 @@ impl Poll {
         self
     }
 
-    /// Sets the time before which all samples have their addresses in this poll or an earlier one.
+    /// Sets a time: this poll and earlier polls have the addresses of all samples before it.
     /// Default: the start of this poll.
     #[must_use]
     pub fn with_touched_until(mut self, time: TimeNs) -> Self {
@@ -133,7 +133,7 @@ impl Poll {
         self.told_until = time;
     }
 
-    /// Time up to which all code is emitted.
+    /// Time up to which all code was emitted.
     #[must_use]
     pub fn told_until(&self) -> TimeNs {
         self.told_until
@@ -240,7 +240,7 @@ impl Poll {
         self.push(Record::LifetimeCounts(Box::new(counts)));
     }
 
-    /// Emits a collection, or more data about one.
+    /// Emits a collection, or further data of a known collection.
     pub fn collection(&mut self, collection: Collection) {
         self.push(Record::Collection(Box::new(collection)));
     }

@@ -207,7 +207,7 @@ impl ProcessView {
         Arc::clone(&self.memory)
     }
 
-    /// Whether this is a live process (not a core file).
+    /// Whether the process is live (not a core file).
     #[must_use]
     pub fn is_live(&self) -> bool {
         matches!(self.source, Source::Live { .. })
@@ -266,7 +266,7 @@ impl ProcessView {
         kept.insert(path.to_vec(), file);
     }
 
-    /// File of mapping `entry`: the kept one, or any verified route to it.
+    /// File of mapping `entry`: the kept file, or a verified route to it.
     ///
     /// # Errors
     /// [`SymbolError`] if opening fails or the file was replaced.

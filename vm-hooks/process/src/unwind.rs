@@ -1,4 +1,4 @@
-//! Unwinding: from a frame to its caller, for callers of samples.
+//! Unwinding: from a sample's frame to its callers.
 
 mod code_rule;
 mod machine_code;
@@ -47,7 +47,7 @@ pub struct Frame<'a> {
 /// A frame outside of the copied stack, without registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OtherFrame {
-    /// Its return address, or an address that stands for it: see [`Unwound::shown`].
+    /// Its return address, or a substitute address: see [`Unwound::shown`].
     pub shown: Avma,
     /// Its method object, which names `shown`.
     pub method: Option<Avma>,
@@ -67,9 +67,10 @@ pub struct Unwound {
     pub method: Option<Avma>,
     /// Whether the rule is a guess: nothing confirms it.
     pub is_guess: bool,
-    /// Whether the frame is the first and has no caller: `caller` means nothing. For frames that
-    /// need `shown`; for others `None` says the same.
-    pub is_first: bool,
+    /// End of the chain after `between`: `caller` means nothing then. [`ChainEnd::Whole`] if the
+    /// last frame is the thread's first. For frames with `shown` or `between`; for others the result
+    /// of [`Unwinder::caller`] says the same.
+    pub end: Option<ChainEnd>,
 }
 
 impl Unwound {
@@ -81,7 +82,7 @@ impl Unwound {
             shown: None,
             method: None,
             is_guess: false,
-            is_first: false,
+            end: None,
             between: Arc::default(),
         }
     }
@@ -96,8 +97,8 @@ pub trait Unwinder: Send + std::fmt::Debug {
     /// Whether the rules cover the code at `pc`.
     fn covers(&self, pc: Avma) -> bool;
 
-    /// The caller of a covered frame; `None` if the frame is the first of its thread, or of the VM's
-    /// own process.
+    /// Caller of a covered frame; `None` for the first frame of a thread, or of the VM's own
+    /// process.
     ///
     /// # Errors
     /// [`ChainEnd::Stack`] beyond the copied stack, [`ChainEnd::Broken`] without a rule or with
@@ -149,7 +150,7 @@ impl Frame<'_> {
         })
     }
 
-    /// A word of the stack at an address that only a frame pointer tells, which may be anything's.
+    /// A word of the stack at an address from an unchecked frame pointer.
     ///
     /// # Errors
     /// [`ChainEnd::Stack`] where the stack may go on above its copy, else [`ChainEnd::Broken`].
@@ -209,7 +210,7 @@ mod tests {
         assert_eq!(end(0x7000_0000, 0x100), Err(ChainEnd::Broken));
         assert_eq!(end(u64::MAX - 3, 0x100), Err(ChainEnd::Broken));
         assert_eq!(end(0x10, 0x100), Err(ChainEnd::Broken));
-        // The copy ends with a page, as the stack does.
+        // The copy ends with a page, like the stack.
         assert_eq!(end(0x10_1800, 0x1000), Err(ChainEnd::Broken));
     }
 }

@@ -1,5 +1,5 @@
-//! What the sampler costs its own process, and how many of the samples that the CPU time promises
-//! it takes: `cargo run --release -p vmscope-publish --example sampler_cost [PAIRS] [chains]`.
+//! Cost of the sampler to its own process, and delivered part of the promised samples:
+//! `cargo run --release -p vmscope-publish --example sampler_cost [PAIRS] [chains]`.
 //!
 //! Pairs of runs of the same work, with the sampler and without, in turns. It prints the difference
 //! of the process's CPU times (all threads) in percent, with its 95 % half-width.

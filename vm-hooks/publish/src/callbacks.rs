@@ -3,6 +3,7 @@
 
 use crate::event::wire::wire_enum;
 use crate::publisher::Describer;
+use std::fmt;
 
 /// A VM's answers to profilers' requests.
 pub trait Callbacks {
@@ -66,4 +67,24 @@ pub struct LifetimeRate {
 impl LifetimeRate {
     /// Most callers in an allocation site.
     pub const MOST_CALLERS: u32 = 31;
+}
+
+/// As in `1/100 (windows)`; by bytes `1 per 4800 bytes (random)`.
+impl fmt::Display for LifetimeRate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let distance = self.distance;
+        let (is_by_bytes, way) = match self.unit {
+            LifetimeUnit::Objects => (false, "random"),
+            LifetimeUnit::Bytes => (true, "random"),
+            LifetimeUnit::EveryNth => (false, "every-nth"),
+            LifetimeUnit::Windows => (false, "windows"),
+            LifetimeUnit::Threads => (false, "threads"),
+            LifetimeUnit::Buffers => (true, "buffers"),
+        };
+        match (is_by_bytes, distance) {
+            (_, 1) => write!(f, "every object"),
+            (true, _) => write!(f, "1 per {distance} bytes ({way})"),
+            (false, _) => write!(f, "1/{distance} ({way})"),
+        }
+    }
 }

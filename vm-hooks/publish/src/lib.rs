@@ -1,13 +1,13 @@
-//! What a VM links to describe itself to vmscope, and the reading side of the same memory.
+//! Library that a VM links to describe itself to vmscope, and the reader of the shared memory.
 //!
-//! - [`publisher`] and [`callbacks`] are the contract with a VM: the calls that it makes, and the
-//!   calls back. `include/vmscope_publish.h` is the same for C.
-//! - [`event`] is what can be said.
+//! - [`publisher`] and [`callbacks`] are the contract with a VM: its calls, and the calls back.
+//!   `include/vmscope_publish.h` is the contract for C.
+//! - [`event`] defines events.
 //! - [`sampler`] samples the VM from inside.
-//! - [`ring`] and [`layout`] are the shared memory.
-//! - [`reader`] is a profiler's side, and [`zone`] keeps the books of what exists.
+//! - [`ring`] and [`layout`] define the shared memory.
+//! - [`reader`] is a profiler's side; [`zone`] keeps a table of existing code.
 //!
-//! Nothing here allocates, locks or waits on the way from an event to the memory.
+//! Publishing an event never allocates, locks or waits.
 
 #[cfg(not(loom))]
 mod c;

@@ -194,9 +194,9 @@ impl Publisher {
         attention.load(Ordering::Relaxed) != 0
     }
 
-    /// If a profiler has started this process, waits until the profiler has read all that the VM has
-    /// published so far, at most for `longest`. Call it once, after the first events and before the
-    /// program: the profile then has all from the first instruction. Returns whether the profiler is there.
+    /// If a profiler started this process, waits until the profiler has read all published events, at
+    /// most for `longest`. Call it once, after the first events and before the
+    /// program: the profile then covers the first instruction, too. Returns whether the profiler is there.
     pub fn await_profiler(&self, longest: Duration) -> bool {
         if std::env::var_os(layout::EXPECT).is_none() || self.is_in_child() {
             return false;
@@ -392,7 +392,7 @@ impl Shared {
         self.memory.word(done).store(number, Ordering::Release);
     }
 
-    /// Whether a profiler, not only an expected one, has read the stream up to `head`.
+    /// Whether an attached profiler, not only an expected one, has read the stream up to `head`.
     fn has_reader_at(&self, head: u64) -> bool {
         let leases = self.memory.leases();
         leases.alive(memory::now()).any(|slot| {

@@ -23,7 +23,7 @@ const EACH: u64 = 40_000;
 /// Constituents of a thread that live at a time.
 const LIVE: u64 = 300;
 
-/// The VM: its tables, one for each thread as in many VMs, and its publisher.
+/// The VM: a publisher, and one table per thread, as in many VMs.
 struct Vm {
     publisher: Publisher,
     tables: [Mutex<BTreeMap<u64, u64>>; THREADS as usize],
@@ -54,8 +54,8 @@ impl Vm {
         }
     }
 
-    /// Makes, moves and frees constituents. Each change is in the table first, and the table is
-    /// free again when it is published.
+    /// Makes, moves and frees constituents. Each change enters the table first; the table is unlocked
+    /// during publication.
     fn run(&self, thread: u64) {
         let table = &self.tables[thread as usize];
         for number in 0..EACH {
@@ -94,7 +94,7 @@ impl Vm {
 impl Callbacks for &Vm {
     fn describe(&mut self, describer: &Describer<'_>) {
         for table in &self.tables {
-            // A copy: it is older than what other threads publish before it is described.
+            // A copy: older than events that other threads publish before its description.
             let table = table.lock().unwrap().clone();
             for (id, start) in table {
                 describer.publish(&constituent(id, start));

@@ -156,7 +156,7 @@ fn a_vm_in_c_is_read() {
     assert!(vm.process.wait().unwrap().success());
 }
 
-/// A VM that is killed leaves nothing: its reader still has what it wrote, and nobody else.
+/// A killed VM leaves no traces: only its reader still has its events.
 #[test]
 fn a_vm_that_is_killed_leaves_its_last_words_to_its_reader() {
     let mut vm = Vm::start("vm-that-is-killed", "");
@@ -182,7 +182,7 @@ fn a_vm_that_is_killed_leaves_its_last_words_to_its_reader() {
 fn a_vm_that_is_killed_while_it_writes() {
     let mut vm = Vm::start("vm-that-writes", "busy");
     let mut attached = vm.attach();
-    // By then the VM has written each word of the ring.
+    // By then the VM has overwritten each word of the ring.
     while attached.backlog() < 1 << 18 {
         std::thread::yield_now();
     }

@@ -8,7 +8,7 @@ use vmscope_publish::reader::{Attached, Next};
 use vmscope_publish::sampler::{SamplerError, SamplerOptions};
 use vmscope_publish::{Options, Publisher};
 
-/// Starts the sampler, of which a process has one: another test may have it.
+/// Starts the process's only sampler; another test may hold it.
 fn start_sampler(publisher: &Publisher) {
     while publisher.start_sampler(&SamplerOptions::default()) == Err(SamplerError::Busy) {
         std::thread::yield_now();

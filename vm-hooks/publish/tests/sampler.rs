@@ -87,7 +87,7 @@ fn taken(publisher: &Publisher) -> u64 {
         .map_or(0, |t| t.samples)
 }
 
-/// Runs until the thread has so many samples, with `work` in between.
+/// Runs `work` until the thread has `count` samples.
 fn run_until(publisher: &Publisher, count: u64, mut work: impl FnMut()) {
     while taken(publisher) < count {
         for _ in 0..200 {
@@ -276,7 +276,7 @@ fn a_sleeping_thread_is_left_alone() {
         let mine = unsafe { libc::gettid() }.cast_unsigned();
         let sleeps = threads.iter().find(|thread| thread.tid != mine).unwrap();
         assert!(sleeps.idle * 10 > sleeps.ticks * 9, "{sleeps:?}");
-        // It may be met at the moment at which it wakes or goes to sleep.
+        // A tick may hit the moments of waking and falling asleep.
         let few = sleeps.signalled.max(1);
         assert!(
             interrupted.load(Ordering::Relaxed) <= few && few * 20 < sleeps.ticks,

@@ -39,9 +39,9 @@ impl Random {
     }
 }
 
-/// `seconds` of `threads` threads, each spinning in five functions of 40
-/// instructions, the first ones hotter than the last; of 100 samples `kernel` are in one
-/// of 200 places in the kernel.
+/// `seconds` of `threads` threads. Each thread spins in five functions of 40 instructions, first
+/// instructions hotter than last; `kernel` of 100 samples are in one of 200 kernel
+/// places.
 fn typical(threads: u32, seconds: u64, kernel: u64) -> Vec<Sample> {
     let mut random = Random(u64::from(threads));
     let mut samples = Vec::new();

@@ -60,9 +60,9 @@ pub struct Constituent {
     /// Earliest time at which it certainly existed: the first poll that saw it, or the VM's own
     /// creation time.
     pub since: TimeNs,
-    /// The last poll without it: creation happened between this time and `since`. Samples from this
-    /// interval in its range belong to it, or are doubtful if another constituent was there before.
-    /// `None` if `since` is exact.
+    /// Time of the last poll without it. Its creation happened between this time and `since`. Samples in
+    /// this interval and its range belong to it, or are doubtful after another constituent at this
+    /// place. `None` for an exact `since`.
     pub absent_at: Option<TimeNs>,
     /// First address.
     pub start: Avma,

@@ -30,8 +30,8 @@ pub struct Collection {
     /// Number of events of this collector and kind since the previous record whose single durations
     /// are unknown: polls missed them.
     pub missed: u64,
-    /// Sum of their durations in nanoseconds, by the VM's own clock. It is the duration of a single
-    /// event, and an upper bound for each of several.
+    /// Sum of their durations in nanoseconds, by the VM's own clock: the duration of a single missed
+    /// event, or an upper bound for each of several.
     pub missed_ns: Option<u64>,
     /// Phases, in order.
     pub phases: Vec<Phase>,

@@ -52,7 +52,7 @@ pub enum InterpreterValue {
     /// Address of the entered method: the start of a constituent of kind
     /// [`MethodObject`](crate::ConstituentKind::MethodObject).
     Method,
-    /// Return address of code without a frame of its own: the call lies in the caller's code.
+    /// Return address in the caller: the executing code has no frame.
     Caller,
 }
 

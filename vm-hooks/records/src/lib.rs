@@ -1,7 +1,7 @@
 //! Record types of vmscope and their file format.
 //!
-//! A *recording* is a stream of [`Record`]s: the sampler and the adapters write them, and the
-//! symbolizer turns them into a profile, without other data between them. DESIGN.md §2 lists the
+//! A *recording* is a stream of [`Record`]s. Sampler and adapters write the stream; from it alone, the
+//! symbolizer makes a profile. DESIGN.md §2 lists the
 //! kinds. All times are `CLOCK_MONOTONIC` in nanoseconds ([`TimeNs`]).
 //!
 //! Types here carry no serialization: [`recording`] handles bytes, described in `FORMAT.md`.

@@ -78,7 +78,7 @@ pub struct Births {
     pub(crate) columns: BirthColumns,
 }
 
-/// A value of each column for each birth. A column of unknown or ordinary values is empty.
+/// Columns with one value per birth. A column of unknown or ordinary values is empty.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct BirthColumns {
     pub objects: Vec<u64>,
@@ -88,7 +88,7 @@ pub(crate) struct BirthColumns {
     /// One more than the site's key; 0 if unknown.
     pub sites: Vec<u64>,
     pub weights: Vec<f64>,
-    /// One more than the number of bytes; 0 if unknown.
+    /// Number of bytes + 1; 0 if unknown.
     pub allocated: Vec<u64>,
 }
 
@@ -154,12 +154,12 @@ impl Births {
     }
 }
 
-/// The key in a column of keys and one more.
+/// The key in a column of keys + 1.
 fn one_less(column: &[u64], row: usize) -> Option<u64> {
     column.get(row)?.checked_sub(1)
 }
 
-/// Appends `value` to a column, which is empty while all of its values are `ordinary`.
+/// Appends `value` to a column; a column of `ordinary` values stays empty.
 fn put<T: Copy + PartialEq>(column: &mut Vec<T>, rows: usize, value: T, ordinary: T) {
     if !column.is_empty() || value != ordinary {
         column.resize(rows, ordinary);
@@ -188,7 +188,7 @@ pub struct ObjectFate {
     pub time: TimeNs,
     /// Its state.
     pub fate: Fate,
-    /// Class of its holder: the object that led the collection to it. `None`: a root, or unknown.
+    /// Class of its holder, the object that led the collection to it. `None`: a root, or unknown.
     pub holder: Option<ClassKey>,
 }
 
@@ -202,7 +202,7 @@ pub struct Fates {
     pub(crate) objects: Vec<u64>,
     pub(crate) times: Vec<u64>,
     pub(crate) fates: Vec<Fate>,
-    /// One more than the key of the holder's class, 0 without a holder; empty without any holders.
+    /// Keys + 1 of the holders' classes, 0 for no holder; empty if no object has a holder.
     pub(crate) holders: Vec<u64>,
 }
 

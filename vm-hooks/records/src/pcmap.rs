@@ -60,9 +60,9 @@ pub struct Cover {
     pub chain: u32,
     /// Reliability of the chain.
     pub exactness: Exactness,
-    /// Inference error of the innermost method, in percent of the piece's samples. A method's true
-    /// samples differ from the inferred ones by at most this part, for 95 % of the methods.
-    /// 0 if the VM's own records name the method. The adapter measures it (docs/truth.md §5).
+    /// Inference error of the innermost method, in percent of the piece's samples. For 95 % of the
+    /// methods, the number of true samples differs from the number of inferred samples by at most this
+    /// part. 0 if the VM's own records name the method. The adapter measures it (docs/truth.md §5).
     pub method_error: u8,
 }
 

@@ -91,8 +91,8 @@ pub struct ThreadUpdate {
     pub process: Option<ProcessKey>,
 }
 
-/// End of a thread (or of the recording). Its CPU time determines the number of expected
-/// samples (docs/truth.md §2).
+/// End of a thread, or end of recording a living thread. The CPU time determines the number of
+/// expected samples (docs/truth.md §2).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ThreadEnd {
     /// The thread.
@@ -184,14 +184,14 @@ pub struct Mapping {
 }
 
 impl Mapping {
-    /// The file offset of address 0, wrapped around. All parts of a mapping have the same base.
+    /// File offset of address 0, wrapped around; equal for all parts of a mapping.
     #[must_use]
     pub fn base(&self) -> u64 {
         self.offset.0.wrapping_sub(self.start.0)
     }
 
-    /// Whether its addresses held the same before, as part of `older`: a repeated mapping, e.g.
-    /// after a change of protection.
+    /// Whether `older` mapped its addresses equally: a repeated mapping, e.g. after a change of
+    /// protection.
     #[must_use]
     pub fn repeats(&self, older: &Mapping) -> bool {
         (older.start <= self.start && self.end <= older.end)

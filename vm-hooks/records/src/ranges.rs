@@ -48,7 +48,7 @@ impl<V: Clone> Ranges<V> {
         removed
     }
 
-    /// The value of the range that holds all of `[start, end)`.
+    /// Value of the range that includes all of `[start, end)`.
     #[must_use]
     pub fn around(&self, start: u64, end: u64) -> Option<&V> {
         let (_, (to, value)) = self.0.range(..=start).next_back()?;

@@ -10,8 +10,9 @@ use crate::{
 
 /// Declares the kinds of records: number in files, name (also of the message), type, and time.
 ///
-/// A new kind takes a type, a row here, a message in `wire/messages.rs` with its row in FORMAT.md,
-/// and a row in `tests/common/strategies.rs`; then its emitter, and `Trace::take` of the symbolizer.
+/// A new kind needs a type, a row here, a message in `wire/messages.rs` with its row in FORMAT.md,
+/// and a row in `tests/common/strategies.rs`; then an emitter, and an arm in the symbolizer's
+/// `Trace::take`.
 macro_rules! kinds {
     ($($number:literal $kind:ident($type:ty): $r:pat => $time:expr,)+) => {
         /// One record of a recording (DESIGN.md §2).
@@ -27,7 +28,7 @@ macro_rules! kinds {
         pub(crate) const KINDS: &[(u32, &str)] = &[$(($number, stringify!($kind))),+];
 
         impl Record {
-            /// Time of the event or observation, or of the first one in columns; `None` for classes,
+            /// Time of the event or observation (in columns: of the first event); `None` for classes,
             /// allocation sites and symbols.
             #[must_use]
             pub fn time(&self) -> Option<TimeNs> {

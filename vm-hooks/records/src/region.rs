@@ -93,8 +93,8 @@ pub struct RegionRule {
     /// of a VM call.
     pub role: Option<ThreadRole>,
     /// Whole identifiers of the function's [qualified name](FunctionName): a namespace, class,
-    /// template argument or function, or several joined by `::`. `*` before or after them stands
-    /// for the rest of the identifier. Empty for any.
+    /// template argument or function, or several joined by `::`. `*` at an end stands for the rest of an
+    /// identifier. Empty for any.
     pub identifiers: String,
     /// Prefix of the demangled name; empty for any.
     pub prefix: String,
@@ -168,7 +168,7 @@ impl<'a> FunctionName<'a> {
         self.qualified
     }
 
-    /// Finds the qualified name in a demangled name. A name of an unknown form is its own.
+    /// Finds the qualified name in a demangled name. Names of unknown form count as a whole.
     #[must_use]
     pub fn new(name: &'a str) -> Self {
         const ANONYMOUS: &str = "(anonymous namespace)";
@@ -180,7 +180,7 @@ impl<'a> FunctionName<'a> {
             let mut length = letter.len_utf8();
             match letter {
                 '(' if rest.starts_with(ANONYMOUS) => length = ANONYMOUS.len(),
-                // An operator has brackets or spaces of its own, and ends the name.
+                // An operator may contain brackets or spaces, and ends the name.
                 'o' if rest.starts_with(OPERATOR)
                     && !name
                         .get(..at)

@@ -44,7 +44,7 @@ fn cut_off_anywhere_whole_chunks_are_read_and_the_rest_is_told() {
     let whole = small();
     let all = read(&whole).unwrap().records;
     let starts = chunk_starts(&whole);
-    // How many records there are up to each chunk's end, by reading just so far.
+    // Number of records up to each chunk's end, by reading the beginning only.
     for cut in 0..whole.len() {
         let torn = &whole[..cut];
         match read(torn) {
@@ -242,7 +242,7 @@ fn sizes_that_lie_are_damage_and_allocate_nothing_like_it() {
         ),
         chunk_with(Claims { raw: 0, ..honest }, &message),
         chunk_with(Claims { codec: 1, ..honest }, &message),
-        // 64 MiB in some kilobytes, claiming the most that is allowed.
+        // 64 MiB in some kilobytes, with the largest permitted claim.
         chunk_with(
             Claims {
                 codec: 1,

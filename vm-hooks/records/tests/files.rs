@@ -1,4 +1,4 @@
-//! The file on disk: who may read it, what it replaces, and full disks.
+//! The file on disk: permissions, replaced files, full disks.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,

@@ -33,7 +33,7 @@ fn detail(values: &[u64], sp: u64, bytes: Vec<u8>, words: Vec<Word>) -> SampleDe
 }
 
 proptest! {
-    /// A word is had exactly where all of its bytes were copied, from any register.
+    /// A word is known exactly if all of its bytes were copied, from any register.
     #[test]
     fn a_word_of_the_stack_is_what_was_copied(
         bytes in vec(any::<u8>(), 0..64),
@@ -55,7 +55,7 @@ proptest! {
         prop_assert_eq!(place.value(&carried), expected);
     }
 
-    /// What is recorded instead of the stack answers the same.
+    /// Recorded words give the same answers as the stack.
     #[test]
     fn words_answer_for_the_stack_that_they_were_taken_from(
         bytes in vec(any::<u8>(), 0..64),

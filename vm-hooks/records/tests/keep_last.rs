@@ -311,7 +311,7 @@ fn hours_take_no_more_memory_than_minutes() {
     assert_complete(&saved);
     let newest = 3 * 3600 * SECOND;
     let oldest = saved.samples().map(|sample| sample.time.0).min().unwrap();
-    // A chunk is a second: that is how coarse the window's edge is.
+    // A chunk covers a second, so the window's edge is a second wide.
     let kept = (newest - oldest) / SECOND;
     assert!((window..=window + 1).contains(&kept), "{kept} s");
     let expected = (window..=window + 1).map(|seconds| seconds * (SECOND / PERIOD));
@@ -320,7 +320,7 @@ fn hours_take_no_more_memory_than_minutes() {
         expected.clone().min() <= Some(count) && Some(count) <= expected.max(),
         "{count}"
     );
-    // The last value before the window is kept, so that differences in it are known.
+    // The last value before the window stays, for differences in the window.
     let counters: Vec<u64> = (saved.records.iter())
         .filter_map(|record| match record {
             Record::Counter(counter) => Some(counter.time.0),
@@ -328,7 +328,7 @@ fn hours_take_no_more_memory_than_minutes() {
         })
         .collect();
     assert!(counters.iter().any(|&time| time < oldest), "{counters:?}");
-    // The code that lives all the time is where it was moved last before the window.
+    // Permanent code lies at its last place before the window.
     let moves = |record: &&Record| matches!(record, Record::ConstituentMoved(_));
     let moves = saved.records.iter().filter(moves).count() as u64;
     assert!(moves <= window + 3, "{moves}");
@@ -421,10 +421,10 @@ fn a_child_lacks_what_it_removed_before_the_window() {
     assert_eq!(of_child.collect::<Vec<_>>(), [&all_removed]);
 }
 
-/// The keys of code, those of processes and their parents, and the seconds of moves.
+/// Keys of code, keys of processes and their parents, seconds of moves.
 type SavedCode = (Vec<u64>, Vec<(u32, Option<u32>)>, Vec<u64>);
 
-/// What a saved recording has of code and of processes.
+/// Code and processes in a saved recording.
 fn saved_code(keep: &mut KeepLast) -> SavedCode {
     let (bytes, _) = keep.save(Vec::new(), end(EndReason::Saved)).unwrap();
     let saved = read(&bytes).unwrap();
@@ -461,7 +461,7 @@ fn what_a_living_child_inherited_stays_and_nothing_else_does() {
             to: Avma(time << 20),
         }));
     }
-    // A child that hands on what it has to another, and ends like the first.
+    // A child that passes its code on to its own child, and ends like its parent.
     keep.put(process(4 * SECOND, 2, Some(1)));
     keep.put(gone(5 * SECOND, 3));
     put(&mut keep, constituent(5 * SECOND, 4).into());
@@ -519,7 +519,7 @@ fn generations_that_hand_on_code_are_bounded_and_it_is_told() {
     }
     keep.put(thread(100 * SECOND, 1));
     keep.flush().unwrap();
-    // At most 4096 ancestors, each with its start, an unmapping of inherited mappings, and its end.
+    // At most 4096 ancestors, each with a start, an unmapping of inherited mappings, and an end.
     assert!(keep.state_records() < 13_000, "{}", keep.state_records());
     let (bytes, _) = keep.save(Vec::new(), end(EndReason::Saved)).unwrap();
     let saved = read(&bytes).unwrap();
@@ -546,9 +546,9 @@ fn what_does_not_fit_shortens_the_window_and_is_told() {
 }
 
 proptest! {
-    /// Threads that come and go at random: whenever it is saved, every sample that is
-    /// kept has its thread, none is missing in the window, and none is older than it
-    /// by more than a flush.
+    /// Threads come and go at random. Whenever the recording is saved, every kept sample has its
+    /// thread, no sample of the window is missing, and no sample is older than the window by more
+    /// than a flush.
     #[test]
     fn every_kept_sample_has_its_thread(
         lives in prop::collection::vec((0..60_000_u64, 1..20_000_u64), 1..40),
@@ -614,8 +614,8 @@ fn what_is_told_after_the_end_of_sampling_does_not_move_the_window() {
     assert!(saved.records.iter().any(last));
 }
 
-/// What a compiler was seen to compile is kept once, as it was told last, for as long
-/// as it reaches into the window.
+/// A compilation is kept once, with its last report, while it reaches into the
+/// window.
 #[test]
 fn a_compilation_is_kept_as_it_was_told_last() {
     let told = |id: u64, first: u64, last: u64| {

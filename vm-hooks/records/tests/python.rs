@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
 use vmscope_records::*;
 
-/// Whether the machine has python3 and a zstd module for it.
+/// Whether the machine has python3 with a zstd module.
 fn available() -> bool {
     let works = |program: &str, arguments: &[&str]| {
         let mut command = Command::new(program);

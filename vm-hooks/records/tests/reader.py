@@ -6,6 +6,8 @@ Prints one JSON object: how many samples each thread has, what was skipped, how 
 """
 
 import json
+import pathlib
+import re
 import subprocess
 import sys
 import zlib
@@ -14,8 +16,8 @@ FILE_HEADER, CHUNK_HEADER, MAX_BYTES = 16, 48, 4 << 20
 THREAD, SAMPLES, END = 5, 11, 23
 END_REASONS = ["other", "target exited", "interrupted", "duration over", "write failed", "saved",
                "engine failed"]
-# 18 is no longer written.
-KNOWN_KINDS = set(range(1, 33)) - {18}
+FORMAT = pathlib.Path(__file__).parent.parent / "FORMAT.md"
+KNOWN_KINDS = {int(kind) for kind in re.findall(r"^\| (\d+) \| [A-Z]", FORMAT.read_text(), re.MULTILINE)}
 
 
 def decompress(stored):

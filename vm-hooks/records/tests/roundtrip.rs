@@ -58,8 +58,8 @@ proptest! {
         prop_assert_eq!(&end.detail, "so it goes");
     }
 
-    /// What `KeepLast` saves of a short recording, all of it in the window, reads back:
-    /// all samples and lifetimes, and no record that was not put in.
+    /// A short recording, saved from `KeepLast` with all of its time in the window, reads back: all
+    /// samples and lifetimes, and no foreign record.
     #[test]
     fn what_is_kept_is_read_as_written(
         records in vec(strategies::any_record(), 0..40).prop_map(in_order),
@@ -78,7 +78,7 @@ proptest! {
     }
 }
 
-/// The list of strategies is complete: a kind that is added must be added there.
+/// The list of strategies is complete: a new kind needs a new row.
 #[test]
 fn there_is_a_strategy_for_every_kind() {
     let mut kinds: Vec<_> = common::every_kind()

@@ -43,6 +43,8 @@ RUNS = [
     ("csv", "300000", ["--eden-size=4M"]),
     ("predatorprey", "200", ["--eden-size=1M"]),
     ("dataframe", "300000", ["--eden-size=1M"]),
+    ("binarytrees", "17", ["--eden-size=1024K"]),
+    ("csv", "300000", ["--eden-size=1024K"]),
 ]
 # Programs that do without a site's objects: texts, and their replacements.
 WITHOUT = {

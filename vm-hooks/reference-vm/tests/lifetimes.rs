@@ -249,7 +249,7 @@ fn survivors_have_their_true_holders() {
             .collect();
         let mut pairs = BTreeMap::<(&str, &str), u64>::new();
         for (object, holder) in &read.survivals {
-            // Objects from before the program are not known.
+            // Objects older than the program have no known birth.
             let Some((class, site, _)) = births.get(object) else {
                 continue;
             };

@@ -253,8 +253,8 @@ impl Emitter {
         }
     }
 
-    /// Whether to emit a limit: new in this session, and within [`MAX_LIMITS`]. The last one
-    /// announces the omission of all further ones.
+    /// Whether to emit a limit: new in this session, and within [`MAX_LIMITS`]. The last limit
+    /// announces that further limits are omitted.
     fn is_new(&mut self, limit: &mut Limit) -> bool {
         if self.emitted.len() > MAX_LIMITS || self.emitted.contains(&limit.text) {
             return false;

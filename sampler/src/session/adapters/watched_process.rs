@@ -112,7 +112,7 @@ impl WatchedProcess {
         self.recognise_at = None;
         self.last_recognition = Some(Instant::now());
         self.pause = (self.pause * 2).min(LAST_PAUSE);
-        // The end of an exited one follows in the table.
+        // For an exited process, the table reports the end later.
         let Some(space) = process_table.claim(self.space.key) else {
             return;
         };

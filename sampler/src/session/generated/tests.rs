@@ -101,7 +101,7 @@ fn kept(space: &mut Generated, pc: u64, mode: CpuMode) -> ((usize, usize), Vec<u
     ((registers, detail.words.len()), touched)
 }
 
-/// Or their unwind rules would be looked for in a file.
+// vmscope would otherwise search a file for its unwind rules.
 #[test]
 fn code_in_shared_memory_is_no_file() {
     let mut space = Generated::default();

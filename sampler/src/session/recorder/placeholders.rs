@@ -82,8 +82,8 @@ impl Placeholders {
         waited
     }
 
-    /// Removes compilations that are much older than `newest`, if that was not done for as long: threads
-    /// that the engine never tells of must not take the room of others.
+    /// Removes late compilations, at most once per [`WAIT_FOR`]: threads that the engine never reports
+    /// must not fill the room of others.
     fn sweep(&mut self, newest: &Record) {
         let Some(now) = newest
             .time()

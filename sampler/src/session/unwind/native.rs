@@ -66,7 +66,7 @@ enum Coverage {
     Rule,
     /// The mark of the code to which signal handlers return.
     SignalReturn,
-    /// No entry, but it is the program's first function, which has no caller.
+    /// No entry, in the program's first function, which has no caller.
     Start,
 }
 
@@ -100,8 +100,8 @@ impl Modular {
         self.coverage(at) == Coverage::None && self.has_tables(at)
     }
 
-    /// Whether a frame whose module [`Modular::lacks_rule`] has loaded is that of a signal: its handler
-    /// returns there.
+    /// Whether a frame is a signal's frame: its handler returns there. [`Modular::lacks_rule`] must have
+    /// loaded the frame's module.
     pub fn is_signal_frame(&mut self, frame: &Frame<'_>) -> bool {
         self.coverage(frame.instruction().0) == Coverage::SignalReturn
     }
@@ -176,7 +176,7 @@ impl Modular {
         Ok(Unwound::certain(rule.caller(frame)?))
     }
 
-    /// Loads the tables of the mapping at an address, once.
+    /// Loads the tables of the mapping at `at`, once.
     fn load(&mut self, at: u64, of: &Generated, modules: &Modules, caches: &mut Caches) {
         if self.loaded.at(at).is_some() {
             return;
@@ -194,7 +194,7 @@ impl Modular {
         self.loaded.put(mapping.start, mapping.end, tables);
     }
 
-    /// Whether the module at an address has unwind tables at all.
+    /// Whether the module at `at` has unwind tables.
     fn has_tables(&self, at: u64) -> bool {
         let tables = self.loaded.at(at).and_then(Option::as_ref);
         tables.is_some_and(|(tables, _)| tables.sections.has_frames())
@@ -285,7 +285,7 @@ impl Sections {
     fn coverage(&self, svma: u64) -> Coverage {
         let sections = &self.0;
         let (Some(header), Some(frames)) = (&sections.eh_frame_hdr, &sections.eh_frame) else {
-            // Without an index, a search for each address would be slow.
+            // Without an index, each address would need a slow search.
             return match self.has_frames() {
                 true => Coverage::Rule,
                 false => Coverage::None,

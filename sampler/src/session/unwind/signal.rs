@@ -31,7 +31,7 @@ const SAVED: (u64, &[u64]) = (
 /// The registers of the code that a signal interrupted; `frame` is its handler's caller.
 ///
 /// # Errors
-/// [`ChainEnd`] if they are not in the copied stack.
+/// [`ChainEnd`] if the copied stack lacks them.
 pub fn interrupted(frame: &Frame<'_>) -> Result<Registers, ChainEnd> {
     let (mask, offsets) = SAVED;
     let sp = frame.registers.sp;

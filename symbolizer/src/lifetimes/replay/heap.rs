@@ -1,5 +1,6 @@
 //! The heap of a replay.
 
+use super::super::fresh::Touched;
 use super::{Amount, Draw, Due, MOST_VISITS, Outcome, Policy, Program, Untraced};
 
 /// The heap of a replay. Objects are indices of the program's objects.
@@ -22,6 +23,7 @@ pub(super) struct Heap<'a> {
     freed: f64,
     /// Bytes of large objects that were put in eden.
     young_large: f64,
+    touched: Touched,
     /// Visits of objects, and collections.
     visits: usize,
     pub outcome: Outcome,
@@ -42,6 +44,7 @@ impl<'a> Heap<'a> {
             untraced: 0,
             freed: 0.0,
             young_large: 0.0,
+            touched: program.touched,
             visits: 0,
             outcome: Outcome::default(),
         }
@@ -61,7 +64,16 @@ impl<'a> Heap<'a> {
         self.put_eden(at);
     }
 
-    pub fn put_old(&mut self, at: usize) {
+    pub fn pretenure(&mut self, at: usize) {
+        self.outcome.pretenured.add(Amount {
+            bytes: self.bytes(at),
+            objects: self.draw.counts[at],
+            ..Amount::default()
+        });
+        self.put_old(at);
+    }
+
+    fn put_old(&mut self, at: usize) {
         self.old_bytes += self.bytes(at);
         self.old.push(at);
     }
@@ -101,6 +113,7 @@ impl<'a> Heap<'a> {
         let eden = std::mem::take(&mut self.eden);
         self.visit(1 + past.len() + eden.len())?;
         self.past_bytes = 0.0;
+        let old_bytes = self.old_bytes;
         let mut work = Amount {
             collections: 1.0,
             ..Amount::default()
@@ -118,7 +131,6 @@ impl<'a> Heap<'a> {
                 self.past.push(at);
             }
         }
-        self.outcome.scavenges.add(work);
         // A recorded full collection at the same position tells of its garbage.
         while let Some(next) = self.program.untraced.get(self.untraced)
             && next.position <= position
@@ -127,7 +139,11 @@ impl<'a> Heap<'a> {
             self.untraced += 1;
         }
         let untraced = self.untraced();
-        if is_due || self.old_bytes + self.untraced_bytes(untraced.added.1) >= self.threshold {
+        let untraced_bytes = self.untraced_bytes(untraced.added.1);
+        let old = (old_bytes + untraced_bytes, self.old_bytes + untraced_bytes);
+        work.fresh = self.touched.scavenge(self.past_bytes, old).sum();
+        self.outcome.scavenges.add(work);
+        if is_due || old.1 >= self.threshold {
             self.collect_old(position, untraced)?;
         }
         Some(())
@@ -147,7 +163,9 @@ impl<'a> Heap<'a> {
             collections: 1.0,
             bytes: used,
             objects: objects.sum::<f64>() + untraced.objects,
+            fresh: 0.0,
         });
+        self.touched.shrink(used + self.program.kept);
         let Due {
             growth,
             least_growth,

@@ -121,8 +121,8 @@ pub(super) fn find<'a>(
 
 fn enter(scopes: &mut Scopes, scope: Scope, inlined: bool, range: (u64, u64)) {
     if inlined {
-        // Deeper entries only: siblings with the same address are damage, and so are inlined
-        // functions without an outer one.
+        // Only deeper entries: siblings with equal address are damage, like inlined functions
+        // without an outer function.
         let fits = scopes
             .chain
             .last()

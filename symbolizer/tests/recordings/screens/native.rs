@@ -12,7 +12,7 @@ const LENGTH_MS: u64 = 5_000;
 const PROGRAM: u64 = 0x5555_0000_0000;
 const LIBC: u64 = 0x7f00_0000_0000;
 const LIBM: u64 = 0x7f10_0000_0000;
-/// Bytes of a piece of a function, which has one line.
+/// Size of a function's piece with one line, in bytes.
 const PIECE: u64 = 0x10;
 
 /// Name, file, first line, number of lines, relative samples, caller's number (its own number: a

@@ -13,7 +13,7 @@ const NODE: u64 = 0x55_0000_0000;
 const LIBC: u64 = 0x7f00_0000_0000;
 const HEAP: u64 = 0x7e00_0000_0000;
 const HANDLERS: u64 = NODE + 0x8_0000;
-/// Bytes of a piece of code, and of a line in it.
+/// Sizes of a code piece and of a line's code, in bytes.
 const CODE: u64 = 0x400;
 const LINE: u64 = 0x20;
 

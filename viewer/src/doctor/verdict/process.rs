@@ -16,7 +16,7 @@ pub(super) fn can_attach(process: &ProcessFacts, facts: &Facts) -> bool {
         && process.threads.saturating_add(64) <= facts.machine.descriptors.hard
 }
 
-/// Whether a VM in it publishes itself readably, and so has a sampler in it.
+/// Whether the process has a readable, publishing VM, and thus a sampler.
 pub(super) fn publishes(process: &ProcessFacts) -> bool {
     let Vms::Asked(vms) = &process.vms else {
         return false;
@@ -93,7 +93,7 @@ pub(super) fn events(_: &ProcessFacts, facts: &Facts) -> Option<Finding> {
 pub(super) fn memory(process: &ProcessFacts, facts: &Facts) -> Option<Finding> {
     let machine = &facts.machine;
     let errno = match process.memory {
-        Reading::Done => return Some(ok("readable", "a VM in it can be read")),
+        Reading::Done => return Some(ok("readable", "vmscope can read a VM in it")),
         Reading::NotTried => return Some(no("not tried", "its mappings are unreadable")),
         Reading::Failed(errno) => errno,
     };

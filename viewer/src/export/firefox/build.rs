@@ -34,7 +34,7 @@ pub(super) struct Tables<'a> {
     stacks: FxHashMap<(Option<u32>, u32), u32>,
     /// Frames of each visited site, outermost first.
     site_frames: IndexVec<SiteId, Option<Box<[u32]>>>,
-    /// Native place of each site that has one.
+    /// Native place of each site, if any.
     native: IndexVec<SiteId, Option<(ModuleKey, FileOffset)>>,
 }
 

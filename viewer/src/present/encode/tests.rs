@@ -256,7 +256,7 @@ fn heat_maps_of_numbers_are_shades() {
     // The ground, five cells, the legend.
     assert_eq!(picture.matches("<rect").count(), 1 + 4 + 20, "{picture}");
     assert!(picture.contains("1,000 objects (logarithmic)"), "{picture}");
-    // The least and the greatest value have the ends of the scale.
+    // Least and greatest value have the scale's end colours.
     assert!(
         picture.contains("#fde725") && picture.contains("#440154"),
         "{picture}"

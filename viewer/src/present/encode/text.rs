@@ -177,7 +177,7 @@ fn put_shades(
     let _ = writeln!(text, "{}", line.trim_end());
 }
 
-/// The character of a place from 0 to 1; `None` for an empty cell.
+/// Character of a place between 0 and 1; `None` for an empty cell.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -206,7 +206,7 @@ fn put_table(table: &Table, text: &mut String, stop: &Stop) -> Option<()> {
     Some(())
 }
 
-/// The line of the headings, and those of the rows; `None` after a stop.
+/// Lines of headings and rows; `None` after a stop.
 pub fn table_lines(table: &Table, stop: &Stop) -> Option<Vec<String>> {
     let heads = table.columns.iter().map(|column| harmless(&column.name));
     let mut rows: Vec<Vec<String>> = vec![heads.collect()];
@@ -238,8 +238,8 @@ pub fn table_lines(table: &Table, stop: &Stop) -> Option<Vec<String>> {
     Some(lines)
 }
 
-/// The same in at most `room` columns: headings are wrapped, names in the first column shortened.
-/// Also the names of the last columns, if they do not fit.
+/// The table in at most `room` columns: wraps headings, shortens names in the first column. Returns
+/// also the names of omitted last columns.
 pub fn fitted_lines(table: &Table, room: usize) -> (Vec<String>, Vec<&str>) {
     let rows = table.rows.iter();
     let rows: Vec<Vec<String>> = rows
@@ -299,7 +299,7 @@ pub fn fitted_lines(table: &Table, room: usize) -> (Vec<String>, Vec<&str>) {
     )
 }
 
-/// A value in few columns, with its unit.
+/// A value with its unit, in few columns.
 pub fn short_cell(value: &Value) -> String {
     match value {
         Value::Seconds(seconds) => milliseconds(seconds * 1e9),

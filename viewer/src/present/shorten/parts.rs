@@ -1,4 +1,4 @@
-//! The parts of a function's name: its own name, and what stands around it.
+//! Parts of a function's name: own name, scopes, parameters, result.
 
 /// Spans of a name. All parts together, in order, are the name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -174,7 +174,7 @@ fn generics_at(own: &str) -> Option<usize> {
 struct Scan {
     /// Begin of scopes and own name.
     start: usize,
-    /// `::` between scopes and before the own name.
+    /// Positions of `::` between scopes and before the own name.
     separators: Vec<usize>,
     /// End of the own name with its template arguments.
     end: usize,

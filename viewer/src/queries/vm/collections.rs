@@ -267,7 +267,7 @@ fn covers(figure: &Figure, (from, to): (TimeNs, TimeNs)) -> bool {
     apart.saturating_mul(10) <= last.since(from).0
 }
 
-/// Whether a collection was in a window, as far as observed. Touching intervals do not overlap.
+/// Whether a collection, as far as observed, was in a window. Touching intervals do not overlap.
 pub fn overlaps(one: &Collection, (from, to): (TimeNs, TimeNs)) -> bool {
     let first = one.begin.or(one.end).unwrap_or(one.time);
     let last = one.end.or(one.begin).unwrap_or(one.time);

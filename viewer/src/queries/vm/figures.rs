@@ -23,7 +23,7 @@ pub struct Figure<'a> {
     /// `bytes`, `ns` …; empty for a plain count.
     pub unit: &'a str,
     pub meaning: CounterMeaning,
-    /// Value at the window's begin, or the first one in it.
+    /// Value at the window's begin, or first value in the window.
     pub first: f64,
     pub last: f64,
     pub min: f64,

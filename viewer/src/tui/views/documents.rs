@@ -40,7 +40,7 @@ const GROUPINGS: [By; 4] = [By::Site, By::Method, By::Class, By::ClassAndSite];
 /// Number of the first palette line that sorts, behind the groupings.
 const SORT: u16 = 4;
 
-/// Most groups of the collector's time with rows of their own.
+/// Maximum number of rows for groups of the collector's time.
 const ROWS: usize = 10_000;
 
 /// Minimum height of the view for the selected row's figures.

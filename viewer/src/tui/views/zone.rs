@@ -63,7 +63,7 @@ pub struct Zone {
     panes: Panes,
 }
 
-/// Both forms, with the pictures that were computed.
+/// The chosen form, and both panes with their computed pictures.
 #[derive(Clone, Debug, Default)]
 struct Panes {
     form: Form,

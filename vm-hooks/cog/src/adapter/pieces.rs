@@ -17,7 +17,6 @@ pub(crate) const YOUNG_REFERRERS: &str = "young referrers";
 /// A piece of the zone. A method with blocks inside is several pieces.
 #[derive(Clone, Debug)]
 pub struct Piece {
-    pub code: SeenCode<Identity>,
     pub kind: ConstituentKind,
     pub name: String,
     /// Class and selector, with the identity of the whole entry.
@@ -26,69 +25,105 @@ pub struct Piece {
     pub map: PcMap,
 }
 
+impl Piece {
+    fn new(kind: ConstituentKind, name: String) -> Self {
+        Piece {
+            kind,
+            name,
+            method: None,
+            cases: Vec::new(),
+            map: PcMap::None,
+        }
+    }
+}
+
 /// Identity of an entry of the zone.
-pub fn identity(zone: &Zone, entry: &CogMethod) -> Identity {
+pub fn identity(compactions: u64, entry: &CogMethod) -> Identity {
     Identity {
         at: entry.at,
         size: u64::from(entry.size),
         part: Part::Entry(entry.kind),
         header: entry.header,
-        compactions: zone.compactions,
+        compactions,
     }
 }
 
-/// All pieces of a zone, ascending. `described` gives the description of an entry.
-pub fn pieces<'d>(
-    zone: &Zone,
-    described: impl Fn(&Identity) -> Option<&'d Described>,
-) -> Vec<Piece> {
-    let mut pieces: Vec<Piece> = zone.trampolines.iter().map(trampoline).collect();
+/// Addresses of all pieces of a zone, ascending.
+pub fn codes(zone: &Zone) -> Vec<SeenCode<Identity>> {
+    let one = |part, (start, end): (Avma, Avma), compactions| SeenCode {
+        identity: Identity {
+            at: start,
+            size: end.0.saturating_sub(start.0),
+            part,
+            header: 0,
+            compactions,
+        },
+        start,
+        end,
+    };
+    let trampolines = zone.trampolines.iter();
+    let mut codes: Vec<_> = trampolines
+        .map(|trampoline| one(Part::Trampoline, (trampoline.start, trampoline.end), 0))
+        .collect();
     for entry in &zone.methods.entries {
-        let identity = identity(zone, entry);
-        if let Some(described) = described(&identity) {
-            put_entry(entry, identity, described, &mut pieces);
+        let at = |offset: u16| Avma(entry.at.0.saturating_add(u64::from(offset)));
+        for (part, from, to) in parts(entry) {
+            let mut code = one(part, (at(from), at(to)), zone.compactions);
+            if let Part::Entry(_) = part {
+                code.identity = identity(zone.compactions, entry);
+            }
+            codes.push(code);
         }
     }
     let bounds = &zone.bounds;
-    let other = |part, kind, name: &str, start, end| {
-        let piece = piece(part, (start, end), kind, name.to_owned());
-        (start < end).then_some(piece)
-    };
-    pieces.extend(other(
-        Part::FreeSpace,
-        ConstituentKind::Free,
-        "",
-        bounds.free,
-        bounds.young_referrers,
-    ));
-    pieces.extend(other(
-        Part::YoungReferrers,
-        ConstituentKind::Other(YOUNG_REFERRERS.to_owned()),
-        YOUNG_REFERRERS,
-        bounds.young_referrers,
-        bounds.end,
-    ));
-    pieces
+    let rest = [
+        (Part::FreeSpace, (bounds.free, bounds.young_referrers)),
+        (Part::YoungReferrers, (bounds.young_referrers, bounds.end)),
+    ];
+    let rest = rest.into_iter().filter(|(_, (start, end))| start < end);
+    codes.extend(rest.map(|(part, range)| one(part, range, 0)));
+    codes
 }
 
-fn piece(part: Part, (start, end): (Avma, Avma), kind: ConstituentKind, name: String) -> Piece {
-    Piece {
-        code: SeenCode {
-            identity: Identity {
-                at: start,
-                size: end.0.saturating_sub(start.0),
-                part,
-                header: 0,
-                compactions: 0,
-            },
-            start,
-            end,
-        },
-        kind,
-        name,
-        method: None,
-        cases: Vec::new(),
-        map: PcMap::None,
+/// Parts of an entry, with offsets of their first byte and of the byte after the last one.
+fn parts(entry: &CogMethod) -> impl Iterator<Item = (Part, u16, u16)> {
+    let first = entry.blocks.first();
+    let whole = first.map_or(entry.size, |block| block.offset);
+    let blocks = entry.blocks.iter().enumerate().map(|(number, block)| {
+        let after = entry.blocks.get(number + 1);
+        let until = after.map_or(entry.block_entry, |next| next.offset);
+        (Part::Block(number), block.offset, until)
+    });
+    let block_entry = first.map(|_| (Part::BlockEntry, entry.block_entry, entry.size));
+    std::iter::once((Part::Entry(entry.kind), 0, whole))
+        .chain(blocks)
+        .chain(block_entry)
+}
+
+/// The piece with this identity. `described` gives the description of an entry.
+pub fn piece<'d>(
+    zone: &Zone,
+    identity: &Identity,
+    described: impl Fn(&Identity) -> Option<&'d Described>,
+) -> Option<Piece> {
+    match identity.part {
+        Part::Trampoline => {
+            let trampolines = &zone.trampolines;
+            let at = trampolines.binary_search_by_key(&identity.at, |one| one.start);
+            Some(trampoline(trampolines.get(at.ok()?)?))
+        }
+        Part::FreeSpace => Some(Piece::new(ConstituentKind::Free, String::new())),
+        Part::YoungReferrers => Some(Piece::new(
+            ConstituentKind::Other(YOUNG_REFERRERS.to_owned()),
+            YOUNG_REFERRERS.to_owned(),
+        )),
+        Part::Entry(_) | Part::Block(_) | Part::BlockEntry => {
+            let entries = &zone.methods.entries;
+            let after = entries.partition_point(|entry| entry.at <= identity.at);
+            let entry = entries.get(after.checked_sub(1)?)?;
+            let whole = self::identity(zone.compactions, entry);
+            Some(part_of(entry, whole, identity.part, described(&whole)?))
+        }
     }
 }
 
@@ -97,16 +132,44 @@ fn trampoline(trampoline: &Trampoline) -> Piece {
         true => ConstituentKind::Enilopmart,
         false => ConstituentKind::Trampoline,
     };
-    let range = (trampoline.start, trampoline.end);
-    piece(Part::Trampoline, range, kind, trampoline.name.clone())
+    Piece::new(kind, trampoline.name.clone())
 }
 
-fn put_entry(entry: &CogMethod, identity: Identity, described: &Described, to: &mut Vec<Piece>) {
+fn part_of(entry: &CogMethod, whole: Identity, part: Part, described: &Described) -> Piece {
     let name = match &described.name {
         Name::Unknown => String::new(),
         Name::Method(name) => name.to_string(),
         Name::Selector(selector) => selector.clone(),
     };
+    let mut piece = match part {
+        Part::Block(number) => {
+            let mut piece = Piece::new(ConstituentKind::Block, format!("[] in {name}"));
+            let block = entry
+                .blocks
+                .get(number)
+                .zip(described.block_maps.get(number));
+            if let Some((block, map)) = block {
+                piece.map = boundaries(map, u32::from(block.offset));
+            }
+            piece
+        }
+        Part::BlockEntry => {
+            let name = format!("[] in {name} (entry)");
+            let mut piece = Piece::new(ConstituentKind::Block, name);
+            piece.map = boundaries(&Map::Frameless, 0);
+            piece
+        }
+        _ => entry_itself(entry, name, described),
+    };
+    if let Name::Method(name) = &described.name {
+        let class = format!("{}{}", "[] in ".repeat(name.depth), name.class);
+        piece.method = Some((whole, class, name.selector.clone()));
+    }
+    piece
+}
+
+/// An entry without its blocks.
+fn entry_itself(entry: &CogMethod, name: String, described: &Described) -> Piece {
     let kind = match entry.kind {
         EntryKind::Method if entry.is_full_block => ConstituentKind::Block,
         EntryKind::Method => ConstituentKind::Method,
@@ -116,58 +179,15 @@ fn put_entry(entry: &CogMethod, identity: Identity, described: &Described, to: &
     };
     let shown = match entry.kind {
         EntryKind::ClosedPic => with_cases(&name, entry.stack_check, &described.cases),
-        EntryKind::Free => format!("{FREED} {name}"),
-        EntryKind::Method | EntryKind::OpenPic => name.clone(),
+        EntryKind::Free => format!("{FREED} {name}").trim_end().to_owned(),
+        EntryKind::Method | EntryKind::OpenPic => name,
     };
-    let first = entry
-        .blocks
-        .first()
-        .map_or(entry.size, |block| block.offset);
-    let end = Avma(entry.at.0.saturating_add(u64::from(first)));
-    let mut whole = piece(
-        identity.part,
-        (entry.at, end),
-        kind,
-        shown.trim_end().to_owned(),
-    );
-    whole.code.identity = identity;
-    whole.cases = described.cases.iter().map(case).collect();
-    if let Name::Method(name) = &described.name {
-        let class = format!("{}{}", "[] in ".repeat(name.depth), name.class);
-        whole.method = Some((identity, class, name.selector.clone()));
-    }
+    let mut piece = Piece::new(kind, shown);
+    piece.cases = described.cases.iter().map(case).collect();
     if entry.kind == EntryKind::Method {
-        whole.map = boundaries(&described.map, 0);
+        piece.map = boundaries(&described.map, 0);
     }
-    let method = whole.method.clone();
-    to.push(whole);
-    let maps = described.block_maps.iter();
-    for (number, (block, map)) in entry.blocks.iter().zip(maps).enumerate() {
-        let after = entry.blocks.get(number + 1);
-        let until = after.map_or(entry.block_entry, |next| next.offset);
-        let part = Part::Block(number);
-        let range = (block.offset, until);
-        let mut inner = inner(entry, part, range, format!("[] in {name}"));
-        inner.code.identity.compactions = identity.compactions;
-        inner.method.clone_from(&method);
-        inner.map = boundaries(map, u32::from(block.offset));
-        to.push(inner);
-    }
-    if !entry.blocks.is_empty() {
-        let range = (entry.block_entry, entry.size);
-        let name = format!("[] in {name} (entry)");
-        let mut inner = inner(entry, Part::BlockEntry, range, name);
-        inner.code.identity.compactions = identity.compactions;
-        inner.method = method;
-        inner.map = boundaries(&Map::Frameless, 0);
-        to.push(inner);
-    }
-}
-
-/// A part of an entry between two offsets.
-fn inner(entry: &CogMethod, part: Part, (from, to): (u16, u16), name: String) -> Piece {
-    let at = |offset: u16| Avma(entry.at.0.saturating_add(u64::from(offset)));
-    piece(part, (at(from), at(to)), ConstituentKind::Block, name)
+    piece
 }
 
 /// The name of a closed PIC: selector, number of cases, and the cases if they are known.

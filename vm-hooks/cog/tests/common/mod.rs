@@ -7,6 +7,7 @@
 )]
 
 pub mod image;
+pub mod stacks;
 
 use std::path::{Path, PathBuf};
 

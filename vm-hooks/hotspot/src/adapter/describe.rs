@@ -67,8 +67,8 @@ pub(super) fn describe(
     kept.constituent = Some(constituent.clone());
 }
 
-/// The compiled method and its inlined methods, as present in the VM, and whether all could be
-/// read.
+/// The compiled method and its inlined methods, as present in the VM, and whether all were
+/// readable.
 pub(super) fn present(
     nmethod: &Nmethod,
     pages: &Pages<'_>,

@@ -101,7 +101,7 @@ pub(super) enum Sampled {
     New(Avma),
     /// The class's loader is newer than the last walk.
     NewLoader,
-    /// No method of a class outside the index is there.
+    /// The address holds no method of a class outside the index.
     Nothing,
 }
 
@@ -183,8 +183,8 @@ impl BytecodeIndex {
         if !was.is_young && was.classes.is_empty() {
             return Ok(was);
         }
-        // Another loader may have the address of an unloaded one, and a class at the address of
-        // the newest class.
+        // Another loader may take an unloaded loader's address, and another class the newest
+        // class's address.
         let (until, most) = match (was.is_young, may_have_gone) {
             (true, true) => (None, FEW),
             (true, false) => (Some(newest), FEW),

@@ -1,9 +1,9 @@
 //! Methods in the interpreter. Samples' registers and frames point to bytecodes and method objects.
-//! A method object leads to its class, which lists the method: so no search over all classes is
-//! necessary, and a sampled method is known at once.
+//! A method object leads to its class, which lists the method: the adapter searches no other
+//! classes, and names a sampled method at once.
 //!
-//! Samples arrive some tenths of a second late, and a class may be unloaded until then. So methods
-//! of young loaders with few classes are read in advance, and unloaded ones are remembered for a
+//! Samples arrive some tenths of a second late, and a class may be unloaded until then. So the adapter
+//! reads methods of young loaders with few classes in advance, and remembers unloaded methods for a
 //! while. The reported lifetime of a method is the observed lifetime of its class, whatever the
 //! time of the search.
 
@@ -146,7 +146,7 @@ impl Interpreted {
             let new = self.find(&values, will_walk, layouts, (methods, pages), poll)?;
             let is_same = || unloaded(recount()) == unloaded(counts);
             if !new.is_empty() && !is_same() {
-                // What was read may be of an unloaded class: the next poll reads it again.
+                // The adapter may have read an unloaded class: the next poll reads again.
                 new.take_back(&mut self.index);
                 self.pending.extend(&values);
             }
@@ -346,7 +346,7 @@ impl Interpreted {
         Spans::of(self.gone.iter().filter(|gone| gone.is_hit(values)))
     }
 
-    /// Reports the method that `value` points to, if it was read and is still there.
+    /// Reports the method at `value`, if read and still present.
     fn tell(&mut self, value: Avma, pages: &Pages<'_>, methods: &Methods, poll: &mut Poll) {
         let place = self.index.find(value);
         if let Some((entry, times)) = place.and_then(|place| self.index.get_mut(place))
@@ -386,7 +386,7 @@ impl Found {
     }
 }
 
-/// Reads the method of an entry, unless that is done. Returns whether it was read now.
+/// Reads an entry's method once. Returns whether this call read the method.
 fn pin(entry: &mut Entry, methods: &mut Methods, pages: &Pages<'_>, poll: &mut Poll) -> bool {
     if entry.pinned.is_some() {
         return false;

@@ -241,7 +241,7 @@ impl Kept {
         self.gone_at.is_none()
     }
 
-    /// Whether any of these sampled addresses is outside its map, and not among its hits.
+    /// Whether any of these sampled addresses lies outside the map and is no known hit.
     pub fn is_new(&self, touched: &[Avma]) -> bool {
         let is_known =
             |offset| covers(&self.covered, offset) || self.hits.binary_search(&offset).is_ok();

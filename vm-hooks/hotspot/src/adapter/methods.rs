@@ -21,7 +21,7 @@ const MAX_BYTES: usize = 512 << 20;
 /// Maximum bytes of displaced methods.
 const MAX_DISPLACED: usize = 32 << 20;
 
-/// Nanoseconds after an unloading in which another one is probable.
+/// Nanoseconds after an unloading during which another unloading is probable.
 const LATELY: u64 = 10_000_000_000;
 
 /// Methods read so far, by `Method*`.
@@ -205,9 +205,9 @@ impl Methods {
         true
     }
 
-    /// Likewise for a method that new code or a new class names: compares it in any case. After an
+    /// Likewise for a method named by new code or by a new class: always compares. After an
     /// unloading, the memory of an unloaded method stays unchanged for a while: an earlier comparison
-    /// may have found the method that had the address before.
+    /// may have found this method at the address.
     pub fn meet_anew(&mut self, memory: &dyn Memory, method: Avma, poll: &mut Poll) -> bool {
         self.compared.remove(&method);
         self.meet(memory, method, poll)

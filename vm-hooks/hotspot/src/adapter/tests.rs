@@ -68,7 +68,7 @@ impl Scene {
         }
     }
 
-    /// Replaces the bytes at an address, and no others.
+    /// Replaces exactly the bytes at `at`.
     fn patch(&self, at: Avma, bytes: &[u8]) {
         *self.memory.patch.lock().unwrap() = Some((at, bytes.to_vec()));
     }
@@ -398,8 +398,8 @@ fn code_of_unloaded_classes_is_told_before_its_name_is_certain() {
     }
 }
 
-/// The VM keeps the memory of code that no thread runs any more for a while. Such code is gone as
-/// soon as a reading, or a comparison before the next reading, finds its state.
+/// The VM keeps memory of unused code for a while. Such code ends as soon as a reading, or a
+/// comparison before the next reading, finds its state.
 #[test]
 fn code_that_no_thread_runs_is_gone() {
     const UNLOADED: u8 = 4;

@@ -6,7 +6,7 @@
 
 use std::sync::LazyLock;
 
-/// Java's instructions in the order of their opcodes; then HotSpot's own, each with its Java
+/// Java's instructions in opcode order; then HotSpot's own instructions, each with its Java
 /// instruction.
 macro_rules! instructions {
     ($($java:ident)* ; $($own:ident = $original:ident,)*) => {

@@ -150,7 +150,7 @@ fn used_segments(memory: &dyn Memory, (map, segments): (Avma, u64)) -> Result<u6
 /// Maximum number of steps in the segment map to the begin of a block.
 const MAX_HOPS: usize = 1 << 12;
 
-/// Bytes of the segment map per read: most blocks begin at most that many segments before an address.
+/// Bytes of the segment map per read: for most addresses, the block begins within this many segments.
 const WINDOW: u64 = 512;
 const MAX_WINDOW: usize = 512;
 

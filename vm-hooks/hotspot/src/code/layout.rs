@@ -43,7 +43,7 @@ pub(super) struct HeapsLayout {
     /// In `CodeHeap`: bounds of its memory and of its segment map.
     pub low: Scalar,
     pub high: Scalar,
-    /// End of the reserved memory; [`HeapsLayout::high`] in VMs that do not tell it.
+    /// End of the reserved memory; [`HeapsLayout::high`] in VMs without this value.
     pub reserved_end: Scalar,
     pub segmap_low: Scalar,
     pub segmap_high: Scalar,

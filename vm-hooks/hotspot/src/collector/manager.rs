@@ -63,7 +63,7 @@ fn name_at(memory: &dyn Memory, at: Avma) -> Option<String> {
 }
 
 impl Manager {
-    /// The manager with a name at `name`; `None` if the words after it are no manager's.
+    /// The manager whose name is at `name`; `None` if the following words fit no manager.
     fn of(memory: &dyn Memory, name: Avma) -> Option<Self> {
         [2, 3].into_iter().find_map(|words| {
             let manager = Self {

@@ -72,7 +72,7 @@ impl Kind {
     pub const MAJOR_CYCLE: Kind = Kind::new("major cycle", CollectionScope::Cycle);
     /// A pause of a concurrent cycle; a cycle has two (G1: remark, cleanup) or more.
     pub const CYCLE_PAUSE: Kind = Kind::pause("cycle pause");
-    /// A pause of a minor cycle, or of the young part of a major one.
+    /// A pause of a minor cycle, or of a major cycle's young part.
     pub const MINOR_CYCLE_PAUSE: Kind = Kind::pause("minor pause");
     /// A pause of a major cycle.
     pub const MAJOR_CYCLE_PAUSE: Kind = Kind::pause("major pause");

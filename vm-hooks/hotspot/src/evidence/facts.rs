@@ -73,7 +73,7 @@ pub enum Sign {
 pub enum Targets {
     /// Methods, likely targets first.
     Known(Vec<Avma>),
-    /// The methods of a name in some classes: [`super::MethodSource::targets`] finds them.
+    /// Methods of equal name in some classes: [`super::MethodSource::targets`] finds them.
     Named(Box<NamedTargets>),
 }
 

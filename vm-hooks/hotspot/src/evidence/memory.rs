@@ -27,7 +27,7 @@ const WHAT: &str = "method";
 /// Facts about methods. They are void after an unloading of classes.
 #[derive(Debug, Default)]
 pub struct Facts {
-    /// By `Method*`; `None` for a method that could not be read.
+    /// By `Method*`; `None` for an unreadable method.
     methods: FxHashMap<Avma, Option<Arc<MethodFacts>>>,
     /// Methods by class and by the addresses of name and signature.
     named: FxHashMap<(Avma, Avma, Avma), Option<Avma>>,
@@ -136,7 +136,7 @@ impl<'m> MemoryMethods<'m> {
         Ok(field.read(self.memory, method, WHAT)? != 0)
     }
 
-    /// Whether a method of this signature may work on arrays: its parameters hold an array, or an object
+    /// Whether a method of this signature may work on arrays: a parameter is an array, or an object
     /// with an offset.
     fn may_take_array(&self, signature: Avma) -> Result<bool, AdapterError> {
         let methods = self.layout.pools.methods();
@@ -201,7 +201,7 @@ impl<'m> MemoryMethods<'m> {
         Some(Referent::Call(targets))
     }
 
-    /// The method of a name in a class; `None` also if the class can't be read.
+    /// The method with the targets' name in a class; `None` also for an unreadable class.
     fn named(&self, class: Avma, targets: &NamedTargets) -> Option<Avma> {
         let key = (class, targets.name, targets.signature);
         if let Some(known) = self.kept.borrow().named.get(&key) {

@@ -10,7 +10,7 @@ use super::full::{CALL_BYTES, is_after_call};
 use super::{Map, NamedBy, Piece, covers};
 use crate::code::{Nmethod, PcDesc};
 
-/// The record of the call that returns to this offset.
+/// Record of the call that returns to `offset`.
 fn record_at(nmethod: &Nmethod, offset: u32) -> Option<&PcDesc> {
     let pc = i32::try_from(offset).ok()?;
     let found = nmethod.pcs.binary_search_by_key(&pc, |record| record.pc);

@@ -272,8 +272,8 @@ fn methods_that_call_each_other_end() {
     assert!(given.asked.get() < 100_000, "{}", given.asked.get());
 }
 
-/// Of large code, only the surroundings of the hits are searched: the result there is mostly that
-/// of a search through all of the code.
+/// In large code, the search covers only surroundings of hits; its result mostly equals a search
+/// through all code.
 #[test]
 fn a_map_of_parts_says_mostly_what_the_whole_map_says() {
     let (mut large, mut same) = (0, 0);

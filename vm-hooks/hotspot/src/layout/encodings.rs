@@ -22,11 +22,11 @@ pub mod vtable_stub {
 
     /// Bytes of the structure.
     pub const HEADER: u64 = 16;
-    /// Alignment of the code, and so of the structure.
+    /// Alignment of code and structure.
     pub const ALIGNMENT: u64 = 8;
     /// `_index`: in the class's vtable, or in the interface's itable.
     pub const INDEX: Scalar = short(8);
-    /// `_ame_offset`: of the jump to the method, in the code.
+    /// `_ame_offset`: offset of the jump to the method, in the code.
     pub const JUMP: Scalar = short(10);
     /// `_is_vtable_stub`, later `_type`: 1 in vtable stubs, 0 in itable stubs.
     pub const IS_VTABLE: Scalar = Scalar {

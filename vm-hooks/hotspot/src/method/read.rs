@@ -249,7 +249,7 @@ impl MethodLayout {
         self.symbol_of(memory, method, self.signature_index)
     }
 
-    /// Symbol with the number in a field of the `ConstMethod`.
+    /// Symbol whose number a field of the `ConstMethod` holds.
     fn symbol_of(
         &self,
         memory: &dyn Memory,

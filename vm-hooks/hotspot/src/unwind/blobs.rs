@@ -28,7 +28,7 @@ pub(super) struct Piece {
     pub kind: BlobKind,
     /// Size of the frame with the return address; 0 for none.
     pub frame_bytes: u64,
-    /// Address from which on the frame is complete.
+    /// Address of the first instruction with a complete frame.
     pub frame_complete: u64,
     /// Begin of an nmethod's out-of-line stubs; the code's end without them.
     pub stubs: u64,
@@ -105,7 +105,7 @@ impl Blobs {
         };
         let found = match found {
             Ok(found) => found?,
-            // The process has ended: its last samples are still to be unwound.
+            // The process has ended, but its last samples still need callers.
             Err(_) => return self.known(at).map(|known| known.piece.clone()),
         };
         let piece = piece_of(&found);
@@ -161,7 +161,7 @@ impl Blobs {
         known.code.clone()
     }
 
-    /// Whether the instruction before `pc` is a call.
+    /// Whether a call precedes `pc`.
     pub fn is_after_call(&mut self, piece: &Piece, pc: u64, memory: &dyn Memory) -> bool {
         let Some(known) = self.known.get_mut(&piece.code.start) else {
             return false;

@@ -21,7 +21,7 @@ const MAX_FRAMES: usize = 1 << 14;
 /// Maximum size of a chunk's frames in bytes.
 const MAX_BYTES: usize = 1 << 20;
 
-/// Size of the words that each frame has for its callee: saved frame pointer and return address.
+/// Bytes in each frame for its callee: saved frame pointer and return address.
 const LINK: u64 = 16;
 
 /// A frame in a chunk.
@@ -35,7 +35,7 @@ struct Place {
     link: u64,
 }
 
-/// What is known of the code around a return address: its kind, and the size of its frames.
+/// Code around a return address: its kind, and its frames' size.
 pub(super) type Code = (BlobKind, u64);
 
 /// All frames of a continuation with this newest chunk, innermost first; `None` if one makes no sense.

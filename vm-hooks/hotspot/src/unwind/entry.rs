@@ -131,7 +131,7 @@ mod tests {
         assert_eq!(above(7), Return::Above(0));
         assert_eq!(above(8), Return::Above(8));
         assert_eq!(above(12), Return::Above(0x28));
-        // Between instructions only, but no other answer helps.
+        // Right between instructions only, but no better answer exists.
         assert_eq!(above(10), Return::Above(8));
     }
 

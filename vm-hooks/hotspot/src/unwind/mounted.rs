@@ -1,16 +1,17 @@
-//! Virtual threads on their carriers. A thread that has waited has only its innermost frames on the
-//! carrier's stack; the outermost of them returns to a barrier, which takes the next one out of the
-//! heap.
+//! Virtual threads on their carriers. After a wait, a thread has only its innermost frames on the
+//! carrier's stack; the outermost of these returns to a barrier, which fetches the next frame from
+//! the heap.
 //!
-//! A sample has the stack of its time, but the heap is read up to some tenths of a second later. What is
-//! read counts only if the heap had the same frames at the time of the sample: readings before and after
-//! it find the same thread with as many frames in the heap, and the thread stayed mounted in between.
-//! While a thread is mounted, frames only leave the heap; so equal numbers mean that none has left.
+//! A sample has the stack of its time, but vmscope reads the heap some tenths of a second later. A
+//! reading counts only if the heap held the same frames at the sample's time: readings before and after
+//! the sample find the same thread with equal numbers of frames in the heap, and the thread stayed
+//! mounted in between. While a thread is mounted, frames only leave the heap; equal numbers thus mean
+//! that no frame has left.
 //!
-//! Whether a thread stayed mounted, its carrier tells. The carrier's frames below the thread are made
-//! anew for each task, with the scheduler's random numbers in them, which change with each task from other
-//! queues; each task from its own queue changes that queue's counters. The sample's own stack must have
-//! the same frames.
+//! The carrier shows whether a thread stayed mounted. For each task, it makes new frames below the
+//! thread. These hold the scheduler's random numbers, which change with each task from other queues;
+//! each task from the carrier's own queue changes that queue's counters. The sample's own stack must
+//! have the same frames.
 
 use std::sync::Arc;
 

@@ -12,8 +12,8 @@ pub fn sources() -> PathBuf {
     repository().join("vm-hooks/hotspot/tests/programs")
 }
 
-/// A source as it is compiled: the statement after the comment `N times:` is repeated on its
-/// line, so that a range is long, and a line.
+/// Source text for compilation: repeats the statement behind the comment `N times:` on its line, so
+/// that one line is a long range.
 pub fn expanded(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
@@ -74,7 +74,7 @@ pub fn classes() -> Option<PathBuf> {
         let sources = draft.join("src");
         std::fs::create_dir(&sources).expect("a folder of ours");
         let mut javac = Command::new(jdk.home.join("bin/javac"));
-        // The oldest release that is read; -g: tables of lines and variables, as most have.
+        // The oldest supported release; -g: tables of lines and variables, as in most programs.
         javac.args(["--release", "11", "-g", "-encoding", "UTF-8", "-d"]);
         javac.arg(draft);
         for (name, text) in &texts {

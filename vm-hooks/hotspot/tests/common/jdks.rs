@@ -36,7 +36,7 @@ impl Jdk {
         self.home.join("bin/java")
     }
 
-    /// Whether it has a compiler and the JVMTI header.
+    /// Whether the JDK has a compiler and the JVMTI header.
     fn is_whole(&self) -> bool {
         self.home.join("bin/javac").is_file() && self.home.join("include/jvmti.h").is_file()
     }

@@ -38,7 +38,7 @@ pub fn say(text: &str) {
 /// Polls again and again until `poll` finds something.
 ///
 /// # Panics
-/// When it does not come to pass.
+/// If the awaited state does not occur.
 pub fn await_that<T>(what: &str, mut poll: impl FnMut() -> Option<T>) -> T {
     let since = Instant::now();
     loop {

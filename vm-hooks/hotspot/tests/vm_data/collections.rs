@@ -161,7 +161,7 @@ fn counts_and_times_are_those_of_the_log() {
                 let cycles = pauses(log, &["Pause Remark", "Pause Cleanup"]);
                 assert_eq!(told.total("cycle pause"), cycles.len() as f64, "{what}");
             }
-            // The log line of a pause is written after the pause and before the next.
+            // The log gets a pause's line after the pause and before the next pause.
             let clock = seen.vm.clock();
             assert_eq!(clock.uncertainty().map(|by| by.0), Some(0), "{what}");
             let mut late = Vec::new();

@@ -18,7 +18,7 @@ use vmscope_records::{
     TimeNs,
 };
 
-/// Later than the times of most dumps, so that they count.
+/// Later than most dumps' times, so that their code counts.
 const NOW: u64 = 1 << 62;
 
 /// Polls while the files change; a dump's head may take this many.
@@ -46,7 +46,7 @@ static FILES: LazyLock<[File; 2]> = LazyLock::new(|| {
     ["dump", "map"].map(|name| File::from(file(name)))
 });
 
-/// What a file holds: a part of the input, which grows and is cut.
+/// A file's contents: a part of the input that grows and shrinks.
 #[derive(Clone, Copy)]
 struct Shown<'a> {
     bytes: &'a [u8],
@@ -224,7 +224,7 @@ fuzz_target!(|input: &[u8]| {
         assert!(end <= start, "{last} overlaps {name}");
         (end, last) = (next, name);
     }
-    // Files that only grow tell the same in any pieces.
+    // Growing files yield equal results in any pieces.
     if files.unsampled.is_none() && steps.iter().all(|step| step % 8 < 6) {
         let at_once = run(&files, shown, &[]);
         assert_eq!(at_once.present(), present);

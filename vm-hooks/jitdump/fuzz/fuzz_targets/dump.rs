@@ -1,5 +1,5 @@
-//! Any bytes as a jitdump that grows in pieces: what it tells is the same in any
-//! pieces, and the decoder always comes to an end.
+//! Any bytes as a growing jitdump: results do not depend on its pieces, and decoding always
+//! ends.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Any bytes as a growing perf map: its entries do not depend on the pieces in which it grows.
+//! Any bytes as a growing perf map: results do not depend on its pieces.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

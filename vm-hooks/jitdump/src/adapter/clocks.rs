@@ -18,14 +18,14 @@ pub(super) fn judge_clock(first: u64, arch_timestamps: bool, process: &ProcessVi
         text.ok().and_then(|text| ahead_of(&text)).unwrap_or(0)
     };
     let pid = process.pid().to_string();
-    // A process that is over was most likely in our own time namespace.
+    // Most exited processes ran in vmscope's own time namespace.
     let theirs = if process.is_alive() { &pid } else { "self" };
     let ahead = offset(theirs).saturating_sub(offset("self"));
     let moment = Moment {
         monotonic: now(),
         wall: read(ClockId::CLOCK_REALTIME),
     };
-    // An ended process may have the start of its recording instead of its own.
+    // For an exited process, the start may be the recording's start.
     let started = process.started().filter(|_| process.is_live());
     DumpClock::judge(first, ahead, started, moment)
 }

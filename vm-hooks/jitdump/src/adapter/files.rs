@@ -18,7 +18,7 @@ impl FileAdapter {
                 self.open_dump(process, &marker, poll);
             }
         }
-        // A VM may write both: then the map says nothing more, but has to go, too.
+        // A VM may write both files: vmscope then ignores the map's contents, but removes the map.
         let read = !self.reads_a_dump(false);
         if self.map.is_some() || (!read && self.own_files().is_none()) {
             return;
@@ -77,13 +77,13 @@ impl FileAdapter {
         self.dumps.push(Dump::new(file, marker.path().to_vec()));
     }
 
-    /// What vmscope has turned on, where this process's files are there because of it.
+    /// vmscope's own requests, if they caused this process's files.
     pub(super) fn own_files(&self) -> Option<&Arc<Launched>> {
         let launched = self.origin.launched.as_ref()?;
         self.origin.attribution.files.then_some(launched)
     }
 
-    /// Says that files stay where that may be a surprise.
+    /// Reports files that may surprisingly stay.
     pub(super) fn report_kept_files(&mut self, poll: &mut Poll) {
         if self.origin.attribution.in_doubt {
             let text = format!(
@@ -107,8 +107,8 @@ impl FileAdapter {
         }
     }
 
-    /// Removes a requested perf map that was read to its end. After an exec, the new program may write
-    /// to the same file, which is then removed at the recording's end.
+    /// Removes a requested, completely read perf map. After an exec, the new program may write to the
+    /// same file; the recording's end then removes the file.
     pub(super) fn remove_map(&self, process: &ProcessView) {
         let is_over = process.is_alive() || vmscope_process::examine(process.pid()).is_err();
         if let Some(launched) = self.own_files().filter(|_| is_over)

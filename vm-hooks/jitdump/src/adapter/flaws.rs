@@ -1,7 +1,7 @@
-//! What is wrong with a process's files, in words: said at the end, once each.
+//! Sentences about flaws of a process's files: each once, at the process's end.
 //!
-//! The texts hold no counts: processes with the same flaw have one text in a recording. Lost code is
-//! counted apart ([`Poll::lost`]).
+//! Sentences hold no counts, so processes with equal flaws share one sentence in a recording.
+//! [`Poll::lost`] counts lost code.
 
 use vmscope_process::{Poll, ProcessView};
 
@@ -10,7 +10,7 @@ use crate::dump::DumpFlaw;
 use crate::find;
 use crate::perf_map::MapFlaw;
 
-/// Whether a flaw means that code is not known of.
+/// Whether a flaw hides code.
 pub(super) fn loses_code(flaw: DumpFlaw) -> bool {
     matches!(
         flaw,
@@ -22,12 +22,12 @@ pub(super) fn loses_code(flaw: DumpFlaw) -> bool {
     )
 }
 
-/// The same of a perf map: an entry whose line was cut off is there.
+/// Whether a flaw hides an entry of a perf map; a cut-off line keeps its entry.
 pub(super) fn loses_entry(flaw: MapFlaw) -> bool {
     flaw != MapFlaw::CutLine
 }
 
-/// What limits the lines of code, and not its names.
+/// Whether a flaw hides lines of code, but no names.
 fn loses_lines(flaw: DumpFlaw) -> bool {
     matches!(
         flaw,

@@ -48,7 +48,7 @@ impl FileAdapter {
         }
     }
 
-    /// Whether a dump describes the code, or may still begin: then the perf map is not read.
+    /// Whether a dump describes the code, or may still begin; nobody then reads the perf map.
     pub(super) fn reads_a_dump(&self, at_end: bool) -> bool {
         let may_come = |dump: &Dump| !at_end && dump.polls_without_header < POLLS_FOR_HEADER;
         let is_read = |dump: &Dump| !dump.over && (dump.file.header().is_some() || may_come(dump));
@@ -177,7 +177,7 @@ impl FileAdapter {
         }
     }
 
-    /// How much was read of all files, in bytes.
+    /// Bytes read from all files.
     pub(super) fn bytes_read(&self) -> u64 {
         let dumps = self.dumps.iter().map(|dump| dump.file.bytes_read());
         let map = self.map.iter().map(|map| map.file.bytes_read());

@@ -20,11 +20,11 @@ pub struct Files {
     pub dumps: Vec<Arc<ModuleFile>>,
     /// Its perf map.
     pub map: Option<Arc<ModuleFile>>,
-    /// Whether the dumps' times are those of the polls.
+    /// Whether the dumps' clock is the polls' clock.
     pub has_times: bool,
-    /// Code that was gone by then is not told.
+    /// Time before which removed code is not reported.
     pub emit_from: TimeNs,
-    /// How many pieces of a perf map are told whether or not a sample hits them.
+    /// Number of pieces that a perf map reports without samples.
     pub unsampled: Option<usize>,
 }
 

@@ -92,7 +92,7 @@ fn the_map_is_read_where_no_dump_can_be() {
         adapter.poll(&view(), &mut poll).unwrap();
         assert_eq!(told(poll).0, [expected]);
     }
-    // A dump that never gets a header, and a file that is no dump.
+    // Two dumps: one stays without a header, the other holds text.
     let mut adapter = adapter(
         Some(image("1000 10 of the map\n")),
         &[&[], b"no dump at all"],

@@ -1,4 +1,4 @@
-//! What the threads of a process are for, as their names tell.
+//! Roles of a process's threads, by thread names.
 
 use std::collections::HashMap;
 
@@ -10,8 +10,8 @@ use crate::vm::VmKind;
 /// Most polls between two readings of the threads, while nothing changes.
 const MOST_POLLS: u32 = 16;
 
-/// Tells the roles of threads as they come and get their names: a thread begins with
-/// the name of the one that started it.
+/// Reports roles of new and renamed threads: a thread begins with the name of its starting
+/// thread.
 #[derive(Debug, Default)]
 pub(super) struct ThreadRoles {
     emitted: HashMap<Tid, ThreadRole>,

@@ -16,8 +16,8 @@ fn requests(command: &[&str]) -> FileRequests {
     FileRequests::new(&changes, old, &command)
 }
 
-/// A process with the environment that `requests` gives it and these variables, and
-/// this on its command line.
+/// A process with these command-line words, these variables, and the environment that `requests`
+/// sets.
 struct Sleeper(Child);
 
 impl Sleeper {
@@ -139,7 +139,7 @@ fn one_that_is_over_is_like_all_others() {
         of(&requests(&["sh", "-c", "node --prof x.js"])),
         (true, false)
     );
-    // As soon as one that was asked is another than was set.
+    // Once a process has a changed value of a requested variable.
     let mut requests = requests(&["make"]);
     let mut see = |variables: &[(&str, &str)], word| {
         let (_sleeper, process) = Sleeper::new(&requests, variables, word);

@@ -177,7 +177,7 @@ impl OldRun {
         !self.rebooted && start_ticks(self.pid) == Some(self.started)
     }
 
-    /// Removes the run's files; returns whether no process of the run lives any more.
+    /// Removes the run's files; returns whether all processes of the run have exited.
     fn clean(&self, root: &Root) -> bool {
         for piece in &self.files {
             let untouched = || {
@@ -265,7 +265,7 @@ fn is_torn(text: &str, path: &Path) -> bool {
     is_start && start_ticks(pid) != Some(started)
 }
 
-/// Whether a file is empty, or has the header of a jitdump of process `pid`.
+/// Whether a file is empty, or begins with a jitdump header of process `pid`.
 fn is_dump_of(file: &ModuleFile, pid: u32) -> bool {
     const PID_AT: usize = 20;
     if file.is_empty() {

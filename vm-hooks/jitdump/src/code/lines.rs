@@ -9,8 +9,8 @@ use super::{CodeLoad, LiveCode};
 use crate::dump::LineStart;
 use crate::vm::VmKind;
 
-/// So many bytes after a source position it still holds, if no other comes; code
-/// further away has no line (docs/truth.md §5).
+/// A source position without successor holds for this many bytes; code beyond has no line
+/// (docs/truth.md §5).
 const MAX_DISTANCE: u32 = 4096;
 
 /// V8 adds the size of an ELF header to the addresses of its source positions, where
@@ -19,9 +19,9 @@ const MAX_DISTANCE: u32 = 4096;
 const ELF_HEADER_BYTES: u64 = 0x40;
 
 impl LiveCode {
-    /// Source positions as a map: each holds from its address to the next, for
-    /// [`MAX_DISTANCE`] at most. That is the nearest debug record, no more: instructions may
-    /// have been moved between two.
+    /// Source positions as a map: each position holds up to the next, at most [`MAX_DISTANCE`] bytes.
+    /// The map gives the nearest debug record only: compilers move instructions between
+    /// records.
     pub(super) fn covers(
         &mut self,
         load: &CodeLoad,
@@ -51,8 +51,8 @@ impl LiveCode {
             if to <= from || line.line == 0 {
                 continue;
             }
-            // Code that was inlined from another file: the dump does not say of which
-            // function, so it stays this one's, with the line in that file.
+            // Code inlined from another file: the dump does not name the function, so the code stays
+            // with this function, with its line in the other file.
             let of = if line.file.is_empty() || *line.file == *file {
                 method
             } else {

@@ -1,9 +1,9 @@
 //! Code of large perf maps: emitted only if a sample hits it.
 //!
-//! A perf map may have millions of lines, of which samples hit some hundreds. The first
-//! [`MAX_UNSAMPLED`] pieces are emitted as they are read, further ones once a sample is known at
-//! one of their addresses, whether before or after the line was read. Code that was replaced
-//! meanwhile is kept until all samples of its time are known.
+//! A perf map may have millions of lines, but samples hit only some hundreds. The adapter emits the
+//! first [`MAX_UNSAMPLED`] pieces at once, and further pieces after a known sample at one of
+//! their addresses; the sample may precede the line. Replaced code stays in memory until all
+//! samples of its time are known.
 
 use std::collections::BTreeSet;
 
@@ -30,7 +30,7 @@ pub(super) struct Sampled {
     bytes: usize,
 }
 
-/// Code that was not emitted before its end.
+/// Code that ended without an emitted record.
 #[derive(Debug)]
 pub(super) struct Replaced {
     pub start: u64,

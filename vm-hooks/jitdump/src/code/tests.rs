@@ -318,7 +318,7 @@ fn code_that_a_new_map_lacks_is_told_if_a_sample_hit_it() {
     assert_eq!(told(poll), ["+b 200-300 @5<10", "-b @15..20"]);
 }
 
-/// The covers of the one constituent that was told: offsets, line, file.
+/// Covers of the only emitted constituent: offsets, line, file.
 fn covers(poll: Poll) -> Vec<(u32, u32, u32, String)> {
     let records = poll.finish();
     let mut files = HashMap::new();

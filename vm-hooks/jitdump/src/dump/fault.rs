@@ -76,7 +76,7 @@ pub enum RecordFault {
     #[error("unknown kind")]
     NoSuchKind,
     /// Too many consecutive records with misfit contents.
-    #[error("its contents and those of {MAX_MISFITS} records before do not fit their sizes")]
+    #[error("this record and {MAX_MISFITS} records before it do not fit their stated sizes")]
     Misfits,
 }
 

@@ -71,7 +71,7 @@ fn dumps_are_found_by_the_mappings_that_mark_them() {
     assert!(found[0].open(&process).is_err(), "there is no such file");
 }
 
-/// This process, and a folder in which to look for its perf map.
+/// The test's own process, and a folder for its perf map.
 fn own() -> (ProcessView, tempfile::TempDir, PathBuf) {
     let process = ProcessView::open(Pid(std::process::id())).unwrap();
     let folder = tempfile::tempdir().unwrap();
@@ -133,7 +133,7 @@ fn another_users_perf_map_is_refused() {
         .unwrap()
         .open(path.as_os_str().as_bytes())
         .unwrap();
-    // As if the target were somebody else's, which only root may bring about.
+    // Simulates another user's target, which a test can create as root only.
     let other = Owner {
         user: user + 1,
         started: None,
@@ -186,7 +186,7 @@ fn what_an_appending_vm_found_is_not_its_own() {
         println!("SKIPPED: this file system does not tell when a file was made");
         return;
     }
-    // As if the process had been started later, and had written since.
+    // Simulates a later start of the process, and a later write.
     let mut owner = Owner {
         user: made.uid(),
         started: Some(made.created().unwrap() + Duration::from_secs(10)),

@@ -25,9 +25,9 @@ pub(super) const REGIONS: &[RegionEntry] = &[
     (Any, Region::Vm, ""),
 ];
 
-/// `$lists:map/2` in a perf map, the same without `$` in a dump; `-CodeInfoPrologue`
-/// for what is before a function, `lists::codeHeader` for what is before a module,
-/// `global::` for what all modules share.
+/// Splits `$lists:map/2` of a perf map, or the same without `$` of a dump. `-CodeInfoPrologue` is code
+/// before a function, `lists::codeHeader` code before a module, `global::` code shared by all
+/// modules.
 pub(super) fn split(name: &str) -> Option<CodeName> {
     let name = name.strip_prefix('$').unwrap_or(name);
     if let Some(shared) = name.strip_prefix("global::") {
@@ -42,7 +42,7 @@ pub(super) fn split(name: &str) -> Option<CodeName> {
     let (called, arity) = name.rsplit_once('/')?;
     super::name::number(arity)?;
     called.contains(':').then(|| {
-        // The module is written in front, and is no file.
+        // The module precedes the name; no file is known.
         CodeName::new(name, ConstituentKind::Method, JIT)
     })
 }

@@ -33,8 +33,8 @@ pub(super) const REGIONS: &[RegionEntry] = &[
     (Any, Region::Vm, ""),
 ];
 
-/// `py::Class.function:/path/file.py`: the trampoline by which the interpreter is
-/// called for that function. Its own time is next to nothing; callers show by it.
+/// Splits `py::Class.function:/path/file.py`, the interpreter's trampoline for this function. The
+/// trampoline takes hardly any time itself, and makes the function visible among callers.
 pub(super) fn split(name: &str) -> Option<CodeName> {
     let rest = name.strip_prefix("py::")?;
     // Qualified names have no colons, paths may.

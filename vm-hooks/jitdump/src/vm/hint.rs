@@ -1,8 +1,8 @@
-//! How to start a VM so that its code has names.
+//! Start options of VMs that give names to JIT code.
 
 use super::VmKind;
 
-/// For a VM of this kind and (where that says more) name.
+/// Sentence for a VM of this kind; some kinds distinguish names.
 pub(super) fn hint(kind: VmKind, name: &str) -> &'static str {
     match (kind, name) {
         (VmKind::V8, "Deno") => {

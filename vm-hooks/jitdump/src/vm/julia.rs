@@ -9,9 +9,8 @@ use super::region_table::{NamePattern::Any, RegionEntry};
 pub(super) const COMPILER: &[RegionEntry] = &[(Any, Region::Compiler, "")];
 pub(super) const RUNTIME: &[RegionEntry] = &[(Any, Region::Vm, "")];
 
-/// `julia_fib_123` (the method), `japi1_fib_123` (with arguments in an array),
-/// `jfptr_fib_123` (from the one way of calling to the other). The number is no part
-/// of the name.
+/// Splits `julia_fib_123` (the method), `japi1_fib_123` (arguments in an array), `jfptr_fib_123` (adapter
+/// between calling conventions). The number is no part of the name.
 pub(super) fn split(name: &str) -> Option<CodeName> {
     let (kind, rest) = if let Some(rest) = name.strip_prefix("julia_") {
         (ConstituentKind::Method, rest)

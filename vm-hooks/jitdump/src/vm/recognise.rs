@@ -7,8 +7,8 @@ use vmscope_records::{Avma, RegionRule, VmIdentity};
 use super::region_table::{RegionEntry, rules};
 use super::{Vm, VmKind, beam, cpython, dotnet, julia, mono, php, v8};
 
-/// A program with less code than this has no V8 in it (Node.js: 26 MB of code), so
-/// its symbols need not be searched.
+/// Smallest code size of a program with V8 (Node.js: 26 MB); vmscope skips the symbols of smaller
+/// programs.
 const LEAST_V8_BYTES: u64 = 8 << 20;
 /// Longer than any version is.
 const MAX_VERSION_BYTES: u64 = 32;
@@ -50,7 +50,7 @@ impl Modules {
             .filter(LoadedModule::has_code)
             .map(|module| (module.file_name(), module))
             .collect();
-        // Stable: where the program is not known, it is the first in memory.
+        // A stable sort: without a known program, the first module in memory stays first.
         all.sort_by_key(|(_, module)| module.path != program);
         Self { all }
     }
@@ -135,9 +135,9 @@ fn v8_by_name(process: &ProcessView, modules: &Modules) -> Option<Vm> {
     ))
 }
 
-/// Where a module has these dynamic symbols. Of a live process its memory is asked,
-/// not its file: the tables there are a tenth of those of Node.js's file, and this is
-/// done for every process that is followed.
+/// Addresses of a module's dynamic symbols. A live process supplies them from memory, not from its
+/// file: these tables have a tenth of the size of the tables in Node.js's file, and every followed
+/// process needs them.
 fn exported(process: &ProcessView, module: &LoadedModule, names: &[&str]) -> Vec<Option<Avma>> {
     let found = if process.is_live() {
         symbols_in_memory(process.memory(), module.start(), names).ok()
@@ -150,7 +150,7 @@ fn exported(process: &ProcessView, module: &LoadedModule, names: &[&str]) -> Vec
         .collect()
 }
 
-/// Programs that embed V8 under a name of their own.
+/// Programs with embedded V8 and another name.
 fn v8_by_symbol(process: &ProcessView, modules: &Modules) -> Option<Vm> {
     let (name, module) = modules.program()?;
     if code_bytes(module) < LEAST_V8_BYTES {
@@ -290,7 +290,7 @@ fn cpython(process: &ProcessView, modules: &Modules) -> Option<Vm> {
     let is_it = |name: &str| is_program(name, "python") || is_library(name, "libpython");
     let found = modules.find(is_it);
     let (name, _) = found.first()?;
-    // The version comes from the library if there is one, else from the program.
+    // A library's version precedes the program's version.
     let version = found
         .iter()
         .rev()

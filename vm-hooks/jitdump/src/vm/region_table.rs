@@ -19,7 +19,7 @@ pub(super) enum NamePattern {
 /// A line of such a table: what the name is asked, the region, the part.
 pub(super) type RegionEntry = (NamePattern, Region, &'static str);
 
-/// The rules of `rows`, for each of `modules`, in order.
+/// Rules of `entries` for each module, in order.
 pub(super) fn rules(entries: &[RegionEntry], modules: &[String]) -> Vec<RegionRule> {
     let each = |module: &String| {
         let module = module.clone();

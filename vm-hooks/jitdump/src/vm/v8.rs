@@ -13,7 +13,7 @@ pub(super) use rules::of as rules;
 pub(super) const BUILTIN: &str = "builtin";
 /// The interpreter's code for one bytecode.
 pub(super) const BYTECODE_HANDLER: &str = "bytecode handler";
-/// What calls the handlers, or is called by them to call.
+/// Code that calls bytecode handlers, or that handlers use for calls.
 pub(super) const INTERPRETER_ENTRY: &str = "interpreter entry";
 
 /// Takes apart what V8 writes into a jitdump or a perf map: `Tag:name`, for functions
@@ -40,7 +40,7 @@ pub(super) fn split(name: &str) -> Option<CodeName> {
     })
 }
 
-/// Builtins: the same names and tiers that the rules give where there is no dump.
+/// A builtin, with the names and tiers that the rules give without a dump.
 fn builtin(name: &str) -> CodeName {
     if name.starts_with("Interpreter") {
         return CodeName::new(name, ConstituentKind::Interpreter, INTERPRETER_ENTRY);
@@ -105,9 +105,9 @@ fn function(tag: &str, rest: &str) -> CodeName {
     CodeName::new(name, kind, tier).at(file, line)
 }
 
-/// The mark that comes first (`CodeKindToMarker` in `src/objects/code-kind.cc`). An
-/// `o` before it says that the code is entered in the middle of a loop (on-stack
-/// replacement), a `'` behind it that it is for one closure only.
+/// Splits off the leading mark (`CodeKindToMarker` in `src/objects/code-kind.cc`). A preceding
+/// `o` means entry in the middle of a loop (on-stack replacement), a following `'` means code for
+/// one closure only.
 fn tier(rest: &str) -> (ConstituentKind, &'static str, &str) {
     let replaced = rest.strip_prefix('o').filter(|rest| {
         let mark = rest.as_bytes().first();
@@ -127,8 +127,8 @@ fn tier(rest: &str) -> (ConstituentKind, &'static str, &str) {
     (kind, tier, left.strip_prefix('\'').unwrap_or(left))
 }
 
-/// A name and a file or URL, with a space between them; both may contain spaces. The file begins at
-/// the start of a path or URL.
+/// Splits a name from a file or URL behind a space; both may contain spaces. The file begins at a
+/// path's or URL's beginning.
 fn name_and_file(called: &str) -> (&str, &str) {
     const BEGINNINGS: [&str; 7] = [
         " /",
@@ -152,7 +152,7 @@ fn name_and_file(called: &str) -> (&str, &str) {
 pub(super) fn role_of_thread(name: &str) -> Option<ThreadRole> {
     Some(match name {
         "MainThread" | "WorkerThread" | "deno" => ThreadRole::Mutator,
-        // They collect and compile: which of both at a time, their functions tell.
+        // These threads collect and compile; the function tells which.
         "V8Worker" | "V8 DefaultWorke" | "DelayedTaskSche" | "SignalInspector" | "libuv-worker"
         | "tokio-runtime-w" => ThreadRole::Vm,
         _ => return None,

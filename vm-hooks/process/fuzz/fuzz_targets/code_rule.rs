@@ -1,4 +1,4 @@
-//! Any bytes as machine code: the first one is the offset of the pc.
+//! Any bytes as machine code; the first byte is the pc's offset.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::testing::{ElfImage, ImageSegment};
 
-/// A core file with two segments: one whole, one with only its first 16 bytes.
+/// A core file with two segments: one complete, one cut off after 16 bytes.
 fn synthetic() -> Vec<u8> {
     let mut files = Vec::new();
     for word in [

@@ -85,7 +85,7 @@ fn the_bias_follows_from_a_mapping() {
 fn build_ids_in_files_and_in_memory() {
     let expected = BuildId::new(&[0xab; 20]);
     assert_eq!(open(image()).unwrap().build_id().unwrap(), expected);
-    // Memory notes are found by address: as in most files, equal to the offset.
+    // In most files, as here, a note's address in memory equals its offset.
     let mut image = image();
     let notes_at: [u8; 8] = image[64 + 8..64 + 16].try_into().unwrap();
     image[64 + 16..64 + 24].copy_from_slice(&notes_at);

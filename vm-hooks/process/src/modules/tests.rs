@@ -139,7 +139,7 @@ fn a_replaced_program_is_not_taken_for_the_new_one() {
     assert_eq!(opened.state, ModuleState::Opened);
     assert_eq!(opened.build_id, expected);
 
-    // Without links to the file itself: the mapping is gone, and its file is not the program.
+    // Without links to the file: the mapping is gone, and its file is another program.
     entry.start = Avma(entry.start.get() + 1);
     entry.inode ^= 1 << 40;
     let opened = Opening::of_file(child.pid(), &entry, Some(&[]));

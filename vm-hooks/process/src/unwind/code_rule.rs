@@ -1,8 +1,8 @@
-//! Rules from machine code on x86-64: where code at a pc finds its caller, whatever its values.
+//! Rules from machine code on x86-64: the caller's place for code at a pc, whatever the values.
 //!
-//! The code is run (see [`Run`]) from the pc to its return with addresses in place of values. So the
-//! rule is proved by the instructions that are still to come, and needs no frame pointer. Code that
-//! does not return (an endless loop) has the frame that its prologue made.
+//! [`Run`] executes the code from the pc to its return, with addresses in place of values. The
+//! remaining instructions thus prove the rule, without a frame pointer. Code without a return (an
+//! endless loop) has the frame of its prologue.
 
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register};
 use vmscope_records::ChainEnd;
@@ -22,7 +22,7 @@ const STEPS: usize = 1000;
 /// Maximum number of instructions to a return without a branch.
 const STRAIGHT: usize = 16;
 
-/// Registers and stack of a run for its rule: far from each other, so that an address tells its base.
+/// Registers and stack of a run for a rule: far apart, so that an address shows its base.
 const SP: u64 = 1 << 40;
 const FP: u64 = 1 << 44;
 /// A word on the stack is its own address plus this.

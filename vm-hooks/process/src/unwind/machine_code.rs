@@ -42,8 +42,8 @@ pub struct MachineCode {
     pieces: Pieces,
     /// Functions without a return have frame pointers, too.
     keeps_frame_pointers: bool,
-    /// Rules by address, of innermost frames or of callers, with the number of the piece that they
-    /// were made for.
+    /// Rules by address, of innermost frames or of callers, each with the number of the piece that the
+    /// rule describes.
     rules: FxHashMap<(u64, bool), (u64, Option<CodeRule>)>,
     /// Whether addresses are after a call, likewise.
     after_calls: FxHashMap<u64, (Option<u64>, bool)>,
@@ -101,8 +101,8 @@ impl MachineCode {
         rule
     }
 
-    /// The caller of a routine without a frame: by the rest of its code, else the innermost word of
-    /// the stack.
+    /// The caller of a routine without a frame: by the routine's remaining code, else by the innermost
+    /// word of the stack.
     fn of_routine(&mut self, frame: &Frame<'_>, piece: Piece) -> Option<FrameRegisters> {
         let Piece { code, number, .. } = piece;
         if self.routines.len() >= MAX_ROUTINES {
@@ -190,7 +190,7 @@ impl Unwinder for MachineCode {
 pub struct KeptFramePointers {
     code: MachineCode,
     interpreted: Arc<OnceLock<InterpretedFrames>>,
-    /// The caller of the last routine: it may have called the routine before it made its frame.
+    /// Caller of the last routine, which may have called before its frame existed.
     before_frame: Option<FrameRegisters>,
 }
 
@@ -266,7 +266,7 @@ impl Unwinder for KeptFramePointers {
         };
         Ok(unwound.map(|unwound| Unwound {
             shown: shown.and_then(Result::ok),
-            is_first: unwound.caller.fp == 0,
+            end: (unwound.caller.fp == 0).then_some(ChainEnd::Whole),
             ..unwound
         }))
     }
@@ -307,7 +307,7 @@ mod tests {
             time: TimeNs(0),
         };
         let unwound = unwinder.caller(&frame)?;
-        let unwound = unwound.filter(|unwound| !unwound.is_first);
+        let unwound = unwound.filter(|unwound| unwound.end.is_none());
         Ok(unwound.map(|Unwound { caller, .. }| (caller.pc, caller.sp, caller.fp)))
     }
 
@@ -315,7 +315,7 @@ mod tests {
     fn trampolines_are_left_by_their_code() {
         let mut memory = FakeMemory::new();
         memory.put(Avma(0x1000), TRAMPOLINE.to_vec());
-        // A call in the interpreter's loop, and a return address on the stack that is none.
+        // A call in the interpreter's loop, and a stack word that only looks like a return address.
         memory.put(Avma(0x2000), vec![0x90, 0x90, 0x90, 0xe8, 1, 2, 3, 4, 0x90]);
         memory.put(Avma(0x3000), vec![0x90; 16]);
         let mut unwinder = MachineCode::new(Arc::new(memory), Pieces::default());
@@ -486,11 +486,14 @@ mod tests {
         let words = [0, 0, 0x9999, 0, 0x7040, 0x1501];
         let caller = caller_of(&mut unwinder, 0x1501, false, &words);
         assert_eq!(caller.shown, Some(Avma(0x9999)));
-        assert_eq!((caller.caller.pc, caller.is_first), (0x1501, false));
+        assert_eq!((caller.caller.pc, caller.end), (0x1501, None));
         // The first frame of a stack is shown, too.
         let words = [0, 0, 0x9999, 0, 0, 0x1501];
         let first = caller_of(&mut unwinder, 0x1501, false, &words);
-        assert_eq!((first.shown, first.is_first), (Some(Avma(0x9999)), true));
+        assert_eq!(
+            (first.shown, first.end),
+            (Some(Avma(0x9999)), Some(ChainEnd::Whole))
+        );
         // A sample in the routine itself is no caller.
         assert_eq!(caller_of(&mut unwinder, 0x1501, true, &words).shown, None);
     }

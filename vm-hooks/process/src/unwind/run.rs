@@ -14,7 +14,7 @@ use super::{Frame, FrameRegisters};
 /// Meaning of a jump out of the code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Jumps {
-    /// A jump to other code, which returns in place of this one: a tail call.
+    /// A jump to other code, which returns in its place: a tail call.
     Tail,
     /// A jump through a register is the return (`templateTable_x86.cpp`, `_return`).
     Return,
@@ -28,7 +28,7 @@ const MAX_PATHS: usize = 64;
 /// Maximum number of remembered stores to the stack.
 const MAX_STORES: usize = 64;
 
-/// The values of registers and of the stack on one path; `None` if unknown.
+/// Values of registers and stack on one path; `None` if unknown.
 #[derive(Clone, Debug)]
 struct Values {
     registers: [Option<u64>; 16],
@@ -98,7 +98,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// A run from these registers, with this stack.
+    /// A run with these registers and this stack.
     pub(super) fn with(
         code: &'a [u8],
         begin: u64,
@@ -115,7 +115,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The caller, if a path returns within so many instructions.
+    /// The caller, if a path returns within `steps` instructions.
     #[must_use]
     pub fn caller(mut self, steps: usize, jumps: Jumps) -> Option<FrameRegisters> {
         let mut met: FxHashSet<u64> = FxHashSet::default();

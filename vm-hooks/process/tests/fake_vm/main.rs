@@ -73,7 +73,7 @@ impl Bench {
         Ok(poll.finish())
     }
 
-    /// A poll after samples touched `address`; the maps that it told, by their keys.
+    /// Polls after samples at `address`; returns the emitted maps, by key.
     fn touch(&mut self, address: u64) -> Result<Vec<(ConstituentKey, PcMap)>, AdapterError> {
         let mut poll = self.begin().with_touched(vec![Avma(address)]);
         self.adapter.poll(&self.process, &mut poll)?;

@@ -119,7 +119,7 @@ pub fn mapping() -> MapEntry {
     parse_line(b"400000-500000 r-xp 00000000 00:2a 7 /opt/fakevm").unwrap()
 }
 
-/// The process that runs it, with the one symbol that its adapter needs.
+/// The VM's process, with the only symbol that the adapter needs.
 pub fn process(memory: std::sync::Arc<VmMemory>) -> ProcessView {
     let header = Symbol {
         name: "fake_vm_header".to_owned(),

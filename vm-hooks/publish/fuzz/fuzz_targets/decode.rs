@@ -1,5 +1,5 @@
-//! Any words as events: decoded or refused, no longer than their words, and the same when they are
-//! encoded and decoded again. The books of the zone take them all.
+//! Any words as events: decoded within their words, or refused; equal after another encoding and
+//! decoding. The zone's books take all events.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -9,7 +9,7 @@ use vmscope_publish::memory::Memory;
 use vmscope_publish::reader::{Attached, Next, NextSample};
 use vmscope_publish::{Options, Publisher};
 
-/// Reads until there is nothing more; each call passes over words or says that there are none.
+/// Reads to the end; each call skips words or reports the end.
 fn read(attached: &mut Attached, now: u64) {
     for _ in 0..2000 {
         match attached.read_at(now, 2) {
@@ -65,7 +65,7 @@ fuzz_target!(|input: &[u8]| {
             }),
             6 => read(&mut attached, now as u64),
             _ => {
-                // What the header became: a profiler that attaches now, and one that is there.
+                // The damaged header, seen by a new profiler and by an attached profiler.
                 let _ = attached.renew();
                 let _ = (attached.sampler_status(), attached.sampled_threads());
                 if let Ok(mut other) = Attached::new(file(), None) {

@@ -23,6 +23,7 @@ pub(crate) struct PublishAdapter {
     /// `Some` before the first poll.
     attached: Option<Attached>,
     stream: Option<Stream>,
+    rate: Option<LifetimeRate>,
     books: Books,
 }
 
@@ -36,6 +37,7 @@ impl PublishAdapter {
             identity: attached.identity().clone(),
             attached: Some(attached),
             stream: None,
+            rate,
             books: Books::default(),
         }
     }
@@ -70,6 +72,9 @@ impl Adapter for PublishAdapter {
                 source,
             })?;
             self.stream = Some(started);
+            if let Some(rate) = self.rate.filter(|rate| rate.distance > 0) {
+                poll.fact("sampling of lifetimes", rate.to_string());
+            }
         }
         if let Some(stream) = &self.stream {
             let batch = stream.take();

@@ -220,7 +220,7 @@ impl Books {
             ),
             (
                 self.overlaps(),
-                "pieces of code lie in the memory of others at the end",
+                "pieces of code overlap other code at the end",
             ),
             (maps, "pc maps are unordered, or leave their code"),
             (

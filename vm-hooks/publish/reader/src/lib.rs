@@ -1,6 +1,6 @@
-//! VMs that publish themselves: the reading side of `vmscope-publish`, as an adapter.
+//! Adapter of VMs that publish themselves, by the reader of `vmscope-publish`.
 //!
-//! `family` finds the shared memory, `stream` reads its events on a thread of its own, and `books`
+//! `family` finds the shared memory, a thread of `stream` reads its events, and `books`
 //! turns them into records. `convert` converts single values.
 
 mod adapter;
@@ -11,6 +11,6 @@ mod needs;
 mod stream;
 
 pub use family::{Family, open, publishes};
-/// Environment variable that says to a VM that a profiler will attach.
+/// Environment variable that announces a profiler to a VM.
 pub use vmscope_publish::layout::EXPECT;
 pub use vmscope_publish::{LifetimeRate, LifetimeUnit};

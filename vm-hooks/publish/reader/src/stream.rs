@@ -106,8 +106,8 @@ impl Stream {
         std::mem::replace(&mut *batch, next)
     }
 
-    /// Ends reading and takes the rest. The events of a dead VM stay as they are: what is incomplete
-    /// counts as lost.
+    /// Ends reading and takes the rest. Nobody completes the events of a dead VM: incomplete events
+    /// count as lost.
     pub fn end(&mut self, is_dead: bool) -> Batch {
         self.shared.is_dead.store(is_dead, Ordering::Relaxed);
         self.stop();
@@ -160,7 +160,7 @@ impl Reading {
         }
         let next = match self.shared.is_dead.load(Ordering::Relaxed) {
             true => Attached::read_of_dead,
-            // A thread of the VM may be writing an event.
+            // A VM thread may be writing an event.
             false => Attached::read,
         };
         while self.read(next) == BURST {}

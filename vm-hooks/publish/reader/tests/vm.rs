@@ -102,7 +102,7 @@ impl Session {
         self.known.take(poll.finish());
     }
 
-    /// Polls until all code is known and the VM has published no more before `time`.
+    /// Polls until all code is known and no event before `time` is unread.
     fn catch_up(&mut self, vm: &Vm) {
         let time = TimeNs(vmscope_publish::memory::now());
         loop {
@@ -206,7 +206,7 @@ impl Vm {
 impl Callbacks for &Vm {
     fn describe(&mut self, describer: &Describer<'_>) {
         for table in &self.tables {
-            // A copy: older than what other threads publish before it is described.
+            // A copy: older than events that other threads publish before its description.
             let table = table.lock().unwrap().clone();
             for (id, start) in table {
                 describer.publish(&constituent(id, start));
@@ -401,7 +401,7 @@ fn what_a_vm_says_becomes_records() {
         weight: 1.0,
         ..e::Birth::default()
     };
-    // The second one is of an unknown class.
+    // The second birth has an unknown class.
     p.births(tid, &[birth, e::Birth { class: 5, ..birth }]);
     p.survivals(
         1,
@@ -504,7 +504,7 @@ fn what_a_vm_says_becomes_records() {
     assert_eq!(
         limits,
         [
-            "of the VM's events: 2 pieces of code lie in the memory of others at the end",
+            "of the VM's events: 2 pieces of code overlap other code at the end",
             "of the VM's events: 2 pc maps are unordered, or leave their code",
             "of the VM's events: 1 events name unknown methods, classes, sites or code",
             "of the VM's events: 1 collections, phases or compilations end without a start",
@@ -512,7 +512,7 @@ fn what_a_vm_says_becomes_records() {
     );
 }
 
-/// A VM that can't describe what it has.
+/// A VM that can't describe its contents.
 struct Mute;
 
 impl Callbacks for Mute {

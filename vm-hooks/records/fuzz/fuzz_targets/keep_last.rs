@@ -1,6 +1,6 @@
-//! Any records into a recording that keeps its newest part, in memory. What is saved is
-//! readable, and has the newest samples and lifetimes of all that were put, all of the
-//! window among them, and the state that nothing ended.
+//! Any records into a recording that keeps its newest part, in memory. The saved recording is
+//! readable. It has the newest samples and lifetimes, including the whole window, and all
+//! unended state.
 #![no_main]
 
 mod common;
@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use vmscope_records::recording::{KeepLast, plain_recording};
 use vmscope_records::{Constituent, Content, DurationNs, EndReason, Record, RecordingEnd, TimeNs};
 
-/// The numbers of the input before the records.
+/// Numbers at the input's beginning, before the records.
 struct Numbers {
     window: DurationNs,
     max_bytes: usize,

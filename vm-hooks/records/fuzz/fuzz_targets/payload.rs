@@ -1,6 +1,6 @@
-//! Any bytes as a chunk's payload, behind headers that are right, so that the fuzzer
-//! gets past the checksums to the records; what is read is written again and must
-//! read back the same.
+//! Any bytes as a chunk's payload, behind correct headers: the fuzzer passes the checksums and
+//! reaches the records. Decoded records, written again, read back the
+//! same.
 #![no_main]
 
 mod common;

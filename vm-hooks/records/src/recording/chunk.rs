@@ -82,14 +82,14 @@ impl Chunk {
         self.header.records
     }
 
-    /// Records in order. Each has its own length, so that decoding continues after a malformed
-    /// record; a malformed frame ends the chunk.
+    /// Records in order. Decoding continues after a malformed record, since each record states its
+    /// length; a malformed frame ends the chunk.
     pub fn items(&self) -> impl Iterator<Item = Item> + '_ {
         self.measured_items().map(|(item, _)| item)
     }
 
-    /// The same, each with the approximate memory in bytes that it takes, rather too much than too
-    /// little.
+    /// Records in order, each with its approximate memory in bytes, rather overestimated than
+    /// underestimated.
     pub fn measured_items(&self) -> impl Iterator<Item = (Item, usize)> + '_ {
         let mut rest = self.payload.as_slice();
         std::iter::from_fn(move || {

@@ -74,7 +74,7 @@ fn in_the_way(path: &Path) -> io::Error {
     io::Error::new(io::ErrorKind::AlreadyExists, why)
 }
 
-/// Name of the file that will replace the one at `path`. It is hidden, and users do not choose such names.
+/// Name of the successor of the file at `path`: hidden, and unlikely as a user's choice.
 pub(super) fn successor(path: &Path) -> PathBuf {
     let mut name = std::ffi::OsString::from(".");
     name.push(path.file_name().unwrap_or_default());
@@ -111,7 +111,7 @@ fn create_new(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// A lock of a whole file. It belongs to the open file and ends with it.
+/// A lock of a whole file; ends with the open file.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "the constants' types are those of C's enumerations"
@@ -152,7 +152,7 @@ fn is_replaceable(path: &Path) -> io::Result<bool> {
 }
 
 impl RecordingFile {
-    /// A recording in a new file, such as from [`create_private`].
+    /// A recording in a new file, for example from [`create_private`].
     #[must_use]
     pub fn new(file: File) -> Self {
         RecordingFile {
@@ -197,8 +197,8 @@ impl RecordingFile {
         Ok(bytes)
     }
 
-    /// Puts this file, which is at [`successor`], in the place of `old` at `path`. Does not wait for
-    /// the disk: on a busy one that takes many seconds, which a kill would then cost.
+    /// Puts this file, now at [`successor`], in the place of `old` at `path`. Does not wait for
+    /// the disk: a busy disk takes many seconds, and a kill meanwhile would lose all of them.
     pub(super) fn replace(&self, old: &Self, path: &Path) -> io::Result<()> {
         let identity = |metadata: &std::fs::Metadata| (metadata.dev(), metadata.ino());
         match std::fs::symlink_metadata(path) {

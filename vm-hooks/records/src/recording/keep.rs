@@ -13,9 +13,9 @@ use std::path::Path;
 /// A recording as a circular buffer over time.
 ///
 /// Keeps samples and lifetimes as complete chunks until older than the window, and other records as
-/// long as kept samples need them. The chunks are in memory or in a file, which is a readable
-/// recording at any moment. Memory is bounded by the window, by about twice `max_bytes`, and by live
-/// state of the target, independent of the recording's duration.
+/// long as kept samples need them. The chunks are in memory, or in a file that is readable at any
+/// moment. Window, `max_bytes` (about twice), and live state of the target bound the memory, whatever
+/// the recording's duration.
 #[derive(Debug)]
 pub struct KeepLast {
     window: DurationNs,
@@ -232,7 +232,7 @@ impl KeepLast {
         store: S,
         end: RecordingEnd,
     ) -> Result<(S, Written), WriteError> {
-        // A full disk may still have room for the store.
+        // The store may have room even if the file's disk is full.
         let _ = self.flush();
         let mut writer = Writer::begin(store)?;
         // The writer remembers a failure and reports it at the end.

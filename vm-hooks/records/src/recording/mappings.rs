@@ -7,7 +7,7 @@ use std::sync::Arc;
 /// The present mappings, and those replaced in the window.
 #[derive(Debug, Default)]
 pub(super) struct Mappings {
-    /// Present mappings, or what is left of them.
+    /// Present mappings, or their remaining parts.
     present: Ranges<Arc<Mapping>>,
     /// Replaced parts, by time.
     gone: VecDeque<Gone>,
@@ -167,7 +167,7 @@ mod tests {
         })
     }
 
-    /// The mapping at each address after all `changes` up to `time`, by a scan of all changes.
+    /// Each address's mapping after all `changes` up to `time`, by a scan of all changes.
     fn scanned(changes: &[Change], time: u64) -> Vec<Option<Option<u32>>> {
         let mut changes: Vec<&Change> = changes.iter().filter(|one| one.time <= time).collect();
         changes.sort_by_key(|one| one.time);

@@ -70,8 +70,8 @@ impl NewestFile {
     }
 
     /// Whether a replacement would save about a third of the file. The file must hold more than one and
-    /// a half times the time from `oldest` to `newest`, and must have grown by a half. So each byte is
-    /// copied about twice, however long the recording is.
+    /// a half times the time from `oldest` to `newest`, and must have grown by half. Each byte is thus
+    /// copied about twice, in recordings of any length.
     pub fn is_due(&mut self, oldest: TimeNs, newest: TimeNs) -> bool {
         let bytes = self.bytes();
         let (from, base) = *self.since.get_or_insert((oldest, bytes));
@@ -91,7 +91,7 @@ impl NewestFile {
         Writer::begin(RecordingFile::new(file))
     }
 
-    /// Renames the successor over the file if it is `written`; its data begin at `oldest`. An error
+    /// Renames a `written` successor over the file; its data begin at `oldest`. An error
     /// leaves the file unchanged.
     pub fn replace(
         &mut self,

@@ -65,7 +65,7 @@ pub struct Damage {
 /// Damage found during reading.
 #[derive(Clone, Debug, Default)]
 pub struct Ending {
-    /// Skipped parts: at most [`Ending::MAX_DAMAGES`], the first ones and the last; others are only
+    /// Skipped parts: at most [`Ending::MAX_DAMAGES`], the first parts and the last; others are only
     /// counted.
     pub damages: Vec<Damage>,
     /// Number of skipped parts.

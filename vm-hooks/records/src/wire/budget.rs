@@ -47,7 +47,7 @@ impl Budget {
         self.take(1)
     }
 
-    /// A text, or bytes: they take no more memory than in the message.
+    /// A text, or bytes: takes as much memory as in the message.
     pub(super) fn bytes(&mut self, bytes: &[u8]) {
         let less = (MEMORY_PER_BYTE - 1) * bytes.len();
         self.memory = self.memory.saturating_sub(less);

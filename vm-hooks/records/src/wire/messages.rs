@@ -5,8 +5,8 @@ use super::budget::{self, Budget, Parts};
 use super::{Wire, WireError};
 use prost::Message;
 
-/// Declares messages: `number name: kind` for each field, as in FORMAT.md. `= record` after a
-/// message's name: a record whose fields have the same names; `if check`: a test of decoded ones.
+/// Declares messages: `number name: kind` for each field, as in FORMAT.md. `= record` behind a
+/// message's name: a record with the same field names; `if check`: a test of decoded records.
 macro_rules! messages {
     ($(
         $name:ident $(= $record:ident $(if $check:path)?)?

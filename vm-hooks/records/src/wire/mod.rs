@@ -1,8 +1,8 @@
 //! Encoding of records as protobuf messages. Readers skip unknown fields and default absent ones,
 //! so kinds can grow without another format version.
 //!
-//! `FORMAT.md` describes the encoding for other languages; field numbers are equal here and there,
-//! and never reused.
+//! `FORMAT.md` describes the encoding for other languages. Field numbers are equal in code and
+//! document, and never reused.
 
 mod budget;
 mod code;
@@ -39,7 +39,7 @@ pub enum WireError {
     #[error("sample columns of {0} differ in length")]
     Columns(&'static str),
     /// Too many nested messages, texts or samples for a message of its size.
-    #[error("more parts than a message of its size may have")]
+    #[error("too many parts for the size of the message")]
     TooManyParts,
 }
 
@@ -65,7 +65,7 @@ where
     Ok((T::from_wire(message)?, memory))
 }
 
-/// A record, or a part of it, with its form `M` in messages.
+/// A record, or a part of a record, with its message form `M`.
 pub(crate) trait Wire<M>: Sized {
     fn to_wire(&self) -> M;
     fn from_wire(message: M) -> Result<Self, WireError>;

@@ -11,7 +11,7 @@ trait Generate: Debug + Sized + 'static {
     fn generate() -> BoxedStrategy<Self>;
 }
 
-/// A strategy for a type with these fields: any value of the field's type, or of `field: strategy`.
+/// Strategy for a type with these fields: any value of the field's type, or values of `field: strategy`.
 macro_rules! any_of {
     ($type:ident $(:: $variant:ident)? { $($field:ident $(: $strategy:expr)?),+ $(,)? }) => {
         any_of!(@strategies $([$($strategy)?])+)

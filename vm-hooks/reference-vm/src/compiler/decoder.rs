@@ -14,7 +14,7 @@ pub enum DecodeError {
     /// A bytecode or flag unused by this VM.
     #[error("bytecode {0} (or a flag of it) is not in use")]
     Unused(u8),
-    /// Too many extensions, or extensions that the instruction does not take.
+    /// Too many extensions, or extensions of an instruction without extensions.
     #[error("extensions in front of bytecode {0}, which has none like this")]
     Extension(u8),
 }

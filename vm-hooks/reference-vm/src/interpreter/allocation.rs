@@ -215,7 +215,7 @@ impl Vm {
         oop
     }
 
-    /// Notes the birth of the newest object, if it is to be tracked.
+    /// Notes the birth of the newest object, if tracked.
     #[inline(always)]
     fn note_birth(&mut self) {
         if self.heap.has_newborn() {
@@ -307,7 +307,7 @@ impl Vm {
         };
         let word = pc.word().0;
         self.allocation_sites.places[place_of(word)] = Place {
-            // A full table is counted at each birth: the next one must not find this entry.
+            // Each birth counts a full table: the next birth must not find this entry.
             pc: if has_own_site && site == 0 { 0 } else { word },
             frame,
             site,

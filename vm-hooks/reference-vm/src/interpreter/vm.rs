@@ -348,7 +348,7 @@ impl Vm {
     #[inline(never)]
     fn enter(&mut self, method: Oop) {
         self.enter_main();
-        // A profiler's first request is as old as the VM: the program must not begin without it.
+        // A profiler's first request may be as old as the VM, and the program waits for the answer.
         if self.publication.has_requests() {
             self.answer_profilers();
         }

@@ -95,7 +95,7 @@ pub(super) struct Compiler<'a> {
     /// Offsets of the current bytecode and its successor.
     at: usize,
     next: usize,
-    /// Code offset of the newest send's return address. There, the result is also in rax.
+    /// Code offset of the newest send's return address, where rax, too, holds the result.
     returned: usize,
     /// Code offset where the receiver is also in rdx.
     pub receiver_loaded: usize,
@@ -190,7 +190,7 @@ impl Compiler<'_> {
         Some(())
     }
 
-    /// The following code is that of the bytecode at `at`.
+    /// Begins code of the bytecode at `at`.
     pub(super) fn begin(&mut self, at: usize, next: usize) {
         (self.at, self.next) = (at, next);
         self.boundary(at);
@@ -208,7 +208,7 @@ impl Compiler<'_> {
         }));
     }
 
-    /// Whether the top of the operand stack, in memory, is in rax, too.
+    /// Whether rax, too, holds the top of the operand stack.
     pub(super) fn is_top_in_rax(&self) -> bool {
         self.ops.offset().0 == self.returned
     }

@@ -7,7 +7,7 @@ use super::trampolines::{Stub, stub};
 use crate::compiler::bytecodes::{Instruction, decode};
 
 impl Compiler<'_> {
-    /// Returns to the caller and drops the arguments. The result is in rax and in the receiver's place.
+    /// Returns to the caller and drops the arguments. rax and the receiver's place hold the result.
     pub(super) fn ret(&mut self) {
         match self.source.num_args {
             0 => dynasm!(self.ops ; .arch x64 ; ret),

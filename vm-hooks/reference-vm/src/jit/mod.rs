@@ -106,7 +106,7 @@ pub(crate) struct Jit {
     loops: u32,
     loops_left: u32,
     pub events: JitEvents,
-    /// Why there is no machine code, if it was wanted.
+    /// Reason for missing machine code, if requested.
     pub trouble: Option<String>,
     pub machine: Option<Box<Machine>>,
 }

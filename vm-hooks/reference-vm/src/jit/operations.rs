@@ -72,7 +72,7 @@ impl Compiler<'_> {
         dynasm!(self.ops ; .arch x64 ; add rsp, 8 * (1 + deferred.len() as i32));
     }
 
-    /// Slow path of two operands in rax and rcx; `constant`: the second is not in rcx yet.
+    /// Slow path of two operands in rax and rcx; with `constant`, rcx still lacks the second operand.
     fn send_with_two(&mut self, index: usize, next: usize, constant: Option<i32>) {
         if let Some(value) = constant {
             dynasm!(self.ops ; .arch x64 ; mov rcx, value << 3 | 1);

@@ -5,7 +5,7 @@ use vmscope_records::Pid;
 
 use super::*;
 
-/// Says what it is to say in each poll, and what samples touched.
+/// Emits the next text in each poll, and the touched addresses.
 struct Talker {
     texts: Vec<String>,
 }

@@ -5,7 +5,7 @@ use crate::present::document::Axis;
 use crate::present::encode::{LogScale, rounded};
 use crate::present::text::harmless;
 
-/// From the least to the greatest value: viridis, which is readable without colours, too.
+/// Colours from the least to the greatest value: viridis, readable in greyscale, too.
 const STOPS: [Color; 5] = [
     [0xfd, 0xe7, 0x25],
     [0x5e, 0xc9, 0x62],
@@ -28,7 +28,7 @@ const MEAN_LETTER: f64 = 7.0;
 /// Cells of the legend.
 const LEGEND: u8 = 20;
 
-/// The colour of a place from 0 to 1.
+/// Colour of a place between 0 and 1.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

@@ -56,7 +56,7 @@ pub struct Cell {
     left: u64,
 }
 
-/// The only callee of a frame without own samples: the next frame of a run. Threads do not count as
+/// The next frame of a run: the only callee of a frame without own samples. Threads do not count as
 /// frames.
 fn next_of_run(tree: &CallTree, node: NodeId) -> Option<NodeId> {
     let is_thread = |node| {

@@ -57,7 +57,7 @@ pub struct Page<'a> {
     heap: u64,
     /// Maximum duration in ns.
     longest: u64,
-    /// Whether any collection knows the bytes before it.
+    /// Whether any collection reported the bytes before it.
     knows_before: bool,
 }
 

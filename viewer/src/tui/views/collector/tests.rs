@@ -181,7 +181,7 @@ fn collections_of_processes_that_are_left_out_are_not_shown() {
     })));
     let mut driven = Driven::open(recording.end(100_000).bytes(), SIZES[0]);
     assert!(driven.keys("6").screen().contains("1 collection observed"));
-    // Only the thread of the process without collections.
+    // Only the thread of a process without collections.
     let screen = driven.keys("8/the other<Enter>f6").screen();
     assert!(
         screen.contains("No collection in the processes of these threads"),

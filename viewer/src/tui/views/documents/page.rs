@@ -17,7 +17,7 @@ const HEADING: usize = 18;
 /// Least and greatest width of names on narrow screens.
 const NAME: (usize, usize) = (16, 40);
 
-/// A table; a row is an index in it. The first column is the order of the table, and not shown.
+/// A table; rows are indices into it. Its first, hidden column is its order.
 #[derive(Clone, Copy, Debug)]
 pub struct Page<'a> {
     pub table: &'a Table,

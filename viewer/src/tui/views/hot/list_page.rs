@@ -208,7 +208,7 @@ impl<'a> Page<'a> {
         self.entries.inclusive.is_some() && self.entries.by != GroupBy::Thread
     }
 
-    /// Samples of stacks with the entry; rows of threads have none, since stacks are of all threads.
+    /// Samples of stacks with the entry; thread rows have none, since stacks include all threads.
     fn inclusive(&self, row: Row) -> Option<u64> {
         let is_entry = !matches!(row, Row::Range { .. }) && self.entries.by != GroupBy::Thread;
         self.entries

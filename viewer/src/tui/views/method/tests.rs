@@ -171,7 +171,7 @@ fn keys_choose_which_versions_are_side_by_side() {
     let screen = driven.keys("v").screen();
     assert!(screen.contains("all versions"), "{screen}");
     assert!(!crumb(&mut driven).contains("beside"));
-    // A version that is shown alone is the one that stays.
+    // A version displayed alone stays.
     assert!(crumb(driven.keys(".v")).contains("interpreted beside "));
     // A method that has one version only has nothing beside it.
     let mut driven = Driven::open(screens::cog(), SIZES[0]);

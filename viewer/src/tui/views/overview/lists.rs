@@ -21,7 +21,7 @@ enum Row {
     Part(usize, usize),
 }
 
-/// Lines that fit: all regions, then parts with most samples. With too many regions, those around
+/// Lines that fit: all regions, then parts with most samples. With too many regions, the regions near
 /// the selection.
 fn rows(digest: &Digest, height: usize, selected: usize) -> Vec<Row> {
     if digest.regions.len() > height {

@@ -126,7 +126,7 @@ pub struct Room<'a> {
     pub theme: &'a Theme,
     /// Width in terminal columns, without a tree's indent and sign.
     pub width: usize,
-    /// Whether the row's children have lines of their own below it.
+    /// Whether lines of the row's children follow.
     pub is_expanded: bool,
     /// The row's [`Rows::name`], shortened to the width.
     pub label: &'a str,

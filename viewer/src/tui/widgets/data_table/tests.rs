@@ -6,7 +6,7 @@ use crate::tui::views::{Click, Press};
 use crate::tui::widgets::search::Finder;
 use ratatui::layout::Position;
 
-/// Three groups of numbers; the second one holds a group of its own.
+/// Three groups of numbers; the second contains a group.
 struct Numbers;
 
 const NAMES: [&str; 9] = ["b", "a", "c", "ten", "two", "six", "inner", "one", "nine"];
@@ -116,7 +116,7 @@ fn every_level_is_sorted_and_the_selected_row_stays_selected() {
     table.act(Command::Sort, &Numbers, HEIGHT);
     assert_eq!(names(&table), ["a", "b", "ten", "two", "c"]);
     assert_eq!(table.crumb(&Numbers), "sorted by name");
-    // To the row around it, which then collapses.
+    // Selects the parent row, which then collapses.
     table.act(Command::Left, &Numbers, HEIGHT);
     assert_eq!(selected(&table), Some("b"));
     table.act(Command::Left, &Numbers, HEIGHT);

@@ -1,4 +1,4 @@
-//! pc maps of sampled code: which maps to make now, and the report of each.
+//! pc maps of sampled code: selection of due maps, and their reports.
 
 use std::cmp::Reverse;
 use std::time::Instant;
@@ -15,7 +15,7 @@ use crate::code::NmethodId;
 use crate::evidence::MemoryMethods;
 use crate::pages::Pages;
 
-/// An nmethod whose map is due, and the sampled addresses in it that are new.
+/// An nmethod with a due map, and its new sampled addresses.
 struct Hit<'t> {
     id: NmethodId,
     touched: &'t [Avma],

@@ -4,7 +4,7 @@ use super::*;
 
 const SP: u64 = 0x7000;
 
-/// A stack with these words at these numbers.
+/// A stack with these words at these indices.
 fn stack(words: &[(usize, u64)]) -> StackBytes {
     let mut all = [0_u64; 400];
     for (number, word) in words {
@@ -35,7 +35,7 @@ fn an_entry_lies_behind_the_arguments() {
         let stack = stack(words);
         entries(&frame(&stack), sp).collect()
     };
-    // Without arguments, each place with a zero could be it, but lies elsewhere.
+    // Without arguments, any place with a zero could be the end, but lies elsewhere.
     assert_eq!(of(&[], SP), [SP]);
     // Three words of arguments, and one for the alignment; at first, other numbers are there.
     let three = [(4, 9 << 32), (8, 3 << 32)];

@@ -2,10 +2,10 @@
 //! demangled name.
 //!
 //! Names are as `cpp_demangle` writes them: with parameters, and instances of function
-//! templates with their return type in front (`void v8::internal::F<int>(int)`). So
-//! where templates matter a rule asks what the name holds, not what it begins with.
-//! The names of collectors and compilers are so telling that this is what is wanted
-//! anyway: `BodyDescriptorBase::IteratePointers<v8::internal::ScavengeVisitor>` works for
+//! templates with their return type in front (`void v8::internal::F<int>(int)`). Rules for
+//! templates therefore search the whole name, not its beginning. Such rules also catch shared
+//! templates rightly, since names of collectors and compilers are distinctive:
+//! `BodyDescriptorBase::IteratePointers<v8::internal::ScavengeVisitor>` works for
 //! the scavenger.
 //!
 //! Written for, and compared with samples of, Node.js 20, 22 and 24 (V8 11.3, 12.4,
@@ -17,8 +17,8 @@ use vmscope_records::{Region, RegionRule};
 use super::super::region_table::{NamePattern, NamePattern::*, RegionEntry, rules};
 use super::{BUILTIN, BYTECODE_HANDLER, INTERPRETER_ENTRY};
 
-/// The rules for `modules`, which V8 is linked into. The last one takes whatever no
-/// other did.
+/// Rules for `modules`, the modules with linked V8. The last rule matches all remaining
+/// functions.
 pub(crate) fn of(modules: &[String]) -> Vec<RegionRule> {
     let tables: [&[RegionEntry]; 8] = [
         GENERATED, COMPILERS, COLLECTORS, PARSING, HEAP, VM, LIBRARIES, REST,
@@ -82,7 +82,7 @@ const COMPILERS: &[RegionEntry] = &[
         RUNTIME,
     ),
     (Begins("v8::internal::wasm::"), Region::Compiler, WASM),
-    // The same as templates, after their return type.
+    // The same namespaces in templates, after the return type.
     (Holds(" v8::internal::maglev::"), Region::Compiler, MAGLEV),
     (
         Holds(" v8::internal::compiler::"),
@@ -178,7 +178,7 @@ const COLLECTORS: &[RegionEntry] = &[
     (Holds("MinorMark"), Region::Gc, MINOR),
     (Holds("YoungGenerationM"), Region::Gc, MINOR),
     (Holds("Sweeper"), Region::Gc, SWEEPER),
-    // Both collectors copy into the spaces through it.
+    // Both collectors use this allocator for copies into the spaces.
     (
         Holds("EvacuationAllocator"),
         Region::Gc,

@@ -264,7 +264,7 @@ fn names_that_node_and_deno_write() {
     assert_eq!(split("wasm[0]::function[1]"), None);
 }
 
-/// Where the rules put a function of `node`, and what it is called there.
+/// Region, part and name that the rules give a function of `node`.
 fn place(name: &str) -> (Region, String, String) {
     let rules = rules(&["node".to_owned()]);
     let mut fits = rules.iter().filter_map(|rule| {

@@ -23,7 +23,7 @@ pub fn records(recording: &[u8]) -> (Vec<Record>, usize) {
     (records, others)
 }
 
-/// The debug form: a number that is none does not equal itself.
+/// Debug texts, since NaN does not equal itself.
 pub fn texts<'a>(records: impl IntoIterator<Item = &'a Record>) -> Vec<String> {
     let records = records.into_iter();
     records.map(|record| format!("{record:?}")).collect()

@@ -191,7 +191,7 @@ pub fn parameter(vm: &mut Vm, args: Args) -> Option<Oop> {
     Some(before)
 }
 
-/// Sets a VM parameter. `None`: not settable, or not to this value.
+/// Sets a VM parameter. `None` for constant parameters and invalid values.
 fn set_parameter(vm: &mut Vm, number: i64, value: Oop) -> Option<()> {
     if number == FULL_GC_RATIO {
         let ratio = objects::float(value).or(value.as_integer().map(|ratio| ratio as f64))?;

@@ -1,0 +1,174 @@
+//! A VM that frees, makes and moves code while it runs (docs/truth.md §7).
+
+use crate::asked::{Place, ask, await_right, place};
+use crate::common::vmscope::{attached, profile};
+use crate::replica::{Image, set, tell};
+
+/// Code by the VM's life: before a collection, after it, after a code compaction.
+const PLACES: [Place; 7] = [
+    place("fib", "Bench>>fib:", Some((35, 41))),
+    place("sieve", "Bench>>sieve:", Some((56, 64))),
+    place("pic", "cPIC area - 6", None),
+    place("new-pic", "cPIC new - 6", None),
+    place("moved-fib", "Bench>>fib:", Some((35, 41))),
+    place("moved-plus", "SmallInteger>>+", Some((60, 61))),
+    place("moved-pic", "cPIC new - 6", None),
+];
+
+const ROUNDS: u64 = 150_000;
+
+/// Samples of a place to wait for.
+const ENOUGH: usize = 500;
+
+/// Offsets of fields in an entry: type with flags, method, selector.
+const TYPE: u64 = 9;
+const METHOD: u64 = 16;
+const SELECTOR: u64 = 32;
+
+/// Offset of the header in a compiled method. The header of a jitted one is its code's address.
+const HEADER: u64 = 8;
+
+fn set_number(at: u64, number: u64) -> String {
+    set(at, &number.to_le_bytes())
+}
+
+/// A full collection that frees the inline cache at `pic`, in the VM's order.
+fn collection(image: &Image, pic: u64, size: u64) -> String {
+    let put = |name: &str, number| set_number(image.symbol(name), number);
+    let freed = image.bytes(pic + TYPE, 1)[0] & !7 | 1;
+    [
+        put("gcMode", 1),
+        set(pic + TYPE, &[freed]),
+        put(
+            "methodBytesFreedSinceLastCompaction",
+            image.value("methodBytesFreedSinceLastCompaction") + size,
+        ),
+        put("statFullGCs", image.value("statFullGCs") + 1),
+        put("gcMode", 0),
+    ]
+    .concat()
+}
+
+/// A code compaction that drops the first method and the freed cache, and moves everything else down.
+struct Compaction {
+    first: u64,
+    first_size: u64,
+    pic: u64,
+    pic_size: u64,
+    free: u64,
+}
+
+impl Compaction {
+    /// Distance of the move for code at this address.
+    fn distance(&self, at: u64) -> u64 {
+        match at < self.pic {
+            true => self.first_size,
+            false => self.first_size + self.pic_size,
+        }
+    }
+
+    fn commands(&self, image: &Image) -> String {
+        let put = |name: &str, number| set_number(image.symbol(name), number);
+        let shift = |from: u64, end: u64| {
+            let to = from - self.distance(from);
+            format!("move {from:x} {to:x} {:x}\n", end - from)
+        };
+        let mut all = put("compactionInProgress", 1);
+        all += &shift(self.first + self.first_size, self.pic);
+        all += &shift(self.pic + self.pic_size, self.free);
+        for (at, kind, _) in image.entries() {
+            let header = image.number(at + METHOD) + HEADER;
+            if kind == "Method" && at != self.first && image.number(header) == at {
+                all += &set_number(header, at - self.distance(at));
+            }
+        }
+        all += &put("mzFreeStart", self.free - self.distance(self.free));
+        all += &put("methodBytesFreedSinceLastCompaction", 0);
+        let compactions = image.value("statCodeCompactionCount");
+        all += &put("statCodeCompactionCount", compactions + 1);
+        all + &put("compactionInProgress", 0)
+    }
+}
+
+#[test]
+fn samples_have_the_names_of_their_times() {
+    let Some(mut image) = Image::of("idle") else {
+        return;
+    };
+    let [fib, sieve, plus] =
+        ["Bench>>fib:", "Bench>>sieve:", "SmallInteger>>+"].map(|name| image.entry("Method", name));
+    let pic = image.entry("ClosedPIC", "#area");
+    let other_pic = image.entry("ClosedPIC", "#new");
+    let first = image.entries().next().expect("entries").0;
+    let size = |at| {
+        u64::from(u16::from_le_bytes(
+            *image.bytes(at + 12, 2).first_chunk().expect("two"),
+        ))
+    };
+    let free = image.value("mzFreeStart");
+    let compaction = Compaction {
+        first,
+        first_size: size(first),
+        pic,
+        pic_size: size(pic),
+        free: free + size(pic),
+    };
+    let size = compaction.pic_size;
+    // The last loop runs at addresses of the first one, after the move.
+    let in_fib = image.framed(fib, false, 224);
+    let in_plus = image.framed(plus, false, 165);
+    let moved = in_plus.at - compaction.distance(plus);
+    assert!((in_fib.at..in_fib.at + 20).contains(&moved), "{moved:x}");
+    let in_sieve = image.framed(sieve, false, 400);
+    let in_pic = image.frameless(pic + 100);
+    let Some(mut target) = image.start() else {
+        return;
+    };
+    let (file, log) = (
+        image.folder().file("out.vmscope"),
+        image.folder().file("log"),
+    );
+    let first_spots = [("fib", in_fib), ("sieve", in_sieve), ("pic", in_pic)];
+    let commands = first_spots.map(|(name, spot)| spot.run(name, ROUNDS));
+    tell(&mut target, &commands.concat());
+    let working = attached(target.pid(), &file, 100);
+    await_right(&file, &log, &PLACES, "pic", ENOUGH);
+
+    // A collection frees the cache, and the VM makes another one.
+    let stop = in_pic.run("pic", 0);
+    tell(&mut target, &(stop + &collection(&image, pic, size)));
+    let mut new = image.bytes(pic, size as usize).to_vec();
+    let selector = image.bytes(other_pic + SELECTOR, 8);
+    new[SELECTOR as usize..][..8].copy_from_slice(selector);
+    let in_new = in_pic.up(free - pic);
+    let commands = [
+        set(free, &new),
+        set_number(image.symbol("mzFreeStart"), free + size),
+        set_number(image.symbol("methodCount"), image.value("methodCount") + 1),
+        in_new.run("new-pic", ROUNDS),
+    ];
+    tell(&mut target, &commands.concat());
+    await_right(&file, &log, &PLACES, "new-pic", ENOUGH);
+
+    let stops = [("fib", in_fib), ("sieve", in_sieve), ("new-pic", in_new)];
+    let mut commands = stops.map(|(name, spot)| spot.run(name, 0)).concat();
+    commands += &compaction.commands(&image);
+    for (name, spot) in [
+        ("moved-fib", in_fib),
+        ("moved-plus", in_plus),
+        ("moved-pic", in_new),
+    ] {
+        let moved = spot.down(compaction.distance(spot.at));
+        commands += &moved.run(name, ROUNDS);
+    }
+    tell(&mut target, &commands);
+    for spot in ["moved-plus", "moved-fib", "moved-pic"] {
+        await_right(&file, &log, &PLACES, spot, ENOUGH);
+    }
+    target.wait();
+    working.end().code(0);
+    let asked = ask(&profile(&file).0, &log, &PLACES);
+    asked.check("a Cog VM that moves code");
+    let steady = asked.right_of(1);
+    assert!(steady >= 2 * ENOUGH, "{steady} samples of unchanged code");
+}
