@@ -122,7 +122,7 @@ fn the_busy_vm_has_its_known_figures() {
     assert_eq!(of_code(&is_method), 7040);
     assert_eq!(of_code(&is_freed), 1242);
     assert_eq!(of_code(&|entry| starts_with(entry, "ce")), 11);
-    let in_program = ["vm", "interpreter", "collector", "compiler"];
+    let in_program = ["vm", "interpreter", "gc", "compiler"];
     let of_program = in_program.map(|region| samples_in(&json, region));
     assert_eq!(of_program.iter().sum::<u64>(), 108, "{of_program:?}");
     assert!(
