@@ -145,6 +145,6 @@ fn a_small_zone_becomes_a_report_and_keeps_the_earlier_one() {
     vmscope(["report", "--full", path])
         .code(0)
         .prints("50.00% entry->30 (1)")
-        .prints("primitiveAt (1)");
+        .prints("primitiveAt (primitives) (1)");
     vmscope(["annotate", path, "A>>b"]).code(0).prints("A>>b");
 }
