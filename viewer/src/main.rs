@@ -205,7 +205,7 @@ fn run(command: Command, favoured: &Favoured, out: &mut Printer<'_>) -> anyhow::
             0
         }
         Command::Import(args) => {
-            import::run(&args, out)?;
+            import::run(&args)?;
             0
         }
         Command::Dump(args) => {

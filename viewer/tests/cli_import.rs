@@ -144,7 +144,7 @@ fn a_small_zone_becomes_a_report_and_keeps_the_earlier_one() {
     let path = recording.to_str().expect("UTF-8");
     vmscope(["report", "--full", path])
         .code(0)
-        .prints("100.00% entry->30 (1)")
-        .prints("primitiveAt (1)");
+        .prints("50.00% entry->30 (1)")
+        .prints("primitiveAt (primitives) (1)");
     vmscope(["annotate", path, "A>>b"]).code(0).prints("A>>b");
 }

@@ -7,7 +7,6 @@ mod tests;
 mod vmprofiler;
 
 use crate::examples;
-use crate::print::Printer;
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use vmprofiler::VmprofilerArgs;
@@ -32,8 +31,8 @@ enum Source {
 ///
 /// # Errors
 /// Unreadable or wrong files, a failed write.
-pub fn run(args: &ImportArgs, out: &mut Printer<'_>) -> Result<()> {
+pub fn run(args: &ImportArgs) -> Result<()> {
     match &args.from {
-        Source::Vmprofiler(args) => vmprofiler::run(args, out),
+        Source::Vmprofiler(args) => vmprofiler::run(args),
     }
 }

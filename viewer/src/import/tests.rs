@@ -41,7 +41,7 @@ fn import(folder: &Path, options: &[&str]) -> anyhow::Result<()> {
         .chain(&files)
         .chain(options);
     let import = Import::try_parse_from(words).unwrap();
-    super::run(&import.args, &mut Printer::new(&mut Vec::new()))
+    super::run(&import.args)
 }
 
 fn report(folder: &Path, options: &[&str]) -> String {
@@ -122,7 +122,13 @@ fn the_busy_vm_has_its_known_figures() {
     assert_eq!(of_code(&is_method), 7040);
     assert_eq!(of_code(&is_freed), 1242);
     assert_eq!(of_code(&|entry| starts_with(entry, "ce")), 11);
-    assert_eq!(samples_in(&json, "vm"), 108);
+    let in_program = ["vm", "interpreter", "gc", "compiler"];
+    let of_program = in_program.map(|region| samples_in(&json, region));
+    assert_eq!(of_program.iter().sum::<u64>(), 108, "{of_program:?}");
+    assert!(
+        of_program.iter().all(|samples| *samples > 0),
+        "{of_program:?}"
+    );
     assert_eq!(samples_in(&json, "kernel"), 50);
     assert_eq!(samples_where(&json, |_| true), 8462);
     assert_eq!(samples_of(&json, "freed area"), 1021);

@@ -6,14 +6,14 @@ use crate::binaries::DiskBinaries;
 use crate::embed::embed;
 use crate::memory::MemoryOption;
 use crate::present::numbers::some;
-use crate::print::{Printer, say};
+use crate::print::say;
 use crate::record::{DEFAULT_OUTPUT, EarlierRecording};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
-use vmscope_cog::saved::{SavedSample, SavedSamples, SavedZone, WordSize};
+use vmscope_cog::saved::{SavedSample, SavedSamples, SavedZone, WordSize, region_rules};
 use vmscope_process::KeySource;
 use vmscope_records::recording::{RecordingFile, Writer, create_private};
 use vmscope_records::{
@@ -82,7 +82,7 @@ fn word_size(text: &str) -> Result<WordSize, String> {
 ///
 /// # Errors
 /// Unreadable or wrong files, no samples, a failed write.
-pub(super) fn run(args: &VmprofilerArgs, _: &mut Printer<'_>) -> Result<()> {
+pub(super) fn run(args: &VmprofilerArgs) -> Result<()> {
     let shown = |path: &Path| path.display().to_string();
     let zone = read(&args.constituents, MAX_CONSTITUENTS)?;
     let zone = SavedZone::parse(&zone).with_context(|| shown(&args.constituents))?;
@@ -99,6 +99,11 @@ pub(super) fn run(args: &VmprofilerArgs, _: &mut Printer<'_>) -> Result<()> {
             module: PROGRAM,
         };
         let program = program::records(path, args.load_address, place, &survey.pcs)?;
+        let rules = program.iter().find_map(|record| match record {
+            Record::Module(one) => Some(region_rules(PROCESS, survey.begin, &one.path)),
+            _ => None,
+        });
+        records.extend(rules.map(Record::RegionRules));
         records.extend(program);
     }
     // A wrong input leaves an earlier recording alone.
@@ -124,7 +129,7 @@ struct Survey {
     end: TimeNs,
     has_kernel: bool,
     threads: BTreeMap<Option<Tid>, ThreadKey>,
-    /// Sampled addresses, ascending.
+    /// Sampled addresses, ascending; empty without symbols to look up.
     pcs: Vec<Avma>,
 }
 
@@ -149,7 +154,9 @@ impl Survey {
             }
             survey.count += 1;
             survey.has_kernel |= mode(&sample) == CpuMode::Kernel;
-            survey.pcs.push(sample.pc);
+            if args.symbols.is_some() {
+                survey.pcs.push(sample.pc);
+            }
             let next = ThreadKey(u32::try_from(survey.threads.len()).unwrap_or(u32::MAX) + 1);
             survey.threads.entry(sample.thread).or_insert(next);
             if survey.threads.len() > MAX_THREADS {

@@ -22,6 +22,7 @@ use crate::map::Map;
 use crate::variables::COMPACTIONS;
 use crate::vm::{Stamp, Vm, Zone};
 use beside_code::BesideCode;
+pub(crate) use beside_code::VM;
 pub(crate) use pieces::{FREED, YOUNG_REFERRERS, boundaries, with_cases};
 use pieces::{codes, identity, piece};
 

@@ -8,6 +8,23 @@ mod samples;
 pub use constituents::{SavedPiece, SavedZone};
 pub use samples::{SavedSample, SavedSamples, WordSize};
 
+use vmscope_records::{ProcessKey, RegionRules, TimeNs};
+
+use crate::adapter::VM;
+use crate::regions;
+
+/// Regions of the VM's C functions, whose program has this path.
+#[must_use]
+pub fn region_rules(process: ProcessKey, time: TimeNs, program: &str) -> RegionRules {
+    let program = regions::file_name(program.as_bytes());
+    RegionRules {
+        process,
+        time,
+        vm: VM.to_owned(),
+        rules: regions::rules(&program, &[]),
+    }
+}
+
 /// A fault in a saved file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SavedError {

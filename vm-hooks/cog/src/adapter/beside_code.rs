@@ -14,7 +14,7 @@ use crate::vm::{Vm, Zone};
 use crate::vm_data::{VmClock, VmData};
 
 /// The adapter's name in rules.
-const VM: &str = "cog";
+pub(crate) const VM: &str = "cog";
 
 /// State across polls.
 #[derive(Debug, Default)]
