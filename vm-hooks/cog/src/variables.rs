@@ -38,9 +38,10 @@ pub const CHANGES: [&str; 8] = [
     "youngReferrers",
 ];
 
-/// Numbers of which one at least changes when the VM makes, frees or moves code. An inline cache gets
-/// another case without a change of these.
-pub const CHANGES_OF_CODE: [&str; 5] = [
+/// Numbers of which one at least changes when the VM makes, frees or moves code. A full collection frees all
+/// inline caches. An inline cache gets another case without a change of these.
+pub const CHANGES_OF_CODE: [&str; 6] = [
+    "statFullGCs",
     "mzFreeStart",
     "methodCount",
     "openPICList",

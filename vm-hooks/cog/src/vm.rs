@@ -161,7 +161,7 @@ impl Vm {
         self.numbers(&busy, &changes, memory)
     }
 
-    /// The numbers that change with the code, but not with collections; `None` if the VM does not tell all.
+    /// The numbers that change with the code, but not with scavenges; `None` if the VM does not tell all.
     /// Costs one read.
     ///
     /// # Errors
