@@ -443,13 +443,13 @@ once
 \t1 to: 1000 do: [:n | z := self leaf: n]!
 
 copy
-\t1 to: 30 do: [:n | x replaceFrom: 1 to: 400 with: y startingAt: 1]!
+\t1 to: 15 do: [:n | x replaceFrom: 1 to: 400 with: y startingAt: 1]!
 
 run: rounds
 \tx := Array new: 400. y := Array new: 400.
 \t1 to: rounds do: [:round | self twice. self once. self copy]! !
 
-Callers new run: 300000!
+Callers new run: 450000!
 ";
 
 /// Samples of all functions with this name and of their callees, and the part of them below `caller`.

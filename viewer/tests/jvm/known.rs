@@ -64,6 +64,9 @@ impl Tier {
     }
 }
 
+/// Number of cycles: some 3 s.
+const CYCLES: &str = "3000";
+
 /// A way to run it.
 #[derive(Clone, Copy, Debug)]
 pub struct Way {
@@ -94,7 +97,7 @@ impl Way {
         }
     }
 
-    fn arguments(&self, loops: [u32; 3]) -> Vec<String> {
+    fn arguments(&self, loops: [u32; 3], cycles: &str) -> Vec<String> {
         let [a, b, c] = loops;
         // Calls are slow: until C2 has compiled all, the loops make fewer rounds.
         let warm = match self.operation {
@@ -107,7 +110,7 @@ impl Way {
             "--operation",
             self.operation,
             "--cycles",
-            "3000",
+            cycles,
             "--warm",
             warm,
             "--loops",
@@ -118,8 +121,12 @@ impl Way {
 
     /// JVM and its arguments; `None`, said, where it can't be had or sampled.
     pub fn command(&self, loops: [u32; 3], more: &[&str]) -> Option<Command> {
+        self.command_for(loops, CYCLES, more)
+    }
+
+    fn command_for(&self, loops: [u32; 3], cycles: &str, more: &[&str]) -> Option<Command> {
         let found: Jdk = jdk(self.release)?;
-        let arguments = self.arguments(loops);
+        let arguments = self.arguments(loops, cycles);
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
         let arguments = [&arguments, more].concat();
         let command = java(&found, &self.flags(), "Shares", &arguments)?;
@@ -128,7 +135,12 @@ impl Way {
 
     /// Recorded with `vmscope record`.
     pub fn recorded(&self, loops: [u32; 3]) -> Option<Known> {
-        let command = self.command(loops, &[])?;
+        self.recorded_for(loops, CYCLES)
+    }
+
+    /// The same with another number of cycles.
+    pub fn recorded_for(&self, loops: [u32; 3], cycles: &str) -> Option<Known> {
+        let command = self.command_for(loops, cycles, &[])?;
         let arguments: Vec<_> = command.get_args().map(ToOwned::to_owned).collect();
         let program = std::path::Path::new(command.get_program());
         let recorded = Recorded::with(&[], program, arguments, |vmscope| {

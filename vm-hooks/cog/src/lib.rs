@@ -1,8 +1,20 @@
 //! Reader of Cog VMs (Squeak, Pharo, Cuis on 32-bit or 64-bit Spur), unmodified and without help from
 //! the image. It uses `process_vm_readv` and the VM's symbols.
 //!
-//! [`Vm`] finds the VM's variables, [`zone`] reads the code zone, [`heap`] objects, [`names`] names,
-//! [`map`] pc maps, [`pic`] the cases of inline caches; [`describe`] puts them together. [`Family`] makes the adapter.
+//! | module | holds |
+//! |---|---|
+//! | `vm`, `variables`, `accessors` | the VM in a process: addresses of its variables, by symbols or exported functions |
+//! | [`zone`], [`cog_method`], `trampolines` | the code zone and its entries |
+//! | [`heap`], [`names`] | objects; names of classes, methods and blocks |
+//! | [`map`], `bytecodes` | pc maps by a walk over the bytecodes |
+//! | [`pic`] | cases of closed inline caches, from their code |
+//! | [`describe`] | all of it, for one entry |
+//! | `adapter` | changes of the zone as records |
+//! | `vm_data` | statistics as collections, counters and parameters |
+//! | `regions` | the VM's C functions by part of the VM |
+//! | `unwind` | callers, over pages of the stack |
+//! | `interpreter`, `interpreted` | parts of `interpret`; interpreted methods |
+//! | [`saved`] | samples and code zone that an image saved |
 //!
 //! The sources of layouts and algorithms are the OpenSmalltalk VM (VMMaker.oscog-eem.2530, June 2019)
 //! and Pharo's VM (October 2024). Snapshots of a VM test the 64-bit layout of the first source. Other
