@@ -4,14 +4,10 @@ use crate::common::say;
 use crate::known::{Layout, Tier, Way};
 use crate::measured::{T, Worst};
 
-/// Number of cycles: some 8 s. The bound contains the errors of three shares.
-const CYCLES: &str = "9000";
-
 fn grows(way: Way) {
     let [a, b, c] = way.loops();
-    let before = way.recorded_for([a, b, c], CYCLES);
-    let after = way.recorded_for([a, 2 * b, c], CYCLES);
-    let (Some(before), Some(after)) = (before, after) else {
+    let before = way.recorded([a, b, c]);
+    let (Some(before), Some(after)) = (before, way.recorded([a, 2 * b, c])) else {
         return;
     };
     let slowed = before.share(1);

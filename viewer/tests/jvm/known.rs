@@ -64,9 +64,6 @@ impl Tier {
     }
 }
 
-/// Number of cycles: some 3 s.
-const CYCLES: &str = "3000";
-
 /// A way to run it.
 #[derive(Clone, Copy, Debug)]
 pub struct Way {
@@ -89,15 +86,16 @@ impl Way {
         [self.tier.flags(), precise].concat()
     }
 
-    /// Loop counts: a cycle takes some 0.9 ms.
+    /// Loop counts: a cycle takes 1.2 to 1.5 ms. Cycles of one sampling period (0.71 ms) with so little jitter
+    /// would be sampled in step: shares would have twice the error of independent samples.
     pub fn loops(&self) -> [u32; 3] {
         match (self.tier, self.operation) {
-            (Tier::Interpreter, _) | (_, "divide") => [150, 450, 900],
-            _ => [300, 900, 1800],
+            (Tier::Interpreter, _) | (_, "divide") => [240, 720, 1440],
+            _ => [480, 1440, 2880],
         }
     }
 
-    fn arguments(&self, loops: [u32; 3], cycles: &str) -> Vec<String> {
+    fn arguments(&self, loops: [u32; 3]) -> Vec<String> {
         let [a, b, c] = loops;
         // Calls are slow: until C2 has compiled all, the loops make fewer rounds.
         let warm = match self.operation {
@@ -110,7 +108,7 @@ impl Way {
             "--operation",
             self.operation,
             "--cycles",
-            cycles,
+            "2000",
             "--warm",
             warm,
             "--loops",
@@ -121,12 +119,8 @@ impl Way {
 
     /// JVM and its arguments; `None`, said, where it can't be had or sampled.
     pub fn command(&self, loops: [u32; 3], more: &[&str]) -> Option<Command> {
-        self.command_for(loops, CYCLES, more)
-    }
-
-    fn command_for(&self, loops: [u32; 3], cycles: &str, more: &[&str]) -> Option<Command> {
         let found: Jdk = jdk(self.release)?;
-        let arguments = self.arguments(loops, cycles);
+        let arguments = self.arguments(loops);
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
         let arguments = [&arguments, more].concat();
         let command = java(&found, &self.flags(), "Shares", &arguments)?;
@@ -135,12 +129,7 @@ impl Way {
 
     /// Recorded with `vmscope record`.
     pub fn recorded(&self, loops: [u32; 3]) -> Option<Known> {
-        self.recorded_for(loops, CYCLES)
-    }
-
-    /// The same with another number of cycles.
-    pub fn recorded_for(&self, loops: [u32; 3], cycles: &str) -> Option<Known> {
-        let command = self.command_for(loops, cycles, &[])?;
+        let command = self.command(loops, &[])?;
         let arguments: Vec<_> = command.get_args().map(ToOwned::to_owned).collect();
         let program = std::path::Path::new(command.get_program());
         let recorded = Recorded::with(&[], program, arguments, |vmscope| {
