@@ -64,13 +64,10 @@ impl Touched {
 /// Fresh bytes of each collection; 0 without the sizes of the spaces.
 pub(super) fn fresh_bytes(lifetimes: &Lifetimes) -> IndexVec<CollectionId, Fresh> {
     let mut fresh = IndexVec::default();
-    let mut collections = lifetimes.collections.iter().peekable();
-    let mut touched = collections.peek().map(|first| Touched::before(first));
-    for collection in collections {
+    let mut touched = touched_at_begin(lifetimes);
+    for collection in lifetimes.collections.iter() {
         let mut of_collection = Fresh::default();
-        if let Some(touched) = &mut touched
-            && let [Some(before), Some(after), capacity] = collection.space("old")
-        {
+        if let [Some(before), Some(after), capacity] = collection.space("old") {
             if collection.kind == CollectionKind::Scavenge {
                 let survivors = collection.space("survivor")[1].unwrap_or(0.0);
                 of_collection = touched.scavenge(survivors, (before, after));
@@ -97,7 +94,7 @@ pub(super) fn kept_bytes(lifetimes: &Lifetimes) -> f64 {
     kept
 }
 
-/// First use of the spaces in a replay.
+/// The spaces before the first collection.
 pub(super) fn touched_at_begin(lifetimes: &Lifetimes) -> Touched {
     let first = lifetimes.collections.iter().next();
     first.map_or_else(Touched::default, Touched::before)

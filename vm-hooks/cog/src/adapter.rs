@@ -40,6 +40,9 @@ const POLLS_IN_COLLECTIONS: u32 = 20;
 /// Number of changes that shorten the pause.
 const MANY_CHANGES: usize = 32;
 
+/// Maximum number of limits: damage with other values each time makes no more.
+const MAX_LIMITS: usize = 64;
+
 /// Number of entries to describe before vmscope looks at the VM's counters again.
 const AT_ONCE: usize = 32;
 
@@ -223,7 +226,7 @@ impl CogAdapter {
         changes + extended.len()
     }
 
-    /// Whether the zone is to be read again. Cases of inline caches change without a counter.
+    /// Whether a reading of the zone is due. Cases of inline caches change without a counter.
     fn is_due(&self, now: TimeNs, is_same: bool) -> bool {
         let pause = match (is_same, &self.stamp) {
             (true, _) => PAUSES.1,
@@ -267,7 +270,7 @@ impl CogAdapter {
             limits.push("the names of some methods and selectors are unreadable".to_owned());
         }
         for limit in limits {
-            if !self.told.contains(&limit) {
+            if self.told.len() < MAX_LIMITS && !self.told.contains(&limit) {
                 poll.limit(limit.clone(), "");
                 self.told.push(limit);
             }
@@ -275,8 +278,8 @@ impl CogAdapter {
     }
 }
 
-/// The entry before the VM freed it. Its code stays until the next code compaction: samples there before
-/// and after are its samples.
+/// The entry before the VM freed it. Its code stays until the next code compaction, so samples at its
+/// address belong to this entry.
 fn before_freed<'k>(
     vm: &Vm,
     known: &'k FxHashMap<Identity, Known>,
@@ -369,7 +372,7 @@ impl Adapter for CogAdapter {
     }
 
     fn next_poll(&self) -> Duration {
-        self.cadence.pause().min(LOOKS)
+        LOOKS
     }
 
     fn finish(&mut self, process: &ProcessView, poll: &mut Poll) -> Result<(), AdapterError> {

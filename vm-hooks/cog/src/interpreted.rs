@@ -50,6 +50,8 @@ pub struct Interpreted {
     last: TimeNs,
     /// Values of samples that wait for a reading of the zone.
     values: FxHashSet<Avma>,
+    /// The limit was reported.
+    is_cut: bool,
 }
 
 /// A method that was found.
@@ -101,10 +103,10 @@ impl Interpreted {
             return Ok(());
         }
         if self.told.len() >= MAX_METHODS || values.len() > MAX_VALUES {
-            poll.limit(
-                "some interpreted methods have no names: too many".to_owned(),
-                "",
-            );
+            if !std::mem::replace(&mut self.is_cut, true) {
+                let text = "some interpreted methods have no names: too many";
+                poll.limit(text.to_owned(), "");
+            }
             values.truncate(MAX_VALUES.min(MAX_METHODS.saturating_sub(self.told.len())));
         }
         let size = vm.variables.size("methodCache").clamp(8, MAX_CACHE);
@@ -149,7 +151,7 @@ impl Interpreted {
         poll.method(Method {
             key: method,
             time: poll.now(),
-            class: format!("{}{}", "[] in ".repeat(found.name.depth), found.name.class),
+            class: found.name.class_with_blocks(),
             name: found.name.selector.clone(),
             ..Method::default()
         });

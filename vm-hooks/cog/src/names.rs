@@ -46,6 +46,14 @@ pub struct MethodName {
     pub depth: usize,
 }
 
+impl MethodName {
+    /// The class in records. Of a block, each block around the code stands in front.
+    #[must_use]
+    pub fn class_with_blocks(&self) -> String {
+        format!("{}{}", "[] in ".repeat(self.depth), self.class)
+    }
+}
+
 impl std::fmt::Display for MethodName {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let part = |name: &str| match name {

@@ -28,6 +28,7 @@ use vmscope_records::{Avma, ChainEnd};
 
 use crate::Variables;
 use crate::cog_method::Layout;
+use crate::variables::COMPACTIONS;
 use crate::zone::Bounds;
 use beyond::Known;
 use owners::{Body, Owners};
@@ -115,7 +116,7 @@ impl CogUnwinder {
             registers: [frame?, stack?, program?],
             counters: counters.filter_map(|name| variables.at(name)).collect(),
             pages: StackPages::read(value, &*memory)?,
-            owners: Owners::new(layout, variables.at("statCodeCompactionCount")),
+            owners: Owners::new(layout, variables.at(COMPACTIONS)),
             known: FxHashMap::default(),
             memory,
         })

@@ -46,7 +46,7 @@ pub const CHANGES_OF_CODE: [&str; 6] = [
     "methodCount",
     "openPICList",
     "methodBytesFreedSinceLastCompaction",
-    "statCodeCompactionCount",
+    COMPACTIONS,
 ];
 
 /// Numbers that are 0 unless a collection or a code compaction is in progress.

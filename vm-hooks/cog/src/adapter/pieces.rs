@@ -162,8 +162,7 @@ fn part_of(entry: &CogMethod, whole: Identity, part: Part, described: &Described
         _ => entry_itself(entry, name, described),
     };
     if let Name::Method(name) = &described.name {
-        let class = format!("{}{}", "[] in ".repeat(name.depth), name.class);
-        piece.method = Some((whole, class, name.selector.clone()));
+        piece.method = Some((whole, name.class_with_blocks(), name.selector.clone()));
     }
     piece
 }
