@@ -1,5 +1,10 @@
-//! The adapter: reads all machine code at each poll, and reports changes.
+//! The adapter: reads code that samples hit at each poll, all machine code at times, and reports
+//! changes.
 
+mod hits;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use rustc_hash::FxHashMap;
@@ -8,7 +13,7 @@ use vmscope_process::{
     Adapter, AdapterError, Cadence, CodeZone, FramePointers, Poll, ProcessView, SeenCode, Unwinder,
 };
 use vmscope_records::{
-    Avma, Constituent, ConstituentKind, GoneReason, Method, MethodKey, VmIdentity,
+    Avma, Constituent, ConstituentKind, GoneReason, Method, MethodKey, TimeNs, VmIdentity,
 };
 
 use crate::code::{self, Code, Kind};
@@ -16,6 +21,7 @@ use crate::function::{Function, Script};
 use crate::isolate::{Isolate, Tables};
 use crate::object::{Heap, Tagged};
 use crate::owners::Owners;
+use crate::pace::Pace;
 use crate::registry::Streams;
 use crate::vm::V8;
 
@@ -34,12 +40,18 @@ const MAX_KNOWN: usize = 1 << 18;
 /// Adapter of one V8.
 #[derive(Debug)]
 pub struct V8Adapter {
-    vm: V8,
-    tables: Option<Tables>,
+    vm: Arc<V8>,
+    tables: Option<Arc<Tables>>,
     has_begun: bool,
     zone: CodeZone<Identity>,
     /// Code by its first address.
-    known: FxHashMap<Avma, Known>,
+    known: BTreeMap<Avma, Known>,
+    /// Code that the last look at all code found first and no sample hit, by its first address.
+    young: FxHashMap<Avma, Code>,
+    /// Looks at all code.
+    looks: Pace,
+    /// Readings of `owners`.
+    owner_readings: Pace,
     methods: FxHashMap<MethodId, MethodKey>,
     names: FxHashMap<MethodKey, String>,
     owners: Owners,
@@ -83,6 +95,17 @@ struct Reader<'p> {
     tables: &'p Tables,
     scripts: FxHashMap<Tagged, Script>,
     has_owners: bool,
+    /// Last poll: no later poll reads functions or young code.
+    is_last: bool,
+}
+
+/// Result of the search for a code's function.
+enum Found {
+    Function(Function),
+    /// It belongs to no function.
+    Nothing,
+    /// A later poll reads its function.
+    Later,
 }
 
 impl V8Adapter {
@@ -90,11 +113,14 @@ impl V8Adapter {
     #[must_use]
     pub fn new(vm: V8) -> Self {
         V8Adapter {
-            vm,
+            vm: Arc::new(vm),
             tables: None,
             has_begun: false,
             zone: CodeZone::new(),
-            known: FxHashMap::default(),
+            known: BTreeMap::new(),
+            young: FxHashMap::default(),
+            looks: Pace::default(),
+            owner_readings: Pace::default(),
             methods: FxHashMap::default(),
             names: FxHashMap::default(),
             owners: Owners::default(),
@@ -103,7 +129,8 @@ impl V8Adapter {
         }
     }
 
-    /// Describes new and changed code; returns all code with identities, ascending.
+    /// Describes new and changed code; returns all code with identities, ascending. Code whose function a
+    /// later poll reads is left out.
     fn identify(
         &mut self,
         codes: &[Code],
@@ -120,14 +147,12 @@ impl V8Adapter {
             .filter_map(|code| self.known.get(&code.start));
         let mut all: Vec<Known> = old.cloned().collect();
         for code in new {
-            let function = match self.function_of(code, reader) {
+            let method = match self.function_of(code, reader, poll.now()) {
                 Err(error) if error.is_final() => return Err(error),
-                function => function.ok().flatten(),
-            };
-            let method = match function {
-                Some(function) => self.method(&function, reader, poll)?,
+                Ok(Found::Function(function)) => self.method(&function, reader, poll)?,
+                Ok(Found::Later) => continue,
                 // V8 takes the data from optimised code that it no longer uses.
-                None => self.method_before(code),
+                Ok(Found::Nothing) | Err(_) => self.method_before(code),
             };
             all.push(Known {
                 code: *code,
@@ -150,33 +175,46 @@ impl V8Adapter {
         before.method.filter(|_| is_same)
     }
 
-    /// The function that a piece of code executes; `None` if it belongs to none.
+    /// The function that a piece of code executes.
     fn function_of(
         &mut self,
         code: &Code,
         reader: &mut Reader<'_>,
-    ) -> Result<Option<Function>, AdapterError> {
+        now: TimeNs,
+    ) -> Result<Found, AdapterError> {
         let info = match code.kind {
             Kind::Turbofan | Kind::Maglev => reader.optimised(code)?,
-            Kind::Baseline => match self.owner(code.data, reader)? {
+            Kind::Baseline => match self.owner(code.data, reader, now)? {
                 Some(info) => info,
-                None => return Ok(None),
+                None if reader.has_owners => return Ok(Found::Nothing),
+                None => return Ok(Found::Later),
             },
-            Kind::Builtin | Kind::RegExp | Kind::Wasm | Kind::Interpreted => return Ok(None),
+            Kind::Builtin | Kind::RegExp | Kind::Wasm | Kind::Interpreted => {
+                return Ok(Found::Nothing);
+            }
         };
-        reader.heap.function(info).map(Some)
+        reader.heap.function(info).map(Found::Function)
     }
 
-    /// The function with these bytecodes. Reads the functions of all scripts at most once in a poll.
+    /// The function with these bytecodes. A poll reads the functions of all scripts once, after the
+    /// pause.
     fn owner(
         &mut self,
         bytecodes: Tagged,
         reader: &mut Reader<'_>,
+        now: TimeNs,
     ) -> Result<Option<Tagged>, AdapterError> {
-        if self.owners.function(bytecodes).is_none() && !reader.has_owners {
-            self.owners = Owners::read(&reader.direct, reader.isolates, reader.tables)?;
-            reader.has_owners = true;
+        if let Some(function) = self.owners.function(bytecodes)
+            && (reader.has_owners || Owners::is_current(&reader.heap, function, bytecodes)?)
+        {
+            return Ok(Some(function));
         }
+        if reader.has_owners || !(reader.is_last || self.owner_readings.is_due(now)) {
+            return Ok(None);
+        }
+        let read = || Owners::read(&reader.direct, reader.isolates, reader.tables);
+        self.owners = self.owner_readings.reading(now, read)?;
+        reader.has_owners = true;
         Ok(self.owners.function(bytecodes))
     }
 
@@ -224,19 +262,87 @@ impl V8Adapter {
             end: known.identity.end,
         });
         let names = &self.names;
-        let name_of = |method: MethodKey| names.get(&method).cloned();
         let describe = |identity: &Identity, constituent: &mut Constituent, _: &mut Poll| {
-            constituent.kind = kind_of(identity.kind);
-            constituent.tier = identity.kind.tier().to_owned();
-            constituent.method = identity.method;
-            let name = identity.method.and_then(name_of);
-            constituent.name = name.unwrap_or_else(|| shown_kind(identity.kind).to_owned());
+            fill(constituent, identity, names);
         };
         let changes = self
             .zone
             .update(poll, seen, describe, |_| GoneReason::Freed);
         self.known = all.into_iter().map(|one| (one.code.start, one)).collect();
         changes
+    }
+
+    /// Looks at all code; returns the number of changes. Programs drop much code within a second: code
+    /// without samples counts from its second look on.
+    fn look(
+        &mut self,
+        (process, vm): (&ProcessView, &V8),
+        reader: &mut Reader<'_>,
+        poll: &mut Poll,
+    ) -> Result<usize, AdapterError> {
+        let Some(first) = reader.isolates.first().copied() else {
+            return Ok(0);
+        };
+        let place = (reader.tables, first);
+        let Streams { addresses, damage } = vm.streams(process, &reader.direct, place)?;
+        let mut codes = code::describe(&reader.direct, &addresses)?;
+        let tells_young = !self.has_begun || reader.is_last;
+        let mut young = FxHashMap::default();
+        codes.retain(|code| {
+            if !self.known.contains_key(&code.start) {
+                young.insert(code.start, *code);
+                return tells_young || self.young.get(&code.start) == Some(code);
+            }
+            true
+        });
+        self.young = young;
+        let all = self.identify(&codes, reader, poll)?;
+        let changes = self.tell(all, poll);
+        if let Some(damage) = damage {
+            self.limit(damage, poll);
+        }
+        self.has_begun = true;
+        Ok(changes)
+    }
+
+    fn read(
+        &mut self,
+        process: &ProcessView,
+        is_last: bool,
+        poll: &mut Poll,
+    ) -> Result<(), AdapterError> {
+        let vm = Arc::clone(&self.vm);
+        let pages = Pages::new(process.memory());
+        let isolates = vm.isolates(&pages)?;
+        let Some(first) = isolates.first().copied() else {
+            return Ok(());
+        };
+        let tables = match &self.tables {
+            Some(tables) => Arc::clone(tables),
+            None => Arc::new(vm.tables(first, &pages)?),
+        };
+        self.tables = Some(Arc::clone(&tables));
+        let mut reader = Reader {
+            heap: vm.heap(&pages),
+            direct: vm.heap(process.memory()),
+            isolates: &isolates,
+            tables: &tables,
+            scripts: FxHashMap::default(),
+            has_owners: false,
+            is_last,
+        };
+        let now = poll.began();
+        let is_due = self.looks.is_due(now) && poll.spare() > Duration::ZERO;
+        let changes = if is_due || is_last || !self.has_begun {
+            let before = poll.spent();
+            let changes = poll.spending(|poll| self.look((process, &vm), &mut reader, poll))?;
+            self.looks.spent(now, poll.spent().saturating_sub(before));
+            changes
+        } else {
+            self.look_at_hits((process, &vm), &mut reader, poll)?
+        };
+        self.cadence.found(changes);
+        Ok(())
     }
 
     fn limit(&mut self, text: &str, poll: &mut Poll) {
@@ -276,6 +382,16 @@ impl Reader<'_> {
     }
 }
 
+/// Completes a new constituent.
+fn fill(constituent: &mut Constituent, identity: &Identity, names: &FxHashMap<MethodKey, String>) {
+    constituent.kind = kind_of(identity.kind);
+    constituent.tier = identity.kind.tier().to_owned();
+    constituent.method = identity.method;
+    let name = identity.method.and_then(|method| names.get(&method));
+    let name = name.map_or_else(|| shown_kind(identity.kind), String::as_str);
+    constituent.name = name.to_owned();
+}
+
 fn kind_of(kind: Kind) -> ConstituentKind {
     match kind {
         Kind::Baseline | Kind::Maglev | Kind::Turbofan => ConstituentKind::Method,
@@ -313,37 +429,7 @@ impl Adapter for V8Adapter {
     }
 
     fn poll(&mut self, process: &ProcessView, poll: &mut Poll) -> Result<(), AdapterError> {
-        let vm = self.vm.clone();
-        let pages = Pages::new(process.memory());
-        let isolates = vm.isolates(&pages)?;
-        let Some(first) = isolates.first().copied() else {
-            return Ok(());
-        };
-        let tables = match &self.tables {
-            Some(tables) => tables.clone(),
-            None => vm.tables(first, &pages)?,
-        };
-        self.tables = Some(tables.clone());
-        let heap = vm.heap(&pages);
-        let direct = vm.heap(process.memory());
-        let Streams { addresses, damage } = vm.streams(process, &direct, (&tables, first))?;
-        let codes = code::describe(&direct, &addresses)?;
-        let mut reader = Reader {
-            heap,
-            direct,
-            isolates: &isolates,
-            tables: &tables,
-            scripts: FxHashMap::default(),
-            has_owners: false,
-        };
-        let all = self.identify(&codes, &mut reader, poll)?;
-        let changes = self.tell(all, poll);
-        if let Some(damage) = damage {
-            self.limit(damage, poll);
-        }
-        self.has_begun = true;
-        self.cadence.found(changes);
-        Ok(())
+        self.read(process, false, poll)
     }
 
     fn tells_all_code(&self) -> bool {
@@ -360,7 +446,7 @@ impl Adapter for V8Adapter {
 
     fn finish(&mut self, process: &ProcessView, poll: &mut Poll) -> Result<(), AdapterError> {
         match process.is_alive() {
-            true => self.poll(process, poll),
+            true => self.read(process, true, poll),
             false => Ok(()),
         }
     }

@@ -8,6 +8,8 @@
 //! | [`object`], `strings` | tagged values, objects, strings |
 //! | [`registry`], [`code`] | all machine code, with the objects that describe it |
 //! | [`function`], [`owners`] | functions and scripts; functions by their bytecodes |
+//! | `pace` | pauses between readings |
+//! | [`testing`] | reading all code of a snapshot |
 //! | `adapter`, `family` | changes of machine code as records; recognition |
 //!
 //! The source of layouts and algorithms is V8's source text, compared with running Node.js.
@@ -29,8 +31,10 @@ pub mod function;
 pub mod isolate;
 pub mod object;
 pub mod owners;
+mod pace;
 pub mod registry;
 mod strings;
+pub mod testing;
 pub mod versions;
 pub mod vm;
 
