@@ -16,6 +16,7 @@ use crate::function::{Function, Script};
 use crate::isolate::{Isolate, Tables};
 use crate::object::{Heap, Tagged};
 use crate::owners::Owners;
+use crate::regions;
 use crate::registry::Streams;
 use crate::vm::V8;
 
@@ -307,12 +308,16 @@ fn shown_name(id: &MethodId) -> String {
 impl Adapter for V8Adapter {
     fn identity(&self) -> VmIdentity {
         VmIdentity {
-            kind: "Node.js".to_owned(),
-            version: format!("V8 {}", self.vm.version),
+            kind: self.vm.product.name.to_owned(),
+            version: self.vm.product.version.clone(),
         }
     }
 
     fn poll(&mut self, process: &ProcessView, poll: &mut Poll) -> Result<(), AdapterError> {
+        if !self.has_begun {
+            poll.rules("v8", regions::rules(&self.vm.product.modules));
+            poll.fact("V8", self.vm.version.clone());
+        }
         let vm = self.vm.clone();
         let pages = Pages::new(process.memory());
         let isolates = vm.isolates(&pages)?;

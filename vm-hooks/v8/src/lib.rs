@@ -5,6 +5,7 @@
 //! |---|---|
 //! | [`vm`], [`isolate`] | V8 in a process: version, tables, isolates |
 //! | [`versions`], [`debug`] | where V8 keeps its data: by version, by the binary's constants |
+//! | [`product`], [`regions`] | programs with V8; regions of their native functions |
 //! | [`object`], `strings` | tagged values, objects, strings |
 //! | [`registry`], [`code`] | all machine code, with the objects that describe it |
 //! | [`function`], [`owners`] | functions and scripts; functions by their bytecodes |
@@ -29,6 +30,8 @@ pub mod function;
 pub mod isolate;
 pub mod object;
 pub mod owners;
+pub mod product;
+pub mod regions;
 pub mod registry;
 mod strings;
 pub mod versions;
