@@ -9,3 +9,10 @@
         reason = "a test that fails is to panic"
     )
 )]
+
+pub mod bytecodes;
+pub mod inlining;
+pub mod lines;
+pub mod positions;
+pub mod sparkplug;
+mod vlq;
