@@ -3,6 +3,7 @@
 mod decode;
 mod instruction_set;
 mod listing;
+mod read;
 
 pub use decode::{BytecodeError, Instruction, Instructions, Operand};
 pub use instruction_set::{InstructionSet, OperandKind, TableError, Tables};

@@ -27,7 +27,9 @@ pub fn node(release: u32) -> Option<Node> {
     let program = root.join(format!("target/nodes/{release}/bin/node"));
     let found = program.is_file().then_some(Node { program, release });
     if found.is_none() {
-        skipped(&format!("there is no Node {release} here (.ci/nodes gets it)"));
+        skipped(&format!(
+            "there is no Node {release} here (.ci/nodes gets it)"
+        ));
     }
     found
 }
