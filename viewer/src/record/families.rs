@@ -8,6 +8,7 @@ use vmscope_jitdump::Family as Jitdump;
 use vmscope_jitdump::cleanup::{Cleanup, Journal, state_folder};
 use vmscope_process::AdapterFamily;
 use vmscope_publish_reader::{Family as Publish, LifetimeRate};
+use vmscope_v8::Family as V8;
 
 /// Families for attached processes, and for commands launched without changes. Files of such a VM
 /// belong to its user.
@@ -16,6 +17,7 @@ pub(crate) fn attaching(lifetimes: Option<LifetimeRate>) -> Vec<Box<dyn AdapterF
         Box::new(Publish { lifetimes }),
         Box::new(HotSpot),
         Box::new(Cog),
+        Box::new(V8),
         Box::new(Jitdump::attaching()),
     ]
 }
@@ -26,6 +28,7 @@ pub(super) fn launching(lifetimes: Option<LifetimeRate>) -> Vec<Box<dyn AdapterF
         Box::new(Publish { lifetimes }),
         Box::new(HotSpot),
         Box::new(Cog),
+        Box::new(V8),
         Box::new(Jitdump::launching(cleanup())),
     ]
 }
