@@ -5,7 +5,8 @@ use std::time::Duration;
 use rustc_hash::FxHashMap;
 use vmscope_process::pages::Pages;
 use vmscope_process::{
-    Adapter, AdapterError, Cadence, CodeZone, FramePointers, Poll, ProcessView, SeenCode, Unwinder,
+    Adapter, AdapterError, Cadence, CodeZone, FramePointers, Poll, ProcessView, SampleNeeds, SeenCode,
+    Unwinder,
 };
 use vmscope_records::{
     Avma, Constituent, ConstituentKind, GoneReason, Method, MethodKey, VmIdentity,
@@ -13,6 +14,8 @@ use vmscope_records::{
 
 use crate::code::{self, Code, Kind};
 use crate::function::{Function, Script};
+use crate::interpreted::Interpreted;
+use crate::interpreter::{Interpreter, sample_needs};
 use crate::isolate::{Isolate, Tables};
 use crate::object::{Heap, Tagged};
 use crate::owners::Owners;
@@ -44,6 +47,8 @@ pub struct V8Adapter {
     methods: FxHashMap<MethodId, MethodKey>,
     names: FxHashMap<MethodKey, String>,
     owners: Owners,
+    interpreter: Interpreter,
+    interpreted: Interpreted,
     cadence: Cadence,
     told: Vec<String>,
 }
@@ -99,6 +104,8 @@ impl V8Adapter {
             methods: FxHashMap::default(),
             names: FxHashMap::default(),
             owners: Owners::default(),
+            interpreter: Interpreter::default(),
+            interpreted: Interpreted::default(),
             cadence: Cadence::new(PAUSES.0, PAUSES.1, MANY_CHANGES),
             told: Vec::new(),
         }
@@ -218,6 +225,79 @@ impl V8Adapter {
         Ok(Some(key))
     }
 
+    /// Reports interpreted functions that samples show.
+    fn tell_interpreted(
+        &mut self,
+        reader: &mut Reader<'_>,
+        poll: &mut Poll,
+    ) -> Result<(), AdapterError> {
+        let mut maps = Vec::new();
+        for isolate in reader.isolates {
+            let map = (reader.tables).root(*isolate, "bytecode_array_map", reader.heap.memory)?;
+            maps.push(map);
+        }
+        let values: Vec<Tagged> = self.interpreted.unknown(poll.touched()).collect();
+        let found = reader.direct.fields(&values, 0)?;
+        for (value, map) in values.into_iter().zip(found) {
+            if !map.is_some_and(|map| maps.contains(&map)) || !self.interpreted.has_room() {
+                continue;
+            }
+            let Some(info) = self.owner(value, reader)? else {
+                continue;
+            };
+            let method = self.method_of(info, reader, poll)?;
+            let put = match method {
+                Some(method) => self.interpreted.put(&reader.heap, value, (info, method)),
+                None => Ok(()),
+            };
+            match put {
+                Err(error) if error.is_final() => return Err(error),
+                _ => {}
+            }
+        }
+        if reader.has_owners {
+            self.keep_interpreted(reader, poll)?;
+        }
+        self.interpreted.tell(poll);
+        Ok(())
+    }
+
+    /// Forgets interpreted functions whose bytecodes have moved.
+    fn keep_interpreted(
+        &mut self,
+        reader: &mut Reader<'_>,
+        poll: &mut Poll,
+    ) -> Result<(), AdapterError> {
+        let known: Vec<_> = self.interpreted.functions().collect();
+        for (bytecodes, info, method) in known {
+            let now = self.owners.function(bytecodes);
+            let is_same = match now {
+                Some(other) if other != info => {
+                    self.method_of(other, reader, poll)? == Some(method)
+                }
+                other => other.is_some(),
+            };
+            if !is_same {
+                self.interpreted.forget(bytecodes);
+            }
+        }
+        Ok(())
+    }
+
+    /// The method of a `SharedFunctionInfo`; `None` if it is damaged.
+    fn method_of(
+        &mut self,
+        info: Tagged,
+        reader: &mut Reader<'_>,
+        poll: &mut Poll,
+    ) -> Result<Option<MethodKey>, AdapterError> {
+        match reader.heap.function(info) {
+            Err(error) if error.is_final() => Err(error),
+            Err(_) => Ok(None),
+            Ok(function) => self.method(&function, reader, poll),
+        }
+    }
+
     fn tell(&mut self, all: Vec<Known>, poll: &mut Poll) -> usize {
         let seen = all.iter().map(|known| SeenCode {
             identity: known.identity,
@@ -313,6 +393,10 @@ impl Adapter for V8Adapter {
         }
     }
 
+    fn sample_needs(&self) -> SampleNeeds {
+        sample_needs()
+    }
+
     fn poll(&mut self, process: &ProcessView, poll: &mut Poll) -> Result<(), AdapterError> {
         if !self.has_begun {
             poll.rules("v8", regions::rules(&self.vm.product.modules));
@@ -343,6 +427,8 @@ impl Adapter for V8Adapter {
         };
         let all = self.identify(&codes, &mut reader, poll)?;
         let changes = self.tell(all, poll);
+        self.tell_interpreted(&mut reader, poll)?;
+        (self.interpreter).poll((&vm, process), (&tables, &isolates), poll)?;
         if let Some(damage) = damage {
             self.limit(damage, poll);
         }

@@ -9,6 +9,9 @@
 //! | [`object`], `strings` | tagged values, objects, strings |
 //! | [`registry`], [`code`] | all machine code, with the objects that describe it |
 //! | [`function`], [`owners`] | functions and scripts; functions by their bytecodes |
+//! | [`positions`], [`inlining`], [`lines`] | from machine code to functions and lines |
+//! | [`sparkplug`], [`bytecodes`] | Sparkplug's bytecodes; instructions and listings |
+//! | `interpreter`, `interpreted` | handlers of bytecodes; interpreted functions |
 //! | `adapter`, `family` | changes of machine code as records; recognition |
 //!
 //! The source of layouts and algorithms is V8's source text, compared with running Node.js.
@@ -23,18 +26,26 @@
 )]
 
 mod adapter;
+pub mod bytecodes;
 pub mod code;
 pub mod debug;
 mod family;
 pub mod function;
+pub mod inlining;
+mod interpreted;
+mod interpreter;
 pub mod isolate;
+pub mod lines;
 pub mod object;
 pub mod owners;
 pub mod product;
 pub mod regions;
+pub mod positions;
 pub mod registry;
+pub mod sparkplug;
 mod strings;
 pub mod versions;
+mod vlq;
 pub mod vm;
 
 pub use adapter::V8Adapter;
