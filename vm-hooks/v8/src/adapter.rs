@@ -5,8 +5,8 @@ use std::time::Duration;
 use rustc_hash::FxHashMap;
 use vmscope_process::pages::Pages;
 use vmscope_process::{
-    Adapter, AdapterError, Cadence, CodeZone, FramePointers, Poll, ProcessView, SampleNeeds, SeenCode,
-    Unwinder,
+    Adapter, AdapterError, Cadence, CodeZone, FramePointers, Poll, ProcessView, SampleNeeds,
+    SeenCode, Unwinder,
 };
 use vmscope_records::{
     Avma, Constituent, ConstituentKind, GoneReason, Method, MethodKey, VmIdentity,

@@ -1,8 +1,6 @@
 //! Recognition of V8 in Node.js.
 
-use vmscope_process::{
-    Adapter, AdapterError, AdapterFamily, Launch, ProcessView, SampleNeeds,
-};
+use vmscope_process::{Adapter, AdapterError, AdapterFamily, Launch, ProcessView, SampleNeeds};
 
 use crate::interpreter::sample_needs;
 use crate::{V8, V8Adapter};

@@ -105,7 +105,7 @@ impl InstructionSet {
     /// [`TableError`]: the lengths of instructions are unknown, so nothing can be decoded.
     pub fn new(tables: Tables) -> Result<Self, TableError> {
         let count = tables.sizes.len() / SCALES;
-        if count == 0 || count > MAX_OPCODES || tables.sizes.len() % SCALES != 0 {
+        if count == 0 || count > MAX_OPCODES || !tables.sizes.len().is_multiple_of(SCALES) {
             return Err(TableError::Sizes(tables.sizes.len()));
         }
         if let Some(empty) = tables.sizes.iter().position(|size| *size == 0) {
