@@ -6,7 +6,7 @@ use nix::sys::signal::Signal;
 use serde_json::Value;
 
 use crate::common::say;
-use crate::common::vmscope::{Folder, attached};
+use crate::common::vmscope::{Folder, attached_by};
 use crate::measured::{JITTER, Range, Share, T, Worst, batch_means, list, number, range_of};
 use crate::node::{Recorded, ready, tool};
 
@@ -137,7 +137,12 @@ fn a_running_process() {
     let (folder, place) = (Folder::new(), Folder::new());
     let arguments = ["--forever", "--jitter", JITTER];
     let mut target = ready(&["--perf-prof"], "known_shares.js", &arguments, &place);
-    let working = attached(target.pid(), &folder.file("out.vmscope"), 6000);
+    let working = attached_by(
+        &["--adapter", "jitdump"],
+        target.pid(),
+        &folder.file("out.vmscope"),
+        6000,
+    );
     target.signal(Signal::SIGTERM);
     let program: Value = serde_json::from_str(&target.wait()).expect("its report");
     let run = working.end().code(0);

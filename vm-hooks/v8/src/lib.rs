@@ -9,3 +9,9 @@
         reason = "a test that fails is to panic"
     )
 )]
+
+pub mod launch;
+pub mod versions;
+
+mod family;
+pub use family::Family;
