@@ -6,14 +6,14 @@ use std::io::BufReader;
 use std::path::Path;
 
 use vmscope_jitdump::vm::CodeName;
-use vmscope_records::recording::{Content, Item, Reader};
-use vmscope_records::{ConstituentKind, CpuMode};
+use vmscope_records::recording::{Item, Reader};
+use vmscope_records::{ConstituentKind, Content, CpuMode};
 use vmscope_symbolizer::profile::EntryKind;
 use vmscope_symbolizer::{Profile, SiteId};
 
 use crate::common::say;
 use crate::common::vmscope::{Folder, can_sample, profile};
-use crate::running::attach;
+use crate::running::{ready, recorded};
 use crate::told::Telling;
 use crate::v8::nodes::{Node, nodes};
 
@@ -139,13 +139,14 @@ fn compare(recording: &Path, telling: &Telling) -> (BTreeMap<String, Tally>, Vec
 
 /// Which tiers a program's samples are to be in.
 fn are_equal(node: &Node, flag: &str, words: &[&str], tiers: &[&str]) {
-    let place = Folder::new();
-    let attached = attach(node, &[flag], words, (&place, 5000));
+    let (folder, place) = (Folder::new(), Folder::new());
+    let file = folder.file("out.vmscope");
+    let pid = recorded(ready(node, &[flag], words, &place), &file, 5000);
     let telling = match flag {
-        "--perf-prof" => Telling::of_dump(attached.pid, place.path()),
-        _ => Telling::of_map(attached.pid),
+        "--perf-prof" => Telling::of_dump(pid, place.path()),
+        _ => Telling::of_map(pid),
     };
-    let (tallies, examples) = compare(&attached.recording(), &telling);
+    let (tallies, examples) = compare(&file, &telling);
     let what = format!("Node {} {flag} {words:?}", node.release);
     for (tier, tally) in &tallies {
         say(&format!("{what}: {tier}: {tally:?}"));

@@ -3,6 +3,7 @@
 use vmscope_process::{Adapter, AdapterError, AdapterFamily, Launch, ProcessView};
 
 use crate::launch::obstacle;
+use crate::{V8, V8Adapter};
 
 /// V8 in Node.js.
 #[derive(Clone, Copy, Debug, Default)]
@@ -13,8 +14,9 @@ impl AdapterFamily for Family {
         "v8"
     }
 
-    fn recognise(&self, _: &ProcessView) -> Result<Option<Box<dyn Adapter>>, AdapterError> {
-        Ok(None)
+    fn recognise(&self, process: &ProcessView) -> Result<Option<Box<dyn Adapter>>, AdapterError> {
+        let vm = V8::open(process)?;
+        Ok(vm.map(|vm| Box::new(V8Adapter::new(vm)) as Box<dyn Adapter>))
     }
 
     fn launch_obstacle(&self, launch: &Launch) -> Option<String> {

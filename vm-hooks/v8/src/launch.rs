@@ -7,13 +7,10 @@ use std::sync::Arc;
 use vmscope_process::{ElfFile, LoadBias, ModuleFile, ReadAt};
 
 use crate::versions::{is_known, reads_node};
+use crate::vm::VERSION;
 
 /// V8's version, and the size of its tagged values in bytes.
-const CONSTANTS: [&str; 3] = [
-    "_ZN2v88internal7Version6major_E",
-    "_ZN2v88internal7Version6minor_E",
-    "v8dbg_TaggedSize",
-];
+const CONSTANTS: [&str; 3] = [VERSION[0], VERSION[1], "v8dbg_TaggedSize"];
 
 /// Main versions of Node.js by the number of their library (`libnode.so.115`), Node.js's
 /// `NODE_MODULE_VERSION`.
@@ -26,8 +23,7 @@ pub fn obstacle(program: &Path) -> Option<String> {
     let file: Arc<dyn ReadAt> = Arc::new(ModuleFile::from_file(File::open(program).ok()?).ok()?);
     let elf = ElfFile::open(Arc::clone(&file)).ok()?;
     let names = elf.dynamic_names().ok()??;
-    let [version, ..] = CONSTANTS;
-    if names.iter().any(|name| name == version.as_bytes()) {
+    if names.iter().any(|name| name == VERSION[0].as_bytes()) {
         return of_constants(constants(&elf, &*file)?);
     }
     of_library(names.iter().find_map(|name| library(name))?)

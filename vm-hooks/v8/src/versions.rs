@@ -1,16 +1,359 @@
-//! Versions with a known layout.
+//! Numbers that V8 does not tell, by version; checked on Node.js 18.20.8 (V8 10.2), 20.20.2 (11.3),
+//! 22.23.3 (12.4) and 24.21.0 (13.6) on x86-64. Constants of the binary ([`Debug`]) take precedence.
+//!
+//! Offsets are in bytes, from the object's first byte.
+
+use crate::debug::Debug;
 
 /// Main version and release of V8: `(12, 4)` for 12.4.254.
 pub type Version = (u32, u32);
 
+/// Versions with a known layout, in words.
+pub const SUPPORTED: &str = "V8 10.2, 11.3, 12.4 and 13.6, as in Node.js 18, 20, 22 and 24";
+
+/// Where V8 keeps its data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// Machine code with its header.
+    pub stream: StreamFields,
+    /// The object that describes machine code.
+    pub code: CodeFields,
+    /// Kinds of code.
+    pub kinds: Kinds,
+    /// Bytecodes of a function.
+    pub bytecodes: BytecodeFields,
+    /// A function without its context (`SharedFunctionInfo`).
+    pub function: FunctionFields,
+    /// The names of a function.
+    pub scope: ScopeFields,
+    /// Indices in the data of optimised code.
+    pub optimised: OptimisedFields,
+    /// A script.
+    pub script: ScriptFields,
+    /// Strings.
+    pub string: StringFields,
+    /// All machine code, where V8 has a list of it; its pages otherwise.
+    pub registry: Registry,
+}
+
+/// Fields of an `InstructionStream` (V8 10: a `Code`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StreamFields {
+    /// Its `Code`; `None` if it is one itself.
+    pub code: Option<u64>,
+    /// The first instruction.
+    pub start: u64,
+}
+
+/// Fields of a `Code`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CodeFields {
+    /// Data for deoptimisation; the bytecodes for Sparkplug.
+    pub data: u64,
+    /// Source positions; offsets of bytecodes for Sparkplug.
+    pub positions: u64,
+    /// Its instruction stream; `None` in V8 10.
+    pub stream: Option<u64>,
+    /// Address of its first instruction; `None` in V8 10.
+    pub start: Option<u64>,
+    /// Flags; the kind is in the last four bits.
+    pub flags: u64,
+    /// Bytes of instructions (32 bits).
+    pub size: u64,
+}
+
+/// Numbers of kinds of code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kinds {
+    /// Sparkplug. Maglev and TurboFan follow.
+    pub baseline: u64,
+}
+
+/// Fields of a `BytecodeArray`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BytecodeFields {
+    /// Constant pool.
+    pub constants: u64,
+    /// Source positions.
+    pub positions: u64,
+    /// The first bytecode.
+    pub first: u64,
+}
+
+/// Fields of a `SharedFunctionInfo`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FunctionFields {
+    /// Name, or scope.
+    pub name: u64,
+    /// Script.
+    pub script: u64,
+    /// Bytecodes, or code that leads to them.
+    pub data: u64,
+}
+
+/// Contents of a `ScopeInfo`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ScopeFields {
+    /// Whether the start position precedes the names.
+    pub position_is_first: bool,
+    /// Number of module scopes among types of scopes, whose first word counts variables; `None` if
+    /// modules have no such word.
+    pub counting_type: Option<u64>,
+}
+
+/// Contents of the array that describes optimised code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OptimisedFields {
+    /// Index of the function.
+    pub function: u64,
+    /// Whether a wrapper holds the function.
+    pub is_wrapped: bool,
+    /// Index of the array with inlined functions.
+    pub literals: u64,
+    /// Index of the array with inlining positions.
+    pub inlining: u64,
+}
+
+/// Fields of a `Script`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ScriptFields {
+    /// Text.
+    pub source: u64,
+    /// Name: path or URL.
+    pub name: u64,
+    /// Number, unique in its isolate.
+    pub id: u64,
+    /// List of its functions.
+    pub functions: u64,
+}
+
+/// Fields of strings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StringFields {
+    /// Type, in a map.
+    pub instance_type: u64,
+    /// Number of characters.
+    pub length: u64,
+    /// Characters of a sequential string; first field of other strings.
+    pub first: u64,
+    /// Second field: second part, offset, or address of external characters.
+    pub second: u64,
+    /// First type that is no string.
+    pub not_string: u64,
+}
+
+/// Where all machine code can be found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Registry {
+    /// Trees of pages and pieces of code (`ThreadIsolation`): offset of the map in a `JitPage`.
+    Trees {
+        /// Offset of the tree in a page's entry.
+        allocations: u64,
+    },
+    /// Pages of code: 256 KiB aligned, with a header.
+    Pages {
+        /// Size in the first word of a page, header included.
+        size: u64,
+        /// First address of objects.
+        area_start: u64,
+        /// First address after the objects.
+        area_end: u64,
+    },
+}
+
+/// Layout of V8 12.4; other versions differ in parts.
+const COMMON: Layout = Layout {
+    stream: StreamFields {
+        code: Some(8),
+        start: 32,
+    },
+    code: CodeFields {
+        data: 8,
+        positions: 16,
+        stream: Some(32),
+        start: Some(40),
+        flags: 48,
+        size: 52,
+    },
+    kinds: Kinds { baseline: 10 },
+    bytecodes: BytecodeFields {
+        constants: 40,
+        positions: 24,
+        first: 64,
+    },
+    function: FunctionFields {
+        name: 16,
+        script: 32,
+        data: 8,
+    },
+    scope: ScopeFields {
+        position_is_first: false,
+        counting_type: Some(3),
+    },
+    optimised: OptimisedFields {
+        function: 6,
+        is_wrapped: false,
+        literals: 2,
+        inlining: 7,
+    },
+    script: ScriptFields {
+        source: 8,
+        name: 16,
+        id: 64,
+        functions: 88,
+    },
+    string: StringFields {
+        instance_type: 12,
+        length: 12,
+        first: 16,
+        second: 24,
+        not_string: 0x80,
+    },
+    registry: Registry::Trees { allocations: 40 },
+};
+
+const PAGES: Registry = Registry::Pages {
+    size: 0,
+    area_start: 24,
+    area_end: 32,
+};
+
+const OLD_SCOPE: ScopeFields = ScopeFields {
+    position_is_first: false,
+    counting_type: None,
+};
+
+const V8_10: Layout = Layout {
+    stream: StreamFields {
+        code: None,
+        start: 128,
+    },
+    code: CodeFields {
+        data: 16,
+        positions: 24,
+        stream: None,
+        start: None,
+        flags: 48,
+        size: 40,
+    },
+    kinds: Kinds { baseline: 11 },
+    bytecodes: BytecodeFields {
+        constants: 16,
+        positions: 32,
+        first: 56,
+    },
+    scope: OLD_SCOPE,
+    registry: PAGES,
+    ..COMMON
+};
+
+const V8_11: Layout = Layout {
+    stream: StreamFields {
+        code: Some(8),
+        start: 16,
+    },
+    code: CodeFields {
+        data: 16,
+        positions: 24,
+        size: 56,
+        ..COMMON.code
+    },
+    kinds: Kinds { baseline: 11 },
+    bytecodes: BytecodeFields {
+        constants: 16,
+        positions: 32,
+        first: 54,
+    },
+    scope: OLD_SCOPE,
+    registry: PAGES,
+    ..COMMON
+};
+
+const V8_13: Layout = Layout {
+    code: CodeFields {
+        flags: 52,
+        size: 56,
+        ..COMMON.code
+    },
+    function: FunctionFields {
+        name: 24,
+        script: 40,
+        data: 8,
+    },
+    scope: ScopeFields {
+        position_is_first: true,
+        counting_type: Some(5),
+    },
+    optimised: OptimisedFields {
+        function: 7,
+        is_wrapped: true,
+        literals: 3,
+        inlining: 8,
+    },
+    registry: Registry::Trees { allocations: 8 },
+    ..COMMON
+};
+
 /// Whether the layout of this version is known.
 #[must_use]
 pub fn is_known(version: Version) -> bool {
-    matches!(version, (10, 2) | (11, 3) | (12, 4) | (13, 6))
+    layout_of(version).is_some()
+}
+
+fn layout_of(version: Version) -> Option<Layout> {
+    match version {
+        (10, 2) => Some(V8_10),
+        (11, 3) => Some(V8_11),
+        (12, 4) => Some(COMMON),
+        (13, 6) => Some(V8_13),
+        _ => None,
+    }
 }
 
 /// Whether vmscope reads the V8 of this main version of Node.js.
 #[must_use]
 pub fn reads_node(major: u32) -> bool {
     matches!(major, 18 | 20 | 22 | 24)
+}
+
+impl Layout {
+    /// The layout of a version with the binary's own constants; `None` for unknown versions.
+    #[must_use]
+    pub fn new(version: Version, debug: &Debug) -> Option<Self> {
+        let mut layout = layout_of(version)?;
+        let known = |field: &mut u64, name: &str| *field = debug.get(name).unwrap_or(*field);
+        known(&mut layout.code.flags, "class_Code__flags__");
+        known(&mut layout.code.size, "class_Code__instruction_size__");
+        known(&mut layout.kinds.baseline, "CodeKindBaseline");
+        known(
+            &mut layout.function.script,
+            "class_SharedFunctionInfo__script",
+        );
+        let name = "class_SharedFunctionInfo__name_or_scope_info__";
+        known(&mut layout.function.name, name);
+        known(&mut layout.script.source, "class_Script__source__");
+        known(&mut layout.script.name, "class_Script__name__");
+        known(&mut layout.string.length, "class_String__length__");
+        known(
+            &mut layout.string.instance_type,
+            "class_Map__instance_type__",
+        );
+        known(&mut layout.string.not_string, "FirstNonstringType");
+        Some(layout)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_known_whole() {
+        assert!(is_known((12, 4)) && !is_known((12, 5)) && !is_known((14, 1)));
+        for major in [18, 20, 22, 24] {
+            assert!(reads_node(major));
+        }
+        assert!(!reads_node(16) && !reads_node(26));
+        assert_eq!(Layout::new((9, 0), &Debug::default()), None);
+    }
 }

@@ -1,0 +1,367 @@
+//! The adapter: reads all machine code at each poll, and reports changes.
+
+use std::time::Duration;
+
+use rustc_hash::FxHashMap;
+use vmscope_process::pages::Pages;
+use vmscope_process::{
+    Adapter, AdapterError, Cadence, CodeZone, FramePointers, Poll, ProcessView, SeenCode, Unwinder,
+};
+use vmscope_records::{
+    Avma, Constituent, ConstituentKind, GoneReason, Method, MethodKey, VmIdentity,
+};
+
+use crate::code::{self, Code, Kind};
+use crate::function::{Function, Script};
+use crate::isolate::{Isolate, Tables};
+use crate::object::{Heap, Tagged};
+use crate::owners::Owners;
+use crate::registry::Streams;
+use crate::vm::V8;
+
+/// Pauses between polls.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
+
+/// Number of changes that shorten the pause.
+const MANY_CHANGES: usize = 64;
+
+/// Maximum number of limits.
+const MAX_LIMITS: usize = 64;
+
+/// Maximum number of scripts and of methods in memory.
+const MAX_KNOWN: usize = 1 << 18;
+
+/// Adapter of one V8.
+#[derive(Debug)]
+pub struct V8Adapter {
+    vm: V8,
+    tables: Option<Tables>,
+    has_begun: bool,
+    zone: CodeZone<Identity>,
+    /// Code by its first address.
+    known: FxHashMap<Avma, Known>,
+    methods: FxHashMap<MethodId, MethodKey>,
+    names: FxHashMap<MethodKey, String>,
+    owners: Owners,
+    cadence: Cadence,
+    told: Vec<String>,
+}
+
+/// A piece of code that was described.
+#[derive(Clone, Debug)]
+struct Known {
+    code: Code,
+    identity: Identity,
+}
+
+/// One lifetime of a piece of code. V8 moves code rarely, and then all its objects: code at an old
+/// address with an equal function counts as the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Identity {
+    start: Avma,
+    end: Avma,
+    kind: Kind,
+    method: Option<MethodKey>,
+}
+
+/// A function. Workers run equal functions of a file.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct MethodId {
+    name: String,
+    file: String,
+    /// Number of a script without a name.
+    script: i32,
+    position: Option<u32>,
+}
+
+/// What one poll reads functions with.
+struct Reader<'p> {
+    heap: Heap<'p>,
+    /// Without a cache.
+    direct: Heap<'p>,
+    isolates: &'p [Isolate],
+    tables: &'p Tables,
+    scripts: FxHashMap<Tagged, Script>,
+    has_owners: bool,
+}
+
+impl V8Adapter {
+    /// An adapter before its first poll.
+    #[must_use]
+    pub fn new(vm: V8) -> Self {
+        V8Adapter {
+            vm,
+            tables: None,
+            has_begun: false,
+            zone: CodeZone::new(),
+            known: FxHashMap::default(),
+            methods: FxHashMap::default(),
+            names: FxHashMap::default(),
+            owners: Owners::default(),
+            cadence: Cadence::new(PAUSES.0, PAUSES.1, MANY_CHANGES),
+            told: Vec::new(),
+        }
+    }
+
+    /// Describes new and changed code; returns all code with identities, ascending.
+    fn identify(
+        &mut self,
+        codes: &[Code],
+        reader: &mut Reader<'_>,
+        poll: &mut Poll,
+    ) -> Result<Vec<Known>, AdapterError> {
+        let is_known = |code: &&Code| {
+            let known = self.known.get(&code.start);
+            known.is_some_and(|known| known.code == **code)
+        };
+        let (old, new): (Vec<&Code>, Vec<&Code>) = codes.iter().partition(is_known);
+        let old = old
+            .into_iter()
+            .filter_map(|code| self.known.get(&code.start));
+        let mut all: Vec<Known> = old.cloned().collect();
+        for code in new {
+            let function = match self.function_of(code, reader) {
+                Err(error) if error.is_final() => return Err(error),
+                function => function.ok().flatten(),
+            };
+            let method = match function {
+                Some(function) => self.method(&function, reader, poll)?,
+                // V8 takes the data from optimised code that it no longer uses.
+                None => self.method_before(code),
+            };
+            all.push(Known {
+                code: *code,
+                identity: Identity {
+                    start: code.start,
+                    end: code.end,
+                    kind: code.kind,
+                    method,
+                },
+            });
+        }
+        all.sort_by_key(|one| one.code.start);
+        Ok(all)
+    }
+
+    /// The method of known code at the same place.
+    fn method_before(&self, code: &Code) -> Option<MethodKey> {
+        let before = self.known.get(&code.start)?.identity;
+        let is_same = before.end == code.end && before.kind == code.kind;
+        before.method.filter(|_| is_same)
+    }
+
+    /// The function that a piece of code executes; `None` if it belongs to none.
+    fn function_of(
+        &mut self,
+        code: &Code,
+        reader: &mut Reader<'_>,
+    ) -> Result<Option<Function>, AdapterError> {
+        let info = match code.kind {
+            Kind::Turbofan | Kind::Maglev => reader.optimised(code)?,
+            Kind::Baseline => match self.owner(code.data, reader)? {
+                Some(info) => info,
+                None => return Ok(None),
+            },
+            Kind::Builtin | Kind::RegExp | Kind::Wasm | Kind::Interpreted => return Ok(None),
+        };
+        reader.heap.function(info).map(Some)
+    }
+
+    /// The function with these bytecodes. Reads the functions of all scripts at most once in a poll.
+    fn owner(
+        &mut self,
+        bytecodes: Tagged,
+        reader: &mut Reader<'_>,
+    ) -> Result<Option<Tagged>, AdapterError> {
+        if self.owners.function(bytecodes).is_none() && !reader.has_owners {
+            self.owners = Owners::read(&reader.direct, reader.isolates, reader.tables)?;
+            reader.has_owners = true;
+        }
+        Ok(self.owners.function(bytecodes))
+    }
+
+    fn method(
+        &mut self,
+        function: &Function,
+        reader: &mut Reader<'_>,
+        poll: &mut Poll,
+    ) -> Result<Option<MethodKey>, AdapterError> {
+        let script = match function.script {
+            Some(script) => reader.script(script)?,
+            None => Script::default(),
+        };
+        let id = MethodId {
+            name: function.name.clone(),
+            script: if script.name.is_empty() { script.id } else { 0 },
+            file: script.name,
+            position: function.position,
+        };
+        if let Some(key) = self.methods.get(&id) {
+            return Ok(Some(*key));
+        }
+        if self.methods.len() >= MAX_KNOWN {
+            self.methods.clear();
+            self.names.clear();
+        }
+        let key = poll.keys().method();
+        let name = shown_name(&id);
+        self.names.insert(key, name.clone());
+        poll.method(Method {
+            key,
+            time: poll.now(),
+            name,
+            file: id.file.clone(),
+            ..Method::default()
+        });
+        self.methods.insert(id, key);
+        Ok(Some(key))
+    }
+
+    fn tell(&mut self, all: Vec<Known>, poll: &mut Poll) -> usize {
+        let seen = all.iter().map(|known| SeenCode {
+            identity: known.identity,
+            start: known.identity.start,
+            end: known.identity.end,
+        });
+        let names = &self.names;
+        let name_of = |method: MethodKey| names.get(&method).cloned();
+        let describe = |identity: &Identity, constituent: &mut Constituent, _: &mut Poll| {
+            constituent.kind = kind_of(identity.kind);
+            constituent.tier = identity.kind.tier().to_owned();
+            constituent.method = identity.method;
+            let name = identity.method.and_then(name_of);
+            constituent.name = name.unwrap_or_else(|| shown_kind(identity.kind).to_owned());
+        };
+        let changes = self
+            .zone
+            .update(poll, seen, describe, |_| GoneReason::Freed);
+        self.known = all.into_iter().map(|one| (one.code.start, one)).collect();
+        changes
+    }
+
+    fn limit(&mut self, text: &str, poll: &mut Poll) {
+        if self.told.len() < MAX_LIMITS && !self.told.iter().any(|told| told == text) {
+            poll.limit(text.to_owned(), "");
+            self.told.push(text.to_owned());
+        }
+    }
+}
+
+impl Reader<'_> {
+    /// The function of optimised code.
+    fn optimised(&self, code: &Code) -> Result<Tagged, AdapterError> {
+        const WRAPPED: u64 = 8;
+        let fields = self.heap.layout.optimised;
+        let what = "data of optimised code";
+        let item = self.heap.item(code.data, fields.function, what)?;
+        match fields.is_wrapped {
+            true => self.heap.field(item, WRAPPED, what),
+            false => Ok(item),
+        }
+    }
+
+    fn script(&mut self, script: Tagged) -> Result<Script, AdapterError> {
+        if let Some(known) = self.scripts.get(&script) {
+            return Ok(known.clone());
+        }
+        let read = match self.heap.script(script) {
+            Err(error) if error.is_final() => return Err(error),
+            read => read.unwrap_or_default(),
+        };
+        if self.scripts.len() >= MAX_KNOWN {
+            self.scripts.clear();
+        }
+        self.scripts.insert(script, read.clone());
+        Ok(read)
+    }
+}
+
+fn kind_of(kind: Kind) -> ConstituentKind {
+    match kind {
+        Kind::Baseline | Kind::Maglev | Kind::Turbofan => ConstituentKind::Method,
+        Kind::Interpreted => ConstituentKind::Interpreter,
+        Kind::RegExp => ConstituentKind::RegExp,
+        Kind::Builtin | Kind::Wasm => ConstituentKind::Stub,
+    }
+}
+
+/// Name of code without a function.
+fn shown_kind(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Baseline | Kind::Maglev | Kind::Turbofan => "",
+        Kind::Interpreted => "interpreter entry",
+        Kind::RegExp => "(regular expression)",
+        Kind::Builtin => "(builtin's entry)",
+        Kind::Wasm => "(WebAssembly)",
+    }
+}
+
+fn shown_name(id: &MethodId) -> String {
+    match (&*id.name, id.position) {
+        ("", Some(0)) if !id.file.is_empty() => "(top level)".to_owned(),
+        ("", _) => "(anonymous)".to_owned(),
+        (name, _) => name.to_owned(),
+    }
+}
+
+impl Adapter for V8Adapter {
+    fn identity(&self) -> VmIdentity {
+        VmIdentity {
+            kind: "Node.js".to_owned(),
+            version: format!("V8 {}", self.vm.version),
+        }
+    }
+
+    fn poll(&mut self, process: &ProcessView, poll: &mut Poll) -> Result<(), AdapterError> {
+        let vm = self.vm.clone();
+        let pages = Pages::new(process.memory());
+        let isolates = vm.isolates(&pages)?;
+        let Some(first) = isolates.first().copied() else {
+            return Ok(());
+        };
+        let tables = match &self.tables {
+            Some(tables) => tables.clone(),
+            None => vm.tables(first, &pages)?,
+        };
+        self.tables = Some(tables.clone());
+        let heap = vm.heap(&pages);
+        let direct = vm.heap(process.memory());
+        let Streams { addresses, damage } = vm.streams(process, &direct, (&tables, first))?;
+        let codes = code::describe(&direct, &addresses)?;
+        let mut reader = Reader {
+            heap,
+            direct,
+            isolates: &isolates,
+            tables: &tables,
+            scripts: FxHashMap::default(),
+            has_owners: false,
+        };
+        let all = self.identify(&codes, &mut reader, poll)?;
+        let changes = self.tell(all, poll);
+        if let Some(damage) = damage {
+            self.limit(damage, poll);
+        }
+        self.has_begun = true;
+        self.cadence.found(changes);
+        Ok(())
+    }
+
+    fn tells_all_code(&self) -> bool {
+        self.has_begun
+    }
+
+    fn unwinder(&mut self, _: &ProcessView) -> Option<Box<dyn Unwinder>> {
+        Some(Box::new(FramePointers))
+    }
+
+    fn next_poll(&self) -> Duration {
+        self.cadence.pause()
+    }
+
+    fn finish(&mut self, process: &ProcessView, poll: &mut Poll) -> Result<(), AdapterError> {
+        match process.is_alive() {
+            true => self.poll(process, poll),
+            false => Ok(()),
+        }
+    }
+}

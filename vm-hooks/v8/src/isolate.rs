@@ -1,0 +1,171 @@
+//! Isolates: V8's instances in a process, and their tables.
+
+use vmscope_process::{AdapterError, Memory};
+use vmscope_records::Avma;
+
+use crate::object::Tagged;
+use crate::vm::Names;
+
+/// An isolate, by its address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Isolate(pub Avma);
+
+/// Maximum number of isolates.
+const MAX_ISOLATES: usize = 1 << 10;
+
+/// Node's platform has a `std::unordered_map` of isolates: offset of its first node.
+const FIRST_NODE: u64 = 0x40;
+
+/// Offset of the isolate's own address: the check.
+const SELF: u64 = 8;
+
+/// Bytes from an isolate's begin that hold both tables.
+const HEAD: u64 = 0x6000;
+
+/// Distance from the entry stack pointer to V8's state.
+const STATE: u64 = 16;
+
+/// Lists the isolates of Node's platform, whose address is at `platform`.
+pub(crate) fn list(platform: Avma, memory: &dyn Memory) -> Result<Vec<Isolate>, AdapterError> {
+    let failed = AdapterError::reading("isolates");
+    let word = |at: u64| memory.read_u64(Avma(at)).map_err(&failed);
+    let not_ready = AdapterError::NotReady { what: "isolate" };
+    let platform = word(platform.0)?;
+    if platform == 0 {
+        return Err(not_ready);
+    }
+    let mut node = word(platform.wrapping_add(FIRST_NODE))?;
+    let mut isolates = Vec::new();
+    while node != 0 && isolates.len() < MAX_ISOLATES {
+        let at = word(node.wrapping_add(8))?;
+        match word(at.wrapping_add(SELF)) {
+            Ok(own) if own == at => isolates.push(Isolate(Avma(at))),
+            Err(error) if error.is_final() => return Err(error),
+            _ => {}
+        }
+        node = word(node)?;
+    }
+    isolates.sort();
+    isolates.dedup();
+    match isolates.is_empty() {
+        true => Err(not_ready),
+        false => Ok(isolates),
+    }
+}
+
+/// Offsets of an isolate's tables, and of the entries that vmscope reads.
+#[derive(Clone, Debug)]
+pub struct Tables {
+    references: u64,
+    roots: u64,
+    reference_names: Names,
+    root_names: Names,
+}
+
+impl Tables {
+    /// Finds both tables by their contents.
+    pub(crate) fn find(
+        isolate: Isolate,
+        (references, roots): (&Names, &Names),
+        first_reference: Option<Avma>,
+        memory: &dyn Memory,
+    ) -> Result<Self, AdapterError> {
+        let mut bytes = vec![0; HEAD as usize];
+        let read = memory.read_partial(isolate.0, &mut bytes);
+        let length = read.map_err(AdapterError::reading("isolate"))?;
+        bytes.truncate(length);
+        let (words, _) = bytes.as_chunks::<8>();
+        let words: Vec<u64> = words.iter().map(|word| u64::from_le_bytes(*word)).collect();
+        let missing = |name: &str| AdapterError::MissingField {
+            name: name.to_owned(),
+        };
+        let first = first_reference.ok_or_else(|| missing("abort_with_reason"))?;
+        let mut pairs = words.windows(2);
+        let references_at = pairs.position(|pair| pair == [0, first.0]);
+        let references_at = references_at.ok_or(AdapterError::NotReady {
+            what: "table of external references",
+        })?;
+        let roots_at = find_roots(&words, roots, memory)?;
+        Ok(Tables {
+            references: references_at as u64 * 8,
+            roots: roots_at as u64 * 8,
+            reference_names: references.clone(),
+            root_names: roots.clone(),
+        })
+    }
+
+    /// The external reference whose name ends with `name`; `None` if V8 has none.
+    ///
+    /// # Errors
+    /// Failed reads.
+    pub fn reference(
+        &self,
+        isolate: Isolate,
+        name: &str,
+        memory: &dyn Memory,
+    ) -> Result<Option<Avma>, AdapterError> {
+        let Some(index) = self.reference_names.ending(name) else {
+            return Ok(None);
+        };
+        let at = (isolate.0.0).wrapping_add(self.references + index as u64 * 8);
+        let address = memory.read_u64(Avma(at));
+        let address = address.map_err(AdapterError::reading("external reference"))?;
+        Ok(Some(Avma(address)))
+    }
+
+    /// Address of the number that tells V8's current activity; `None` if V8 does not tell it.
+    ///
+    /// # Errors
+    /// Failed reads.
+    pub fn state(
+        &self,
+        isolate: Isolate,
+        memory: &dyn Memory,
+    ) -> Result<Option<Avma>, AdapterError> {
+        let at = self.reference(isolate, "js_entry_sp_address", memory)?;
+        Ok(at.map(|at| Avma(at.0.wrapping_add(STATE))))
+    }
+
+    /// The root object `name`.
+    ///
+    /// # Errors
+    /// A missing name; failed reads.
+    pub fn root(
+        &self,
+        isolate: Isolate,
+        name: &str,
+        memory: &dyn Memory,
+    ) -> Result<Tagged, AdapterError> {
+        let index = self.root_names.index(name);
+        let index = index.ok_or_else(|| AdapterError::MissingField {
+            name: name.to_owned(),
+        })?;
+        let at = (isolate.0.0).wrapping_add(self.roots + index as u64 * 8);
+        let object = memory.read_u64(Avma(at));
+        object.map(Tagged).map_err(AdapterError::reading("root"))
+    }
+}
+
+/// Index of the table of roots: where the map of maps is its own map, and another map has it.
+fn find_roots(words: &[u64], names: &Names, memory: &dyn Memory) -> Result<usize, AdapterError> {
+    let index = |name: &str| {
+        names.index(name).ok_or_else(|| AdapterError::MissingField {
+            name: name.to_owned(),
+        })
+    };
+    let (meta, other) = (index("meta_map")?, index("bytecode_array_map")?);
+    let map_of = |object: u64| {
+        let at = Tagged(object).address()?;
+        memory.read_u64(at).ok()
+    };
+    let last = words.len().saturating_sub(names.count());
+    let found = (0..last).find(|start| {
+        let map = words.get(start + meta).copied();
+        let other = words.get(start + other).copied();
+        map.is_some_and(|map| map_of(map) == Some(map))
+            && other.is_some_and(|other| map.is_some() && map_of(other) == map)
+    });
+    found.ok_or(AdapterError::NotReady {
+        what: "table of roots",
+    })
+}

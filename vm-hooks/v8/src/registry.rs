@@ -1,0 +1,245 @@
+//! All machine code of all isolates: by V8's own trees of code (since V8 12), or by a walk over pages.
+
+use vmscope_process::{AdapterError, MapEntry, Memory};
+use vmscope_records::Avma;
+
+use crate::object::{Heap, Tagged};
+use crate::versions::Registry;
+
+/// Maximum number of pieces of code.
+pub const MAX_CODE: usize = 1 << 18;
+
+/// Maximum number of pages of code.
+const MAX_PAGES: usize = 1 << 14;
+
+/// Maximum depth of a tree with 2^32 nodes. A deeper tree changes while vmscope reads it.
+const MAX_DEPTH: usize = 64;
+
+/// Offset of the pages' tree in `ThreadIsolation::trusted_data_`.
+const PAGES: u64 = 24;
+
+/// A `std::map` of libstdc++: the root's address, in the header node behind the comparison.
+const ROOT: u64 = 16;
+
+/// A node of a `std::map`: colour, parent, left, right, key, value.
+const NODE: usize = 56;
+const LEFT: usize = 2;
+const RIGHT: usize = 3;
+const KEY: usize = 4;
+const VALUE: usize = 5;
+
+/// Type of an entry that is an instruction stream; others are WebAssembly's.
+const INSTRUCTION_STREAM: u32 = 0;
+
+/// Alignment of a page of code.
+const PAGE: u64 = 1 << 18;
+
+/// Largest page: a large function has one of its own.
+const MAX_PAGE: u64 = 64 << 20;
+
+const TOO_MUCH: &str = "there is more code than vmscope lists";
+
+/// Alignment of code in a page.
+const ALIGNMENT: u64 = 32;
+
+/// Addresses of instruction streams, and whether the list is incomplete.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Streams {
+    /// Ascending, each once.
+    pub addresses: Vec<Avma>,
+    /// Why some are missing.
+    pub damage: Option<&'static str>,
+}
+
+type Node = [u64; NODE / 8];
+
+/// Reads nodes of a tree level by level.
+fn nodes(
+    memory: &dyn Memory,
+    roots: Vec<Avma>,
+    (cap, damage): (usize, &mut Option<&'static str>),
+) -> Result<Vec<Node>, AdapterError> {
+    let (mut all, mut level, mut bytes) = (Vec::new(), roots, Vec::new());
+    for _ in 0..MAX_DEPTH {
+        level.retain(|at| at.0 != 0);
+        if level.is_empty() {
+            return Ok(all);
+        }
+        if all.len() + level.len() > cap {
+            *damage = Some(TOO_MUCH);
+            return Ok(all);
+        }
+        let read = memory.read_each(&level, NODE, &mut bytes);
+        let read = read.map_err(AdapterError::reading("list of code"))?;
+        let (words, _) = bytes.as_chunks::<8>();
+        let nodes = words.chunks_exact(NODE / 8).zip(read);
+        let mut next = Vec::new();
+        for (words, is_read) in nodes {
+            let Ok(words) = <[[u8; 8]; NODE / 8]>::try_from(words) else {
+                continue;
+            };
+            if !is_read {
+                *damage = Some("parts of V8's list of code are unreadable");
+                continue;
+            }
+            let node: Node = words.map(u64::from_le_bytes);
+            next.extend([Avma(node[LEFT]), Avma(node[RIGHT])]);
+            all.push(node);
+        }
+        level = next;
+    }
+    *damage = Some("V8's list of code changed while vmscope read it");
+    Ok(all)
+}
+
+/// Instruction streams by V8's trees; `trusted` is the address of `ThreadIsolation::trusted_data_`.
+///
+/// # Errors
+/// Failed reads.
+pub fn by_trees(
+    memory: &dyn Memory,
+    trusted: Avma,
+    allocations: u64,
+) -> Result<Streams, AdapterError> {
+    let failed = AdapterError::reading("list of code");
+    let at = |base: Avma, offset: u64| Avma(base.0.wrapping_add(offset));
+    let mut damage = None;
+    let map = memory.read_u64(at(trusted, PAGES)).map_err(&failed)?;
+    if map == 0 {
+        return Err(AdapterError::NotReady {
+            what: "list of code",
+        });
+    }
+    let root = memory.read_u64(Avma(map.wrapping_add(ROOT)));
+    let root = Avma(root.map_err(&failed)?);
+    let pages = nodes(memory, vec![root], (MAX_PAGES, &mut damage))?;
+    let roots: Vec<Avma> = pages
+        .iter()
+        .map(|page| at(Avma(page[VALUE]), allocations + ROOT))
+        .collect();
+    let mut bytes = Vec::new();
+    let read = memory.read_each(&roots, 8, &mut bytes).map_err(&failed)?;
+    let (words, _) = bytes.as_chunks::<8>();
+    let roots = words.iter().zip(read).filter(|(_, is_read)| *is_read);
+    let roots = roots.map(|(word, _)| Avma(u64::from_le_bytes(*word)));
+    let found = nodes(memory, roots.collect(), (MAX_CODE, &mut damage))?;
+    let streams = found.iter().filter(|node| {
+        // The value is a size and a type of 32 bits.
+        node[VALUE + 1] as u32 == INSTRUCTION_STREAM
+    });
+    Ok(sorted(
+        streams.map(|node| Avma(node[KEY])).collect(),
+        damage,
+    ))
+}
+
+/// Instruction streams by a walk over all pages of code in `mappings`.
+///
+/// # Errors
+/// Failed reads of all memory.
+pub fn by_pages(
+    heap: &Heap<'_>,
+    mappings: &[MapEntry],
+    (stream_map, free_map): (Tagged, Tagged),
+) -> Result<Streams, AdapterError> {
+    let Registry::Pages {
+        size,
+        area_start,
+        area_end,
+    } = heap.layout.registry
+    else {
+        return Ok(Streams::default());
+    };
+    let is_code =
+        |entry: &&MapEntry| entry.executable && entry.path().is_none() && !entry.is_vdso();
+    let pages = mappings.iter().filter(is_code);
+    let mut pages: Vec<Avma> = pages
+        .map(|entry| Avma(entry.start.0 & !(PAGE - 1)))
+        .collect();
+    pages.dedup();
+    let mut all = Streams::default();
+    for page in pages.into_iter().take(MAX_PAGES) {
+        let word = |offset: u64| heap.memory.read_u64(Avma(page.0.wrapping_add(offset)));
+        let (Ok(length), Ok(from), Ok(to)) = (word(size), word(area_start), word(area_end)) else {
+            continue;
+        };
+        let end = page.0.wrapping_add(length);
+        if from < page.0 || to < from || to > end || !(PAGE / 4..=MAX_PAGE).contains(&length) {
+            continue;
+        }
+        let mut area = vec![0; usize::try_from(to - from).unwrap_or(0)];
+        let got = heap.memory.read_partial(Avma(from), &mut area);
+        match got {
+            Err(error) if error.is_final() => return Err(AdapterError::reading("code")(error)),
+            got => area.truncate(got.unwrap_or(0)),
+        }
+        let area = Area {
+            base: from,
+            bytes: &area,
+        };
+        area.walk(heap, (stream_map, free_map), &mut all);
+    }
+    Ok(sorted(all.addresses, all.damage))
+}
+
+/// Objects of a page, read at once.
+#[derive(Clone, Copy)]
+struct Area<'a> {
+    base: u64,
+    bytes: &'a [u8],
+}
+
+impl Area<'_> {
+    fn word(&self, at: usize) -> Option<u64> {
+        let bytes = self.bytes.get(at..)?.first_chunk::<8>()?;
+        Some(u64::from_le_bytes(*bytes))
+    }
+
+    /// Addresses of the streams among its objects, one after the other.
+    fn walk(&self, heap: &Heap<'_>, (stream_map, free_map): (Tagged, Tagged), all: &mut Streams) {
+        let mut at = 0;
+        while let Some(map) = self.word(at) {
+            let size = if map == stream_map.0 {
+                if all.addresses.len() >= MAX_CODE {
+                    all.damage = Some(TOO_MUCH);
+                    return;
+                }
+                all.addresses.push(Avma(self.base + at as u64));
+                self.stream_size(heap, at)
+            } else if map == free_map.0 {
+                let size = self.word(at + 8).map(|size| size >> 32);
+                size.filter(|size| *size >= 16)
+            } else {
+                Some(8)
+            };
+            let Some(size) = size.and_then(|size| usize::try_from(size).ok()) else {
+                all.damage = Some("a page of code is damaged, or changed while vmscope read it");
+                return;
+            };
+            at = at.saturating_add(size);
+        }
+    }
+
+    /// Bytes of an instruction stream: header, instructions, metadata. The sizes of both parts are
+    /// neighbours.
+    fn stream_size(&self, heap: &Heap<'_>, at: usize) -> Option<u64> {
+        let layout = heap.layout;
+        let sizes = match layout.stream.code {
+            None => self.word(at + usize::try_from(layout.code.size).ok()?)?,
+            Some(code) => {
+                let object = Tagged(self.word(at + usize::try_from(code).ok()?)?);
+                let sizes = heap.at(object, layout.code.size, "code").ok()?;
+                heap.memory.read_u64(sizes).ok()?
+            }
+        };
+        let (instructions, metadata) = (sizes & u64::from(u32::MAX), sizes >> 32);
+        let size = layout.stream.start + instructions + metadata;
+        Some(size.next_multiple_of(ALIGNMENT))
+    }
+}
+
+fn sorted(mut addresses: Vec<Avma>, damage: Option<&'static str>) -> Streams {
+    addresses.sort();
+    addresses.dedup();
+    Streams { addresses, damage }
+}

@@ -1,0 +1,239 @@
+//! V8 in a process: its version, layout and tables, all by the symbols of its module.
+
+use vmscope_process::pages::Pages;
+use vmscope_process::{AdapterError, LoadedModule, Memory, ProcessView};
+use vmscope_records::Avma;
+
+use crate::debug::Debug;
+use crate::isolate::{self, Isolate, Tables};
+use crate::object::Heap;
+use crate::registry::{self, Streams};
+use crate::versions::{Layout, Registry, SUPPORTED};
+
+/// Names of V8's variables.
+pub(crate) const VERSION: [&str; 4] = [
+    "_ZN2v88internal7Version6major_E",
+    "_ZN2v88internal7Version6minor_E",
+    "_ZN2v88internal7Version6build_E",
+    "_ZN2v88internal7Version6patch_E",
+];
+const PLATFORM: &str = "_ZN2v88internal2V89platform_E";
+const REFERENCES: &str = "_ZN2v88internal22ExternalReferenceTable9ref_name_E";
+const FIRST_REFERENCE: &str = "_ZN2v88internal17abort_with_reasonEi";
+const ROOTS: &str = "_ZN2v88internal10RootsTable11root_names_E";
+const TRUSTED: &str = "_ZN2v88internal15ThreadIsolation13trusted_data_E";
+
+/// Least bytes of code of a module with V8 (Node.js: 26 MB). Symbols of smaller modules are not read.
+const LEAST_CODE: u64 = 8 << 20;
+
+/// Maximum number of names in a table.
+const MAX_NAMES: u64 = 1 << 13;
+
+/// Longest name.
+const MAX_NAME: usize = 256;
+
+/// A V8.
+#[derive(Clone, Debug)]
+pub struct V8 {
+    /// Version in V8's notation: `12.4.254.21`.
+    pub version: String,
+    /// Program or library with V8.
+    pub module: LoadedModule,
+    /// Where V8 keeps its data.
+    pub layout: Layout,
+    /// The binary's constants.
+    pub debug: Debug,
+    platform: Option<Avma>,
+    trusted: Option<Avma>,
+    references: Names,
+    roots: Names,
+    first_reference: Option<Avma>,
+}
+
+/// Names of a table's entries, in order.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Names(Vec<String>);
+
+impl Names {
+    fn read(
+        process: &ProcessView,
+        module: &LoadedModule,
+        symbol: &str,
+    ) -> Result<Self, AdapterError> {
+        let symbols = process.symbols(module, &[symbol])?;
+        let Some(table) = symbols.into_iter().flatten().next() else {
+            return Ok(Names::default());
+        };
+        let pages = Pages::new(process.memory());
+        let failed = AdapterError::reading("table of names");
+        let count = table.size / 8;
+        let pointers = pages.read_u64s(table.address, count, MAX_NAMES as usize);
+        let names = pointers.map_err(&failed)?.into_iter().map(|at| {
+            let name = match pages.read_c_string(Avma(at), MAX_NAME) {
+                Err(error) if error.is_final() => return Err(failed(error)),
+                name => name.unwrap_or_default(),
+            };
+            Ok(String::from_utf8_lossy(&name).into_owned())
+        });
+        Ok(Names(names.collect::<Result<_, _>>()?))
+    }
+
+    /// Number of names.
+    pub fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Index of the entry with this name.
+    pub fn index(&self, name: &str) -> Option<usize> {
+        self.0.iter().position(|other| other == name)
+    }
+
+    /// Index of the entry whose name ends with `name`.
+    pub fn ending(&self, name: &str) -> Option<usize> {
+        self.0.iter().position(|other| other.ends_with(name))
+    }
+}
+
+impl V8 {
+    /// The V8 in `process`; `None` if it has none. Looks at the symbols of modules with V8's variables
+    /// only.
+    ///
+    /// # Errors
+    /// [`AdapterError::UnsupportedVersion`]; [`AdapterError::NotReady`] while V8 starts; unreadable
+    /// symbols; failed reads.
+    pub fn open(process: &ProcessView) -> Result<Option<Self>, AdapterError> {
+        let Some(module) = find(process)? else {
+            return Ok(None);
+        };
+        let memory = process.memory();
+        let names = [&VERSION[..], &[PLATFORM, FIRST_REFERENCE, TRUSTED]].concat();
+        let symbols = process.symbols(&module, &names)?;
+        let address = |index: usize| symbols.get(index)?.as_ref().map(|symbol| symbol.address);
+        let number = |index: usize| -> Result<u32, AdapterError> {
+            let at = address(index).ok_or_else(|| AdapterError::MissingSymbol {
+                name: names.get(index).copied().unwrap_or_default().to_owned(),
+            })?;
+            let number = memory.read_u32(at);
+            number.map_err(AdapterError::reading("version"))
+        };
+        let numbers = [number(0)?, number(1)?, number(2)?, number(3)?];
+        let version = numbers.map(|number| number.to_string()).join(".");
+        let debug = Debug::read(process, &module)?;
+        let is_compressed = debug.get("TaggedSize").is_some_and(|bytes| bytes != 8);
+        if is_compressed {
+            return Err(AdapterError::OtherVm {
+                vm: format!("V8 {version}"),
+                why: "its pointers are compressed",
+                remedy: "",
+            });
+        }
+        let [major, minor, ..] = numbers;
+        let layout = Layout::new((major, minor), &debug);
+        let layout = layout.ok_or_else(|| AdapterError::UnsupportedVersion {
+            vm: "V8",
+            version: version.clone(),
+            supported: SUPPORTED,
+        })?;
+        Ok(Some(V8 {
+            references: Names::read(process, &module, REFERENCES)?,
+            roots: Names::read(process, &module, ROOTS)?,
+            platform: address(4),
+            first_reference: address(5),
+            trusted: address(6),
+            version,
+            module,
+            layout,
+            debug,
+        }))
+    }
+
+    /// V8's heap, read through `memory`.
+    #[must_use]
+    pub fn heap<'m>(&'m self, memory: &'m dyn Memory) -> Heap<'m> {
+        Heap {
+            memory,
+            layout: &self.layout,
+        }
+    }
+
+    /// All isolates: the main one and those of workers.
+    ///
+    /// # Errors
+    /// [`AdapterError::NotReady`] before the first; a missing symbol; failed reads.
+    pub fn isolates(&self, memory: &dyn Memory) -> Result<Vec<Isolate>, AdapterError> {
+        let platform = self.platform.ok_or_else(|| AdapterError::MissingSymbol {
+            name: PLATFORM.to_owned(),
+        })?;
+        isolate::list(platform, memory)
+    }
+
+    /// Tables of an isolate; their offsets are the same in all isolates.
+    ///
+    /// # Errors
+    /// [`AdapterError::NotReady`] while V8 starts; failed reads.
+    pub fn tables(&self, isolate: Isolate, memory: &dyn Memory) -> Result<Tables, AdapterError> {
+        let named = (&self.references, &self.roots);
+        Tables::find(isolate, named, self.first_reference, memory)
+    }
+
+    /// All instruction streams of all isolates.
+    ///
+    /// # Errors
+    /// A missing symbol; failed reads.
+    pub fn streams(
+        &self,
+        process: &ProcessView,
+        heap: &Heap<'_>,
+        (tables, isolate): (&Tables, Isolate),
+    ) -> Result<Streams, AdapterError> {
+        match self.layout.registry {
+            Registry::Trees { allocations } => {
+                let trusted = self.trusted.ok_or_else(|| AdapterError::MissingSymbol {
+                    name: TRUSTED.to_owned(),
+                })?;
+                registry::by_trees(process.memory(), trusted, allocations)
+            }
+            Registry::Pages { .. } => {
+                let root = |name| tables.root(isolate, name, heap.memory);
+                let stream = match self.layout.stream.code {
+                    Some(_) => "instruction_stream_map",
+                    None => "code_map",
+                };
+                let maps = (root(stream)?, root("free_space_map")?);
+                registry::by_pages(heap, &process.mappings(), maps)
+            }
+        }
+    }
+}
+
+/// The module with V8: the program, or a library that the program loads.
+fn find(process: &ProcessView) -> Result<Option<LoadedModule>, AdapterError> {
+    let program = process.program().as_bytes();
+    let mut modules = process.modules();
+    modules.retain(|module| {
+        let may_be = module.path == program || is_library(&module.file_name());
+        may_be && code_bytes(module) >= LEAST_CODE
+    });
+    modules.sort_by_key(|module| module.path != program);
+    for module in modules {
+        let symbols = match process.symbols(&module, &VERSION[..1]) {
+            Ok(symbols) => symbols,
+            Err(_) => continue,
+        };
+        if symbols.iter().any(Option::is_some) {
+            return Ok(Some(module));
+        }
+    }
+    Ok(None)
+}
+
+fn code_bytes(module: &LoadedModule) -> u64 {
+    let code = module.mappings.iter().filter(|mapping| mapping.executable);
+    code.map(|mapping| mapping.end.0.saturating_sub(mapping.start.0))
+        .sum()
+}
+
+/// Node.js as a shared library, as some distributions have it.
+fn is_library(name: &str) -> bool {
+    name.starts_with("libnode.so") || name.starts_with("libv8.so")
+}
