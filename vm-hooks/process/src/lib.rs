@@ -48,7 +48,8 @@ mod unwind;
 mod zone;
 
 pub use adapter::{
-    Adapter, AdapterFamily, EnvironmentChange, Launch, Recognised, SampleNeeds, recognise,
+    Adapter, AdapterFamily, EnvironmentChange, FilesReason, Launch, Recognised, SampleNeeds,
+    recognise,
 };
 pub use adapter_error::AdapterError;
 pub use attach::{

@@ -3,6 +3,7 @@
 use vmscope_process::{Adapter, AdapterError, AdapterFamily, Launch, ProcessView, SampleNeeds};
 
 use crate::interpreter::sample_needs;
+use crate::launch::obstacle;
 use crate::{V8, V8Adapter};
 
 /// V8 in Node.js.
@@ -21,5 +22,9 @@ impl AdapterFamily for Family {
 
     fn launch_needs(&self, _launch: &Launch) -> SampleNeeds {
         sample_needs()
+    }
+
+    fn launch_obstacle(&self, launch: &Launch) -> Option<String> {
+        obstacle(&launch.program)
     }
 }

@@ -13,6 +13,7 @@
 //! | [`sparkplug`], [`bytecodes`] | Sparkplug's bytecodes; instructions and listings |
 //! | `interpreter`, `interpreted` | handlers of bytecodes; interpreted functions |
 //! | `adapter`, `family` | changes of machine code as records; recognition |
+//! | [`launch`] | whether a program's V8 can be read, before its start |
 //!
 //! The source of layouts and algorithms is V8's source text, compared with running Node.js.
 #![forbid(unsafe_code)]
@@ -35,6 +36,7 @@ pub mod inlining;
 mod interpreted;
 mod interpreter;
 pub mod isolate;
+pub mod launch;
 pub mod lines;
 pub mod object;
 pub mod owners;
