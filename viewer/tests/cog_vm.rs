@@ -138,7 +138,7 @@ fn the_report_has_what_the_vm_counts() {
         "scavenger, scavenge: 2 collections",
         "1 observed, 0 fully timed; 1 pause: 0.300 ms",
         "global collector, full: 0 collections",
-        "100.00% (0.06%) pushReceiver (V3 112) (5)",
+        "100.00% (0.06%) self (V3 112) (5)",
         "9.32% (9.13%) Object>>at: (773)",
         "27.43% (0.37%) instantiateClassindexableSize (allocation) (31)",
         "**Memory**",

@@ -219,8 +219,7 @@ impl Image {
                 let flags = flag(one.is_return, 2)
                     | flag(one.creates_block, 3)
                     | flag(one.is_mapped, 4)
-                    | flag(one.is_mapped_in_block, 5)
-                    | flag(one.is_extension, 6);
+                    | flag(one.is_mapped_in_block, 5);
                 table.extend([0, 0, one.bytes, flags, 0, 0, 0, 0]);
             }
         }
