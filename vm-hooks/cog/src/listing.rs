@@ -344,3 +344,6 @@ impl Text<'_> {
         )
     }
 }
+
+#[cfg(test)]
+mod tests;
