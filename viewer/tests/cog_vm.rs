@@ -169,6 +169,11 @@ fn sampled_methods_have_their_bytecodes() {
     let file = recording();
     for (method, golden) in [("Bench>>fib:", "fib"), ("Bench>>sieve:", "sieve")] {
         let name = format!("annotate-cog-{golden}-100.txt");
-        golden_of("annotate", &name, &file, &[method, "--width=100"]);
+        golden_of(
+            "annotate",
+            &name,
+            &file,
+            &[method, "--width=100", "--context=100"],
+        );
     }
 }

@@ -22,7 +22,7 @@ pub enum Form {
     Long(&'static str, Of),
     /// A send of a special selector: of this number for the row's first bytecode.
     SpecialSend(u8),
-    /// A send without, with one or with two arguments. The low four bits are the selector's literal.
+    /// A send with at most two arguments. The low four bits are the selector's literal.
     ShortSend,
     /// V3: a send. The next byte has the selector's literal in this many low bits.
     LiteralSend(&'static str, u8),
@@ -41,7 +41,7 @@ pub enum Form {
     PushArray,
     /// The two bytes behind are a primitive's number.
     CallPrimitive,
-    /// A variable that blocks share: index, and the temp with the array of such variables.
+    /// A variable shared with blocks. Operands: index, then the temp with an array of variables.
     InVector(&'static str),
     /// Sista: the next byte is an integer, with extension B in front.
     PushInteger,

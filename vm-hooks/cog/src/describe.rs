@@ -115,7 +115,7 @@ impl<'z> Describer<'z> {
         Ok(described)
     }
 
-    /// The bytecodes of a method or full block as text; `None` without readable bytecodes, or without `room`.
+    /// Bytecodes of a method or full block as text; `None` for unreadable bytecodes, or without `room`.
     ///
     /// # Errors
     /// Errors after which no read can succeed.

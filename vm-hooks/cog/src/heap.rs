@@ -34,7 +34,7 @@ pub const CLASS_ARRAY: u64 = 7;
 /// behind it.
 pub const SPECIAL_SELECTORS: u64 = 23;
 
-/// Difference between the exponents of a double and of an immediate float, in the bits of the latter.
+/// Exponents of immediate floats are smaller than exponents of doubles. The difference, in their bits.
 const FLOAT_OFFSET: u64 = 896 << 53;
 
 /// Objects of a Spur memory.
@@ -266,7 +266,7 @@ impl<'m> Heap<'m> {
         self.read(object, self.length(object)?, cap)
     }
 
-    /// The first bytes of an object with bytes or code, at most `most`, and whether they are all.
+    /// First bytes of an object with bytes or code, at most `most`; `true` for the whole object.
     ///
     /// # Errors
     /// Other contents; failed reads.

@@ -1,10 +1,9 @@
-//! A walk over bytecodes, instruction by instruction. An instruction is a bytecode with its operands and the
-//! extensions in front.
+//! Instructions of bytecodes, in order. Extensions precede their bytecode; operands follow.
 
 use crate::bytecode_table::{Form, row};
 use crate::bytecodes::{Bytecode, Bytecodes};
 
-/// An instruction. Offsets count from the first byte of the walk's bytes.
+/// A bytecode with operands and extensions. Offsets count from the method's first byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Instruction {
     /// Its first byte: the first extension, if any.
@@ -32,7 +31,7 @@ impl Instruction {
     }
 }
 
-/// A walk over the bytecodes of one method or block. The walk ends before an incomplete instruction.
+/// Instructions of a method or block, in order. An incomplete instruction ends the walk.
 #[derive(Clone, Debug)]
 pub struct Instructions<'a> {
     bytecodes: &'a Bytecodes,
@@ -61,7 +60,7 @@ impl<'a> Instructions<'a> {
         }
     }
 
-    /// Offset of the next instruction; behind the last one, of the bytes that are none.
+    /// Offset of the next instruction; after the walk, of the first unused byte.
     pub fn at(&self) -> usize {
         self.at
     }

@@ -211,7 +211,7 @@ fn cached(
         .collect())
 }
 
-/// The methods that `values` lie in, without those in `told`. `all`: addresses that may be methods,
+/// Methods around `values`; new ones only. `told`: reported methods. `all`: possible methods' addresses,
 /// ascending.
 fn find(
     vm: &Vm,

@@ -139,8 +139,8 @@ pub fn sample_needs() -> SampleNeeds {
     }
 }
 
-/// Labels with the names of their bytecodes. `only`: the set of a table with one set. Of two sets, the older
-/// one is first.
+/// Labels with the names of their bytecodes. A table of 512 labels begins with the older set; `only` is the set
+/// of a shorter table.
 fn named(labels: &[Avma], only: Encoding) -> impl Iterator<Item = (Avma, String)> {
     let has_two_sets = labels.len() > 256;
     let mut bytecodes: BTreeMap<Avma, Vec<usize>> = BTreeMap::new();

@@ -69,7 +69,7 @@ impl Listing {
         literals.error.map_or(Ok(Some(listing)), Err)
     }
 
-    /// A method with the listing and nothing else.
+    /// A nameless method with this listing.
     pub(crate) fn into_method(self) -> Method {
         Method {
             bytecodes: self.bytecodes,
@@ -121,7 +121,7 @@ impl Listing {
     }
 }
 
-/// Bytes that the listings of a recording may still have.
+/// Remaining size of a recording's listings.
 #[derive(Clone, Copy, Debug)]
 pub struct ListingRoom {
     left: usize,
@@ -203,13 +203,13 @@ impl Text<'_> {
         u64::from(self.operands.get(index).copied().unwrap_or(0))
     }
 
-    /// An operand of this many bits with extension A in front.
+    /// Index from extension A, then `operand` with this number of bits.
     fn index(&mut self, operand: u64, bits: u32) -> u64 {
         let high = self.extension_a.take().unwrap_or(0);
         (high << bits).cast_unsigned() | operand
     }
 
-    /// The first operand with extension B.
+    /// Number from extension B, then the first operand.
     fn signed(&mut self) -> i64 {
         let high = self.extension_b.take().unwrap_or(0);
         high << 8 | self.operand(0).cast_signed()

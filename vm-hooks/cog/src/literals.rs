@@ -30,7 +30,7 @@ pub struct Literals<'n, 'm> {
     code: Object,
     count: u64,
     kept: FxHashMap<(Of, u64), Option<String>>,
-    /// The error after which no read can succeed.
+    /// A final error: later reads fail, too.
     pub error: Option<AdapterError>,
 }
 

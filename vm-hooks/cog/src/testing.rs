@@ -57,7 +57,7 @@ impl Snapshot {
         Ok(snapshot)
     }
 
-    /// An address in each entry, as samples have.
+    /// Addresses as samples have: one per entry.
     #[must_use]
     pub fn sampled(&self) -> Vec<Avma> {
         let entries = self.entries.iter();

@@ -199,7 +199,7 @@ fn a_listing_ends_before_the_trailer() {
     assert_eq!(ends(&[77, 192, 92, 76, 92, 0, 0]), (5, true));
     // A block of two bytecodes.
     assert_eq!(ends(&[250, 0, 2, 76, 94, 92, 1]), (6, true));
-    // Without a return, or with half an instruction, the listing is not whole.
+    // No return; half an instruction.
     assert_eq!(ends(&[76, 76]), (2, false));
     assert_eq!(ends(&[76, 224]), (1, false));
     assert_eq!(ends(&[76, 224, 1]), (1, false));
