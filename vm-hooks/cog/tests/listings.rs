@@ -162,10 +162,7 @@ fn the_map_has_the_pcs_of_the_listing() {
             let maps = [&one.described.map]
                 .into_iter()
                 .chain(&one.described.block_maps);
-            let mapped: BTreeSet<u32> = maps
-                .flat_map(|map| pairs(map))
-                .map(|pair| pair.bytecode)
-                .collect();
+            let mapped: BTreeSet<u32> = maps.flat_map(pairs).map(|pair| pair.bytecode).collect();
             assert!(mapped.is_subset(&pcs), "{name}");
             let blocks = one.entry.blocks.iter();
             let has_frames =
