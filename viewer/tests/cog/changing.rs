@@ -1,8 +1,10 @@
 //! A VM that frees, makes and moves code while it runs (docs/truth.md §7).
 
 use crate::asked::{Place, ask, await_right, place};
-use crate::common::say;
-use crate::common::vmscope::{attached, profile};
+use vmscope_process::monotonic_time;
+
+use crate::common::vmscope::{attached, profile, report, trace_of};
+use crate::common::{await_that, say};
 use crate::replica::{Image, set, tell};
 
 /// Code by the VM's life: before a collection, after it, after a code compaction.
@@ -68,6 +70,15 @@ impl Compaction<'_> {
     fn commands(&self, image: &Image, number: u64) -> String {
         let put = |name: &str, number| set_number(image.symbol(name), number);
         let mut all = put("compactionInProgress", 1);
+        all += &self.moves(image);
+        all += &put("compactionInProgress", 0);
+        let compactions = image.value("statCodeCompactionCount");
+        all + &put("statCodeCompactionCount", compactions + number)
+    }
+
+    fn moves(&self, image: &Image) -> String {
+        let put = |name: &str, number| set_number(image.symbol(name), number);
+        let mut all = String::new();
         for (at, (start, size)) in self.dropped.iter().enumerate() {
             let (from, next) = (start + size, self.dropped.get(at + 1));
             let end = next.map_or(self.free, |(next, _)| *next);
@@ -85,10 +96,7 @@ impl Compaction<'_> {
             }
         }
         all += &put("mzFreeStart", self.free - self.distance(self.free));
-        all += &put("methodBytesFreedSinceLastCompaction", 0);
-        let compactions = image.value("statCodeCompactionCount");
-        all += &put("statCodeCompactionCount", compactions + number);
-        all + &put("compactionInProgress", 0)
+        all + &put("methodBytesFreedSinceLastCompaction", 0)
     }
 }
 
@@ -226,4 +234,58 @@ fn code_that_stays_is_never_in_doubt() {
     let doubtful = [0, 1, 2].map(|place| asked.doubtful_of(place));
     say(&format!("in doubt, of fib, square and blob: {doubtful:?}"));
     assert_eq!(doubtful[0], 0);
+}
+
+/// A code compaction that lasts has a record, with the VM's duration. Another one is counted.
+#[test]
+fn a_compaction_that_lasts_has_begin_and_end() {
+    const PLACES: [Place; 1] = [place("fib", "Bench>>fib:", Some((35, 41)))];
+    const MICROS: u64 = 60_000;
+    let Some(mut image) = Image::of("idle") else {
+        return;
+    };
+    let fib = image.entry("Method", "Bench>>fib:");
+    let in_fib = image.framed(fib, false, 224);
+    let Some(mut target) = image.start() else {
+        return;
+    };
+    let (file, log) = (
+        image.folder().file("out.vmscope"),
+        image.folder().file("log"),
+    );
+    tell(&mut target, &in_fib.run("fib", ROUNDS));
+    let working = attached(target.pid(), &file, 100);
+    let put = |name: &str, number| set_number(image.symbol(name), number);
+    let before = monotonic_time().expect("a clock");
+    tell(&mut target, &put("compactionInProgress", 1));
+    // The process works on; looks see the flag meanwhile.
+    await_right(&file, &log, &PLACES, "fib", ENOUGH);
+    let over = [
+        put("compactionInProgress", 0),
+        put("statCodeCompactionUsecs", MICROS),
+        put("statCodeCompactionCount", 1),
+    ];
+    tell(&mut target, &over.concat());
+    let compactions = || {
+        let mut all = trace_of(&file)?.collections;
+        all.retain(|one| one.collector == "code zone");
+        (!all.is_empty()).then_some(all)
+    };
+    let told = await_that("the compaction has a record", compactions);
+    let after = monotonic_time().expect("a clock");
+    let [one] = &told[..] else {
+        panic!("{told:?}");
+    };
+    let (begin, end) = (one.begin.expect("a begin"), one.end.expect("an end"));
+    assert!(before <= begin && end <= after, "{before} {one:?} {after}");
+    assert_eq!(end.since(begin).0, MICROS * 1000);
+    assert_eq!((one.number, one.missed), (1, 0));
+    tell(&mut target, &put("statCodeCompactionCount", 2));
+    await_right(&file, &log, &PLACES, "fib", 2 * ENOUGH);
+    target.wait();
+    working.end().code(0);
+    report(&file, &[])
+        .code(0)
+        .prints("**Compiled Code Compactions** 2");
+    assert_eq!(trace_of(&file).expect("a recording").collections.len(), 1);
 }

@@ -14,7 +14,7 @@ use common::{snapshot, unpacked};
 use vmscope_cog::cog_method::EntryKind;
 use vmscope_cog::{CogAdapter, Family, Vm};
 use vmscope_process::{
-    Adapter as _, AdapterError, AdapterFamily as _, KeySource, Poll, ProcessView,
+    Adapter as _, AdapterError, AdapterFamily as _, KeySource, Launch, Poll, ProcessView,
 };
 use vmscope_records::{
     Avma, Constituent, ConstituentKey, ConstituentKind, Method, PcMap, ProcessKey, Range, Record,
@@ -168,6 +168,16 @@ fn freed_entries_keep_their_selectors() {
     };
     // The pcs of the first samples.
     assert_eq!(at(0x563e_6cf0_1d1b).unwrap().name, "Bench>>fib:");
+}
+
+/// A command's samples have the registers that an attached VM's samples have, also without callers.
+#[test]
+fn a_command_needs_what_a_running_vm_needs() {
+    let process = snapshot("idle").process();
+    let adapter = CogAdapter::new(Vm::open(&process).unwrap().unwrap());
+    let needs = Family.launch_needs(&Launch::default());
+    assert_eq!(needs, adapter.sample_needs());
+    assert_eq!(needs.registers != 0, cfg!(target_arch = "x86_64"));
 }
 
 /// Where the samples of the busy VM fell, as another reader found.
