@@ -66,7 +66,7 @@ impl Compaction<'_> {
         below.map(|(_, size)| size).sum()
     }
 
-    /// The commands of the compaction with this number, from 1.
+    /// Commands of the VM's compaction `number`, from 1.
     fn commands(&self, image: &Image, number: u64) -> String {
         let put = |name: &str, number| set_number(image.symbol(name), number);
         let mut all = put("compactionInProgress", 1);
