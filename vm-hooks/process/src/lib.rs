@@ -41,6 +41,7 @@ mod opening;
 pub mod pages;
 mod poll;
 mod process;
+pub mod region_table;
 mod root;
 pub mod testing;
 mod unwind;

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | [`vm`], [`isolate`] | V8 in a process: version, tables, isolates |
 //! | [`versions`], [`debug`] | where V8 keeps its data: by version, by the binary's constants |
+//! | [`product`], [`regions`] | programs with V8; regions of their native functions |
 //! | [`object`], `strings` | tagged values, objects, strings |
 //! | [`registry`], [`code`] | all machine code, with the objects that describe it |
 //! | [`function`], [`owners`] | functions and scripts; functions by their bytecodes |
@@ -35,6 +36,8 @@ pub mod lines;
 pub mod object;
 pub mod owners;
 pub mod positions;
+pub mod product;
+pub mod regions;
 pub mod registry;
 pub mod sparkplug;
 mod strings;

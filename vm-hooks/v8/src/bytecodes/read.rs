@@ -51,7 +51,7 @@ impl InstructionSet {
         (isolate, tables): (Isolate, &isolate::Tables),
     ) -> Result<Self, AdapterError> {
         let names = [SIZES, OPERAND_SIZES, COUNTS, OPERANDS, RUNTIME];
-        let symbols = process.symbols(&vm.module, &names)?;
+        let symbols = process.symbols(&vm.product.module, &names)?;
         let memory = process.memory();
         let table = |index: usize| -> Result<Vec<u8>, AdapterError> {
             let Some(symbol) = symbols.get(index).and_then(Option::as_ref) else {
@@ -143,7 +143,7 @@ fn handler_names(
     handlers: Avma,
 ) -> Result<Vec<String>, AdapterError> {
     let (prefix, suffix) = HANDLER;
-    let symbols = process.symbols_beginning(&vm.module, prefix, MAX_BUILTINS)?;
+    let symbols = process.symbols_beginning(&vm.product.module, prefix, MAX_BUILTINS)?;
     let mappings = process.mappings();
     let names: FxHashMap<u64, &str> = symbols
         .iter()
