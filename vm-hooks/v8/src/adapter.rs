@@ -5,10 +5,10 @@ use std::time::Duration;
 use rustc_hash::FxHashMap;
 use vmscope_process::pages::Pages;
 use vmscope_process::{
-    Adapter, AdapterError, Cadence, CodeZone, FramePointers, Poll, ProcessView, SeenCode, Unwinder,
+    Adapter, AdapterError, Cadence, CodeZone, Poll, ProcessView, SeenCode, Unwinder,
 };
 use vmscope_records::{
-    Avma, Constituent, ConstituentKind, GoneReason, Method, MethodKey, VmIdentity,
+    Avma, Constituent, ConstituentKind, GoneReason, Method, MethodKey, TimeNs, VmIdentity,
 };
 
 use crate::code::{self, Code, Kind};
@@ -17,6 +17,8 @@ use crate::isolate::{Isolate, Tables};
 use crate::object::{Heap, Tagged};
 use crate::owners::Owners;
 use crate::registry::Streams;
+use crate::state::{Epoch, States};
+use crate::unwind::CodeFrames;
 use crate::vm::V8;
 
 /// Pauses between polls.
@@ -45,6 +47,14 @@ pub struct V8Adapter {
     owners: Owners,
     cadence: Cadence,
     told: Vec<String>,
+    states: States,
+    /// Epoch of the code that was read last, and begin of that poll.
+    epoch: Option<Epoch>,
+    read_at: TimeNs,
+    /// Begin of the last poll that tried to read the code.
+    tried_at: TimeNs,
+    is_last: bool,
+    frames: CodeFrames,
 }
 
 /// A piece of code that was described.
@@ -100,6 +110,12 @@ impl V8Adapter {
             owners: Owners::default(),
             cadence: Cadence::new(PAUSES.0, PAUSES.1, MANY_CHANGES),
             told: Vec::new(),
+            states: States::default(),
+            epoch: None,
+            read_at: TimeNs(0),
+            tried_at: TimeNs(0),
+            is_last: false,
+            frames: CodeFrames::default(),
         }
     }
 
@@ -239,6 +255,19 @@ impl V8Adapter {
         changes
     }
 
+    /// Looks at V8's state. In one epoch, no code goes.
+    fn look(
+        &mut self,
+        process: &ProcessView,
+        poll: &mut Poll,
+    ) -> Result<Option<Epoch>, AdapterError> {
+        let epoch = self.states.look(process.memory(), self.is_last, poll)?;
+        if epoch.is_some() && epoch == self.epoch {
+            self.zone.is_whole_at(poll.began());
+        }
+        Ok(epoch)
+    }
+
     fn limit(&mut self, text: &str, poll: &mut Poll) {
         if self.told.len() < MAX_LIMITS && !self.told.iter().any(|told| told == text) {
             poll.limit(text.to_owned(), "");
@@ -313,6 +342,14 @@ impl Adapter for V8Adapter {
     }
 
     fn poll(&mut self, process: &ProcessView, poll: &mut Poll) -> Result<(), AdapterError> {
+        let now = poll.began();
+        let is_due = u128::from(now.since(self.tried_at).0) >= self.cadence.pause().as_nanos();
+        if self.has_begun && !self.is_last && !is_due {
+            self.look(process, poll)?;
+            poll.code_is_told_until(self.read_at);
+            return Ok(());
+        }
+        self.tried_at = now;
         let vm = self.vm.clone();
         let pages = Pages::new(process.memory());
         let isolates = vm.isolates(&pages)?;
@@ -324,6 +361,9 @@ impl Adapter for V8Adapter {
             None => vm.tables(first, &pages)?,
         };
         self.tables = Some(tables.clone());
+        let followed = (&vm, &tables);
+        self.states.follow(&isolates, followed, process, poll)?;
+        let epoch = self.look(process, poll)?;
         let heap = vm.heap(&pages);
         let direct = vm.heap(process.memory());
         let Streams { addresses, damage } = vm.streams(process, &direct, (&tables, first))?;
@@ -337,10 +377,13 @@ impl Adapter for V8Adapter {
             has_owners: false,
         };
         let all = self.identify(&codes, &mut reader, poll)?;
+        let codes = all.iter().map(|known| &known.code);
+        self.frames.update(codes, &vm, process)?;
         let changes = self.tell(all, poll);
         if let Some(damage) = damage {
             self.limit(damage, poll);
         }
+        (self.epoch, self.read_at) = (epoch, now);
         self.has_begun = true;
         self.cadence.found(changes);
         Ok(())
@@ -350,17 +393,20 @@ impl Adapter for V8Adapter {
         self.has_begun
     }
 
-    fn unwinder(&mut self, _: &ProcessView) -> Option<Box<dyn Unwinder>> {
-        Some(Box::new(FramePointers))
+    fn unwinder(&mut self, process: &ProcessView) -> Option<Box<dyn Unwinder>> {
+        self.frames.unwinder(&self.vm, process)
     }
 
     fn next_poll(&self) -> Duration {
-        self.cadence.pause()
+        self.states.pause()
     }
 
     fn finish(&mut self, process: &ProcessView, poll: &mut Poll) -> Result<(), AdapterError> {
         match process.is_alive() {
-            true => self.poll(process, poll),
+            true => {
+                self.is_last = true;
+                self.poll(process, poll)
+            }
             false => Ok(()),
         }
     }

@@ -8,6 +8,9 @@
 //! | [`object`], `strings` | tagged values, objects, strings |
 //! | [`registry`], [`code`] | all machine code, with the objects that describe it |
 //! | [`function`], [`owners`] | functions and scripts; functions by their bytecodes |
+//! | `state`, `collector` | activity and collectors of all isolates |
+//! | `collections`, `spaces` | collections as records; memory of the heap's spaces |
+//! | `unwind` | callers |
 //! | `adapter`, `family` | changes of machine code as records; recognition |
 //!
 //! The source of layouts and algorithms is V8's source text, compared with running Node.js.
@@ -23,6 +26,8 @@
 
 mod adapter;
 pub mod code;
+mod collections;
+pub mod collector;
 pub mod debug;
 mod family;
 pub mod function;
@@ -30,7 +35,10 @@ pub mod isolate;
 pub mod object;
 pub mod owners;
 pub mod registry;
+mod spaces;
+mod state;
 mod strings;
+mod unwind;
 pub mod versions;
 pub mod vm;
 
