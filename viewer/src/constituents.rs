@@ -11,7 +11,8 @@ use crate::present::document::{Document, Part, Table, Value};
 use crate::present::encode::{table_lines, text_of};
 use crate::present::numbers::session_time;
 use crate::print::Printer;
-use crate::record::{Interrupted, families};
+use crate::record::Interrupted;
+use crate::record::families::FamilyOptions;
 use crate::signals::Signals;
 use crate::target::TargetOptions;
 use anyhow::Result;
@@ -28,6 +29,8 @@ use vmscope_symbolizer::Stop;
 pub struct ConstituentsArgs {
     #[command(flatten)]
     target: TargetOptions,
+    #[command(flatten)]
+    families: FamilyOptions,
     /// Also list which bytecodes the machine code of each constituent belongs to, its method, and the
     /// cases of inline caches. Reads much: for all compiled code, what a recording reads for
     /// sampled code only
@@ -56,7 +59,7 @@ pub fn run(args: &ConstituentsArgs, out: &mut Printer<'_>) -> Result<()> {
         None => ProcessView::open(args.target.pid()?)?,
     };
     let asked = || signals.end_asked();
-    let code = read_code(&view, families::attaching(None), args.detailed, &asked);
+    let code = read_code(&view, args.families.attaching(None), args.detailed, &asked);
     if signals.end_asked() {
         return Err(Interrupted.into());
     }

@@ -222,7 +222,12 @@ fn run(command: Command, favoured: &Favoured, out: &mut Printer<'_>) -> anyhow::
             0
         }
         Command::Doctor(args) => {
-            let works = doctor::run(&args, probe, || record::families::attaching(None), out)?;
+            let works = doctor::run(
+                &args,
+                probe,
+                || record::families::FamilyOptions::default().attaching(None),
+                out,
+            )?;
             if works { 0 } else { TARGET }
         }
     })

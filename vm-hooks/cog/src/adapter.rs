@@ -19,6 +19,8 @@ use crate::cost::{Cost, CountedMemory};
 use crate::describe::{Described, Describer, Name};
 use crate::interpreter;
 use crate::map::Map;
+use crate::names::known;
+use crate::sampled::Sampled;
 use crate::variables::COMPACTIONS;
 use crate::vm::{Stamp, Vm, Zone};
 use beside_code::BesideCode;
@@ -66,6 +68,7 @@ pub struct CogAdapter {
     told: Vec<String>,
     cost: Cost,
     beside: BesideCode,
+    sampled: Sampled,
     is_last: bool,
     /// Begin of the poll that read the zone last, and of the last poll whose counters showed the same code.
     read_at: TimeNs,
@@ -119,6 +122,7 @@ impl CogAdapter {
             told: Vec::new(),
             cost: Cost::default(),
             beside: BesideCode::default(),
+            sampled: Sampled::default(),
             is_last: false,
             read_at: TimeNs(0),
             whole_at: TimeNs(0),
@@ -226,6 +230,26 @@ impl CogAdapter {
         changes + extended.len()
     }
 
+    /// Reports the bytecodes of sampled methods.
+    fn tell_listings(
+        &mut self,
+        zone: &Zone,
+        process: &ProcessView,
+        poll: &mut Poll,
+    ) -> Result<(), AdapterError> {
+        let method_of = |entry: &CogMethod| {
+            let identity = identity(zone.compactions, entry);
+            let key = self.methods.get(&identity)?;
+            match &self.known.get(&identity)?.described.name {
+                Name::Method(name) => Some((*key, name)),
+                _ => None,
+            }
+        };
+        let memory = process.memory();
+        let told = (self.sampled).poll(&self.vm, zone, memory, method_of, poll);
+        known(told).map(|_| ())
+    }
+
     /// Whether a reading of the zone is due. Cases of inline caches change without a counter.
     fn is_due(&self, now: TimeNs, is_same: bool) -> bool {
         let pause = match (is_same, &self.stamp) {
@@ -327,6 +351,7 @@ impl Adapter for CogAdapter {
         let now = poll.began();
         let (beside, is_last) = (&mut self.beside, self.is_last);
         beside.poll(&self.vm, process, (is_last, poll))?;
+        self.sampled.take_addresses(poll);
         let stamp = self.vm.stamp_of_code(&memory).unwrap_or_default();
         let is_same = stamp.is_some() && stamp == self.stamp;
         if is_same {
@@ -360,6 +385,7 @@ impl Adapter for CogAdapter {
         }
         self.has_begun = true;
         self.cadence.found(changes);
+        self.tell_listings(&zone, process, poll)?;
         self.beside.use_zone(&self.vm, &zone, process, poll)
     }
 

@@ -21,6 +21,10 @@ use vmscope_records::{Avma, ProcessKey, Record, TimeNs};
 
 static SNAPSHOTS: LazyLock<[Snapshot; 2]> = LazyLock::new(|| [snapshot("idle"), snapshot("busy")]);
 
+/// Addresses in all code of both snapshots.
+static SAMPLED: LazyLock<Vec<Avma>> =
+    LazyLock::new(|| SNAPSHOTS.iter().flat_map(Snapshot::sampled).collect());
+
 /// Polls twice. Returns all records, or the error of a poll.
 fn read(process: &ProcessView) -> Result<Vec<Record>, AdapterError> {
     let Some(mut adapter) = Family.recognise(process)? else {
@@ -29,7 +33,8 @@ fn read(process: &ProcessView) -> Result<Vec<Record>, AdapterError> {
     let mut all = Vec::new();
     let keys = KeySource::new();
     for _ in 0..2 {
-        let mut poll = Poll::new(keys.clone(), ProcessKey(1), Arc::new(|| TimeNs(7)));
+        let poll = Poll::new(keys.clone(), ProcessKey(1), Arc::new(|| TimeNs(7)));
+        let mut poll = poll.with_touched(SAMPLED.clone());
         adapter.poll(process, &mut poll)?;
         all.extend(poll.finish());
     }

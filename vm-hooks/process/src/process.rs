@@ -439,6 +439,22 @@ impl ProcessView {
         })
     }
 
+    /// Addresses of a module's dynamic symbols, in the order of `names`; `None` for missing ones. A live
+    /// process supplies them from memory, not from its file: these tables have a tenth of the size of
+    /// the tables in a large program's file.
+    #[must_use]
+    pub fn exported(&self, module: &LoadedModule, names: &[&str]) -> Vec<Option<Avma>> {
+        let found = if self.is_live() {
+            symbols_in_memory(self.memory(), module.start(), names).ok()
+        } else {
+            self.symbols(module, names).ok()
+        };
+        let found = found.unwrap_or_default().into_iter();
+        found
+            .map(|symbol| symbol.map(|symbol| symbol.address))
+            .collect()
+    }
+
     /// Symbols of a module with prefix `prefix`, at most `cap`.
     ///
     /// # Errors

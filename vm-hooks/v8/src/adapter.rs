@@ -5,7 +5,8 @@ use std::time::Duration;
 use rustc_hash::FxHashMap;
 use vmscope_process::pages::Pages;
 use vmscope_process::{
-    Adapter, AdapterError, Cadence, CodeZone, Poll, ProcessView, SeenCode, Unwinder,
+    Adapter, AdapterError, Cadence, CodeZone, MAX_TOUCHED_OF_A_POLL, Poll, ProcessView,
+    SampleNeeds, SeenCode, Unwinder,
 };
 use vmscope_records::{
     Avma, Constituent, ConstituentKind, GoneReason, Method, MethodKey, TimeNs, VmIdentity,
@@ -13,9 +14,12 @@ use vmscope_records::{
 
 use crate::code::{self, Code, Kind};
 use crate::function::{Function, Script};
+use crate::interpreted::Interpreted;
+use crate::interpreter::{Interpreter, sample_needs};
 use crate::isolate::{Isolate, Tables};
 use crate::object::{Heap, Tagged};
 use crate::owners::Owners;
+use crate::regions;
 use crate::registry::Streams;
 use crate::state::{Epoch, States};
 use crate::unwind::CodeFrames;
@@ -45,6 +49,8 @@ pub struct V8Adapter {
     methods: FxHashMap<MethodId, MethodKey>,
     names: FxHashMap<MethodKey, String>,
     owners: Owners,
+    interpreter: Interpreter,
+    interpreted: Interpreted,
     cadence: Cadence,
     told: Vec<String>,
     states: States,
@@ -55,6 +61,8 @@ pub struct V8Adapter {
     tried_at: TimeNs,
     is_last: bool,
     frames: CodeFrames,
+    /// Values of samples that may be bytecodes, ascending.
+    touched: Vec<Tagged>,
 }
 
 /// A piece of code that was described.
@@ -108,6 +116,8 @@ impl V8Adapter {
             methods: FxHashMap::default(),
             names: FxHashMap::default(),
             owners: Owners::default(),
+            interpreter: Interpreter::default(),
+            interpreted: Interpreted::default(),
             cadence: Cadence::new(PAUSES.0, PAUSES.1, MANY_CHANGES),
             told: Vec::new(),
             states: States::default(),
@@ -116,6 +126,7 @@ impl V8Adapter {
             tried_at: TimeNs(0),
             is_last: false,
             frames: CodeFrames::default(),
+            touched: Vec::new(),
         }
     }
 
@@ -233,6 +244,89 @@ impl V8Adapter {
         Ok(Some(key))
     }
 
+    /// Keeps values of samples for the next poll that reads code.
+    fn keep_touched(&mut self, poll: &Poll) {
+        let unknown = self.interpreted.unknown(poll.touched());
+        self.touched.extend(unknown);
+        self.touched.sort_unstable();
+        self.touched.dedup();
+        self.touched.truncate(MAX_TOUCHED_OF_A_POLL);
+    }
+
+    /// Reports interpreted functions that samples show.
+    fn tell_interpreted(
+        &mut self,
+        reader: &mut Reader<'_>,
+        poll: &mut Poll,
+    ) -> Result<(), AdapterError> {
+        let mut maps = Vec::new();
+        for isolate in reader.isolates {
+            let map = (reader.tables).root(*isolate, "bytecode_array_map", reader.heap.memory)?;
+            maps.push(map);
+        }
+        self.keep_touched(poll);
+        let values = std::mem::take(&mut self.touched);
+        let found = reader.direct.fields(&values, 0)?;
+        for (value, map) in values.into_iter().zip(found) {
+            if !map.is_some_and(|map| maps.contains(&map)) || !self.interpreted.has_room() {
+                continue;
+            }
+            let Some(info) = self.owner(value, reader)? else {
+                continue;
+            };
+            let method = self.method_of(info, reader, poll)?;
+            let put = match method {
+                Some(method) => self.interpreted.put(&reader.heap, value, (info, method)),
+                None => Ok(()),
+            };
+            match put {
+                Err(error) if error.is_final() => return Err(error),
+                _ => {}
+            }
+        }
+        if reader.has_owners {
+            self.keep_interpreted(reader, poll)?;
+        }
+        self.interpreted.tell(poll);
+        Ok(())
+    }
+
+    /// Forgets interpreted functions whose bytecodes have moved.
+    fn keep_interpreted(
+        &mut self,
+        reader: &mut Reader<'_>,
+        poll: &mut Poll,
+    ) -> Result<(), AdapterError> {
+        let known: Vec<_> = self.interpreted.functions().collect();
+        for (bytecodes, info, method) in known {
+            let now = self.owners.function(bytecodes);
+            let is_same = match now {
+                Some(other) if other != info => {
+                    self.method_of(other, reader, poll)? == Some(method)
+                }
+                other => other.is_some(),
+            };
+            if !is_same {
+                self.interpreted.forget(bytecodes);
+            }
+        }
+        Ok(())
+    }
+
+    /// The method of a `SharedFunctionInfo`; `None` if it is damaged.
+    fn method_of(
+        &mut self,
+        info: Tagged,
+        reader: &mut Reader<'_>,
+        poll: &mut Poll,
+    ) -> Result<Option<MethodKey>, AdapterError> {
+        match reader.heap.function(info) {
+            Err(error) if error.is_final() => Err(error),
+            Err(_) => Ok(None),
+            Ok(function) => self.method(&function, reader, poll),
+        }
+    }
+
     fn tell(&mut self, all: Vec<Known>, poll: &mut Poll) -> usize {
         let seen = all.iter().map(|known| SeenCode {
             identity: known.identity,
@@ -336,15 +430,24 @@ fn shown_name(id: &MethodId) -> String {
 impl Adapter for V8Adapter {
     fn identity(&self) -> VmIdentity {
         VmIdentity {
-            kind: "Node.js".to_owned(),
-            version: format!("V8 {}", self.vm.version),
+            kind: self.vm.product.name.to_owned(),
+            version: self.vm.product.version.clone(),
         }
     }
 
+    fn sample_needs(&self) -> SampleNeeds {
+        sample_needs()
+    }
+
     fn poll(&mut self, process: &ProcessView, poll: &mut Poll) -> Result<(), AdapterError> {
+        if !self.has_begun {
+            poll.rules("v8", regions::rules(&self.vm.product.modules));
+            poll.fact("V8", self.vm.version.clone());
+        }
         let now = poll.began();
         let is_due = u128::from(now.since(self.tried_at).0) >= self.cadence.pause().as_nanos();
         if self.has_begun && !self.is_last && !is_due {
+            self.keep_touched(poll);
             self.look(process, poll)?;
             poll.code_is_told_until(self.read_at);
             return Ok(());
@@ -380,6 +483,8 @@ impl Adapter for V8Adapter {
         let codes = all.iter().map(|known| &known.code);
         self.frames.update(codes, &vm, process)?;
         let changes = self.tell(all, poll);
+        self.tell_interpreted(&mut reader, poll)?;
+        (self.interpreter).poll((&vm, process), (&tables, &isolates), poll)?;
         if let Some(damage) = damage {
             self.limit(damage, poll);
         }

@@ -35,7 +35,7 @@ impl SpaceNames {
     /// # Errors
     /// Unreadable symbols.
     pub fn read(vm: &V8, process: &ProcessView) -> Result<Self, AdapterError> {
-        let symbols = process.symbols_beginning(&vm.module, PREFIX, MAX_CLASSES)?;
+        let symbols = process.symbols_beginning(&vm.product.module, PREFIX, MAX_CLASSES)?;
         let spaces = symbols.into_iter().filter_map(|symbol| {
             let name = symbol.name.strip_prefix(PREFIX)?.strip_suffix(SUFFIX)?;
             let name = name.trim_start_matches(|digit: char| digit.is_ascii_digit());

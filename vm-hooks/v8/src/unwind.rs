@@ -19,6 +19,7 @@ use vmscope_process::{
 use vmscope_records::{Avma, ChainEnd};
 
 use crate::code::{Code, Kind};
+use crate::object::Tagged;
 use crate::vm::V8;
 
 /// Begin of the names of builtins.
@@ -29,6 +30,11 @@ const ENTRY: &str = "Builtins_InterpreterEntryTrampoline";
 
 /// End of the names of the bytecodes' handlers.
 const HANDLER: &str = "Handler";
+
+/// Distances of an interpreted frame's bytecodes, and of its offset in them, below its frame pointer.
+/// The offset counts from the tagged pointer.
+const BYTECODES: u64 = 32;
+const OFFSET: u64 = 40;
 
 /// Maximum number of builtins (Node.js 24: 2384).
 const MAX_BUILTINS: usize = 1 << 14;
@@ -93,7 +99,7 @@ impl CodeFrames {
         }
         let builtins = match self.builtins.take() {
             Some(builtins) => builtins,
-            None => match process.symbols_beginning(&vm.module, BUILTINS, MAX_BUILTINS) {
+            None => match process.symbols_beginning(&vm.product.module, BUILTINS, MAX_BUILTINS) {
                 Ok(builtins) => builtins,
                 Err(error) => {
                     let error = AdapterError::from(error);
@@ -101,8 +107,9 @@ impl CodeFrames {
                 }
             },
         };
-        let is_code =
-            |entry: &&MapEntry| entry.executable && entry.path() == Some(vm.module.path.as_slice());
+        let is_code = |entry: &&MapEntry| {
+            entry.executable && entry.path() == Some(vm.product.module.path.as_slice())
+        };
         let files: Vec<&MapEntry> = mappings.iter().filter(is_code).collect();
         for builtin in &builtins {
             let at = builtin.address.0;
@@ -141,7 +148,12 @@ impl CodeFrames {
         if builtins.is_err() || !cfg!(target_arch = "x86_64") {
             return None;
         }
-        let code = vm.module.mappings.iter().filter(|entry| entry.executable);
+        let code = vm
+            .product
+            .module
+            .mappings
+            .iter()
+            .filter(|entry| entry.executable);
         let module = code.map(|entry| entry.start.0..entry.end.0).collect();
         Some(Box::new(V8Unwinder::new(
             process.shared_memory(),
@@ -245,32 +257,62 @@ impl Unwinder for V8Unwinder {
     }
 
     fn caller(&mut self, frame: &Frame<'_>) -> Result<Option<Unwound>, ChainEnd> {
-        if frame.sampled.is_none() {
-            return self.of_caller(frame).map(Some);
-        }
-        let unwound = match self.of_leaf(frame) {
-            Some(caller) => Unwound::certain(caller),
-            None => Unwound {
+        let is_leaf = frame.sampled.is_some();
+        let unwound = match is_leaf.then(|| self.of_leaf(frame)) {
+            None => self.of_caller(frame)?,
+            Some(Some(caller)) => Unwound::certain(caller),
+            Some(None) => Unwound {
                 is_guess: true,
                 ..Unwound::certain(frame.by_frame_pointer()?)
             },
         };
-        // A handler executes the function of the frame that it returns to.
-        let is_handler = self.interpreter.at(frame.registers.pc).is_some();
-        if is_handler && self.returns_to_entry(unwound.caller.pc) {
-            let entry = Frame {
-                registers: unwound.caller,
-                sampled: None,
-                ..*frame
-            };
-            let outer = self.of_caller(&entry)?;
-            return Ok(Some(Unwound {
-                is_guess: unwound.is_guess || outer.is_guess,
-                ..outer
-            }));
+        let Some(piece) = self.interpreter.at(frame.instruction().0) else {
+            return Ok(Some(unwound));
+        };
+        if piece.has_frames {
+            let function = interpreted(frame).filter(|_| !is_leaf);
+            return Ok(Some(with_function(unwound, function)));
         }
-        Ok(Some(unwound))
+        if !self.returns_to_entry(unwound.caller.pc) {
+            return Ok(Some(unwound));
+        }
+        // A handler executes the function of the interpreter's frame: both frames are one.
+        let entry = Frame {
+            registers: unwound.caller,
+            sampled: None,
+            ..*frame
+        };
+        let outer = self.of_caller(&entry)?;
+        let function = interpreted(&entry).map(|function| match is_leaf {
+            // Handlers store their place before calls only.
+            true => (Avma(function.1.0.wrapping_add(1)), function.1),
+            false => function,
+        });
+        let is_guess = unwound.is_guess || outer.is_guess;
+        Ok(Some(with_function(Unwound { is_guess, ..outer }, function)))
     }
+}
+
+fn with_function(unwound: Unwound, function: Option<(Avma, Avma)>) -> Unwound {
+    let (shown, method) = function.unzip();
+    Unwound {
+        shown,
+        method,
+        ..unwound
+    }
+}
+
+/// The function of an interpreted frame: the address behind its current bytecode, and its tagged
+/// bytecodes. `None` if the frame does not hold them.
+fn interpreted(frame: &Frame<'_>) -> Option<(Avma, Avma)> {
+    let fp = frame.registers.fp;
+    let word = |below: u64| frame.word_at_pointer(fp.wrapping_sub(below)).ok();
+    let bytecodes = Tagged(word(BYTECODES)?);
+    let offset = Tagged(word(OFFSET)?).small_integer()?;
+    let offset = u64::try_from(offset).ok()?;
+    bytecodes.address()?;
+    let behind = bytecodes.0.checked_add(offset)?.checked_add(1)?;
+    Some((Avma(behind), Avma(bytecodes.0)))
 }
 
 #[cfg(test)]

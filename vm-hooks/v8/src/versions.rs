@@ -80,6 +80,8 @@ pub struct BytecodeFields {
     pub positions: u64,
     /// The first bytecode.
     pub first: u64,
+    /// Number of the register `r0`: its distance from the frame pointer in words.
+    pub first_register: i64,
 }
 
 /// Fields of a `SharedFunctionInfo`.
@@ -203,6 +205,7 @@ const COMMON: Layout = Layout {
         constants: 40,
         positions: 24,
         first: 64,
+        first_register: -7,
     },
     function: FunctionFields {
         name: 16,
@@ -274,6 +277,7 @@ const V8_10: Layout = Layout {
         constants: 16,
         positions: 32,
         first: 56,
+        first_register: -6,
     },
     scope: OLD_SCOPE,
     registry: PAGES,
@@ -306,6 +310,7 @@ const V8_11: Layout = Layout {
         constants: 16,
         positions: 32,
         first: 54,
+        first_register: -6,
     },
     scope: OLD_SCOPE,
     registry: PAGES,

@@ -233,7 +233,9 @@ messages! {
         1 process: u32, 2 time: u64, 3 vm: text, 4 starts: repeated u64, 5 sizes: repeated u64,
         6 sources: repeated <InterpreterSource>,
     }
-    InterpreterSource { 1 register: u32, 2 on_stack: flag, 3 offset: i64, 4 holds: u32 }
+    InterpreterSource {
+        1 register: u32, 2 on_stack: flag, 3 offset: i64, 4 holds: u32, 5 added: optional u32,
+    }
     Compilation = Compilation if super::code::check_times {
         1 process: u32, 2 thread: u32, 3 id: u64, 4 name: text, 5 tier: text,
         6 osr_bci: optional u32, 7 absent_at: optional u64, 8 first_seen: u64, 9 last_seen: u64,

@@ -227,12 +227,11 @@ plain! {
             Registers { arch, mask, values }
         },
     );
-    SamplePlace = (any::<u32>(), any::<Option<i32>>()).prop_map(|(register, offset)| {
-        offset.map_or(SamplePlace::Register(register), |offset| {
-            let base = register;
-            SamplePlace::Stack { base, offset }
-        })
-    });
+    SamplePlace = prop_oneof![
+        any::<u32>().prop_map(SamplePlace::Register),
+        any::<(u32, i32)>().prop_map(|(base, offset)| SamplePlace::Stack { base, offset }),
+        any::<(u32, u32)>().prop_map(|(base, index)| SamplePlace::Sum { base, index }),
+    ];
     Position = prop_oneof![
         Just(Position::Unknown),
         BytecodePc::generate().prop_map(Position::Bytecode),

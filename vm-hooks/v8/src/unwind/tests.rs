@@ -56,6 +56,13 @@ fn unwinder() -> V8Unwinder {
     V8Unwinder::new(Arc::new(memory), &frames, vec![0x2000..0x8000])
 }
 
+fn stack(words: &[u64]) -> StackBytes {
+    StackBytes {
+        sp: Avma(SP),
+        bytes: words.iter().flat_map(|word| word.to_le_bytes()).collect(),
+    }
+}
+
 /// The caller of a frame: pc, frame pointer, and whether it is a guess.
 fn caller(pc: u64, fp: u64, is_leaf: bool, words: &[u64]) -> Result<(u64, u64, bool), ChainEnd> {
     let sampled = Registers {
@@ -63,10 +70,7 @@ fn caller(pc: u64, fp: u64, is_leaf: bool, words: &[u64]) -> Result<(u64, u64, b
         mask: 0,
         values: Vec::new(),
     };
-    let stack = StackBytes {
-        sp: Avma(SP),
-        bytes: words.iter().flat_map(|word| word.to_le_bytes()).collect(),
-    };
+    let stack = stack(words);
     let frame = Frame {
         registers: FrameRegisters { pc, sp: SP, fp },
         sampled: is_leaf.then_some(&sampled),
