@@ -9,11 +9,11 @@ use std::time::Duration;
 use rustc_hash::FxHashMap;
 use vmscope_process::pages::Pages;
 use vmscope_process::{
-    Adapter, AdapterError, Cadence, CodeZone, FramePointers, Poll, ProcessView, SampleNeeds,
-    SeenCode, Unwinder,
+    Adapter, AdapterError, Cadence, CodeZone, MAX_TOUCHED_OF_A_POLL, Poll, ProcessView,
+    SampleNeeds, SeenCode, Unwinder,
 };
 use vmscope_records::{
-    Avma, Constituent, ConstituentKind, GoneReason, Method, MethodKey, VmIdentity,
+    Avma, Constituent, ConstituentKind, GoneReason, Method, MethodKey, TimeNs, VmIdentity,
 };
 
 use self::maps::Maps;
@@ -28,6 +28,8 @@ use crate::object::{Heap, Tagged};
 use crate::owners::Owners;
 use crate::regions;
 use crate::registry::Streams;
+use crate::state::{Epoch, States};
+use crate::unwind::CodeFrames;
 use crate::vm::V8;
 
 /// Pauses between polls.
@@ -60,6 +62,16 @@ pub struct V8Adapter {
     wholes: Wholes,
     cadence: Cadence,
     told: Vec<String>,
+    states: States,
+    /// Epoch of the code that was read last, and begin of that poll.
+    epoch: Option<Epoch>,
+    read_at: TimeNs,
+    /// Begin of the last poll that tried to read the code.
+    tried_at: TimeNs,
+    is_last: bool,
+    frames: CodeFrames,
+    /// Values of samples that may be bytecodes, ascending.
+    touched: Vec<Tagged>,
 }
 
 /// A piece of code that was described.
@@ -121,6 +133,13 @@ impl V8Adapter {
             wholes: Wholes::default(),
             cadence: Cadence::new(PAUSES.0, PAUSES.1, MANY_CHANGES),
             told: Vec::new(),
+            states: States::default(),
+            epoch: None,
+            read_at: TimeNs(0),
+            tried_at: TimeNs(0),
+            is_last: false,
+            frames: CodeFrames::default(),
+            touched: Vec::new(),
         }
     }
 
@@ -230,6 +249,15 @@ impl V8Adapter {
         Ok(Some(key))
     }
 
+    /// Keeps values of samples for the next poll that reads code.
+    fn keep_touched(&mut self, poll: &Poll) {
+        let unknown = self.interpreted.unknown(poll.touched());
+        self.touched.extend(unknown);
+        self.touched.sort_unstable();
+        self.touched.dedup();
+        self.touched.truncate(MAX_TOUCHED_OF_A_POLL);
+    }
+
     /// Reports interpreted functions that samples show.
     fn tell_interpreted(
         &mut self,
@@ -241,7 +269,8 @@ impl V8Adapter {
             let map = (reader.tables).root(*isolate, "bytecode_array_map", reader.heap.memory)?;
             maps.push(map);
         }
-        let values: Vec<Tagged> = self.interpreted.unknown(poll.touched()).collect();
+        self.keep_touched(poll);
+        let values = std::mem::take(&mut self.touched);
         let found = reader.direct.fields(&values, 0)?;
         for (value, map) in values.into_iter().zip(found) {
             if !map.is_some_and(|map| maps.contains(&map)) || !self.interpreted.has_room() {
@@ -318,6 +347,19 @@ impl V8Adapter {
             .update(poll, seen, describe, |_| GoneReason::Freed);
         self.known = all.into_iter().map(|one| (one.code.start, one)).collect();
         changes
+    }
+
+    /// Looks at V8's state. In one epoch, no code goes.
+    fn look(
+        &mut self,
+        process: &ProcessView,
+        poll: &mut Poll,
+    ) -> Result<Option<Epoch>, AdapterError> {
+        let epoch = self.states.look(process.memory(), self.is_last, poll)?;
+        if epoch.is_some() && epoch == self.epoch {
+            self.zone.is_whole_at(poll.began());
+        }
+        Ok(epoch)
     }
 
     fn limit(&mut self, text: &str, poll: &mut Poll) {
@@ -453,6 +495,15 @@ impl Adapter for V8Adapter {
             poll.fact("V8", self.vm.version.clone());
         }
         self.maps.touched(poll);
+        let now = poll.began();
+        let is_due = u128::from(now.since(self.tried_at).0) >= self.cadence.pause().as_nanos();
+        if self.has_begun && !self.is_last && !is_due {
+            self.keep_touched(poll);
+            self.look(process, poll)?;
+            poll.code_is_told_until(self.read_at);
+            return Ok(());
+        }
+        self.tried_at = now;
         let vm = self.vm.clone();
         let pages = Pages::new(process.memory());
         let isolates = vm.isolates(&pages)?;
@@ -464,6 +515,9 @@ impl Adapter for V8Adapter {
             None => vm.tables(first, &pages)?,
         };
         self.tables = Some(tables.clone());
+        let followed = (&vm, &tables);
+        self.states.follow(&isolates, followed, process, poll)?;
+        let epoch = self.look(process, poll)?;
         let heap = vm.heap(&pages);
         let direct = vm.heap(process.memory());
         let Streams { addresses, damage } = vm.streams(process, &direct, (&tables, first))?;
@@ -477,6 +531,8 @@ impl Adapter for V8Adapter {
             has_owners: false,
         };
         let all = self.identify(&codes, &mut reader, poll)?;
+        let codes = all.iter().map(|known| &known.code);
+        self.frames.update(codes, &vm, process)?;
         let changes = self.tell(all, poll);
         self.tell_interpreted(&mut reader, poll)?;
         (self.interpreter).poll((&vm, process), (&tables, &isolates), poll)?;
@@ -484,6 +540,7 @@ impl Adapter for V8Adapter {
             self.limit(damage, poll);
         }
         self.tell_maps(process, &mut reader, poll)?;
+        (self.epoch, self.read_at) = (epoch, now);
         self.has_begun = true;
         self.cadence.found(changes);
         Ok(())
@@ -493,17 +550,20 @@ impl Adapter for V8Adapter {
         self.has_begun
     }
 
-    fn unwinder(&mut self, _: &ProcessView) -> Option<Box<dyn Unwinder>> {
-        Some(Box::new(FramePointers))
+    fn unwinder(&mut self, process: &ProcessView) -> Option<Box<dyn Unwinder>> {
+        self.frames.unwinder(&self.vm, process)
     }
 
     fn next_poll(&self) -> Duration {
-        self.cadence.pause()
+        self.states.pause()
     }
 
     fn finish(&mut self, process: &ProcessView, poll: &mut Poll) -> Result<(), AdapterError> {
         match process.is_alive() {
-            true => self.poll(process, poll),
+            true => {
+                self.is_last = true;
+                self.poll(process, poll)
+            }
             false => Ok(()),
         }
     }
