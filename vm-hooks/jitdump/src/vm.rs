@@ -11,7 +11,6 @@ mod mono;
 mod name;
 mod php;
 mod recognise;
-mod region_table;
 mod v8;
 mod wasmtime;
 

@@ -31,6 +31,7 @@ mod elf_file;
 mod elf_memory;
 mod file;
 mod keys;
+mod listing;
 mod live;
 mod loaded;
 mod maps;
@@ -40,13 +41,15 @@ mod opening;
 pub mod pages;
 mod poll;
 mod process;
+pub mod region_table;
 mod root;
 pub mod testing;
 mod unwind;
 mod zone;
 
 pub use adapter::{
-    Adapter, AdapterFamily, EnvironmentChange, Launch, Recognised, SampleNeeds, recognise,
+    Adapter, AdapterFamily, EnvironmentChange, FilesReason, Launch, Recognised, SampleNeeds,
+    recognise,
 };
 pub use adapter_error::AdapterError;
 pub use attach::{
@@ -65,6 +68,7 @@ pub use elf_file::{ElfFile, LoadBias, Symbol};
 pub use elf_memory::{build_id_in_memory, symbols_in_memory};
 pub use file::{ModuleFile, ReadAt, open_magic_link};
 pub use keys::KeySource;
+pub use listing::{quoted, shortened};
 pub use live::LiveMemory;
 pub use loaded::{LoadedModule, SymbolError};
 pub use maps::{MAX_MAPPINGS, MapEntry, Maps, MapsError, parse_line, parse_maps, read_maps};
@@ -75,7 +79,7 @@ pub use process::{Environment, ProcessView, monotonic_time, own_root, wall_time}
 pub use root::Root;
 pub use unwind::{
     CodeRule, Frame, FramePointers, FrameRegisters, InterpretedFrames, Jumps, KeptFramePointers,
-    MAX_CALL_BYTES, MachineCode, OtherFrame, Piece, Pieces, Run, Unwinder, Unwound, ends_with_call,
-    sampled_register,
+    MAX_CALL_BYTES, MachineCode, OtherFrame, Piece, Pieces, Run, Unwinder, Unwound,
+    behind_first_call, ends_with_call, sampled_register,
 };
 pub use zone::{CodeZone, SeenCode};

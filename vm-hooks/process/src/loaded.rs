@@ -27,6 +27,14 @@ impl LoadedModule {
         self.mappings.first().map_or(Avma(0), |first| first.start)
     }
 
+    /// Bytes of executable mappings.
+    #[must_use]
+    pub fn code_bytes(&self) -> u64 {
+        let code = self.mappings.iter().filter(|mapping| mapping.executable);
+        code.map(|mapping| mapping.end.0.saturating_sub(mapping.start.0))
+            .sum()
+    }
+
     /// Whether a mapping is executable.
     #[must_use]
     pub fn has_code(&self) -> bool {

@@ -154,8 +154,8 @@ impl ProcessView {
     /// Adds symbols at run-time addresses for module `path`, for tests and core files without
     /// binaries. They take precedence over the file.
     #[must_use]
-    pub fn with_symbols(mut self, path: &str, symbols: Vec<Symbol>) -> Self {
-        self.given.insert(path.as_bytes().to_vec(), symbols);
+    pub fn with_symbols(mut self, path: impl AsRef<[u8]>, symbols: Vec<Symbol>) -> Self {
+        self.given.insert(path.as_ref().to_vec(), symbols);
         self
     }
 
@@ -437,6 +437,22 @@ impl ProcessView {
             path: display(&module.path),
             source,
         })
+    }
+
+    /// Addresses of a module's dynamic symbols, in the order of `names`; `None` for missing ones. A live
+    /// process supplies them from memory, not from its file: these tables have a tenth of the size of
+    /// the tables in a large program's file.
+    #[must_use]
+    pub fn exported(&self, module: &LoadedModule, names: &[&str]) -> Vec<Option<Avma>> {
+        let found = if self.is_live() {
+            symbols_in_memory(self.memory(), module.start(), names).ok()
+        } else {
+            self.symbols(module, names).ok()
+        };
+        let found = found.unwrap_or_default().into_iter();
+        found
+            .map(|symbol| symbol.map(|symbol| symbol.address))
+            .collect()
     }
 
     /// Symbols of a module with prefix `prefix`, at most `cap`.

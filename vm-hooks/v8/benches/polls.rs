@@ -6,11 +6,11 @@
     reason = "a benchmark that fails is to panic"
 )]
 
-#[path = "../tests/common/mod.rs"]
-mod common;
+#[path = "../tests/common/recorded.rs"]
+mod recorded;
 
-use common::{NAMES, snapshot};
 use divan::{Bencher, black_box};
+use recorded::{NAMES, snapshot};
 use vmscope_v8::testing::{Polls, middles};
 
 fn main() {

@@ -2,6 +2,11 @@
 //! changes.
 
 mod hits;
+mod interpreted;
+mod maps;
+mod methods;
+mod names;
+mod reader;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,19 +15,27 @@ use std::time::Duration;
 use rustc_hash::FxHashMap;
 use vmscope_process::pages::Pages;
 use vmscope_process::{
-    Adapter, AdapterError, Cadence, CodeZone, FramePointers, Poll, ProcessView, SeenCode, Unwinder,
+    Adapter, AdapterError, Cadence, CodeZone, Poll, ProcessView, SampleNeeds, SeenCode, Unwinder,
 };
-use vmscope_records::{
-    Avma, Constituent, ConstituentKind, GoneReason, Method, MethodKey, TimeNs, VmIdentity,
-};
+use vmscope_records::{Avma, Constituent, GoneReason, Method, MethodKey, TimeNs, VmIdentity};
 
+use self::hits::hits;
+use self::maps::Maps;
+use self::methods::Wholes;
+use self::names::{MethodId, describe, shown_name};
+use self::reader::Reader;
 use crate::code::{self, Code, Kind};
-use crate::function::{Function, Script};
-use crate::isolate::{Isolate, Tables};
-use crate::object::{Heap, Tagged};
+use crate::function::Function;
+use crate::interpreted::Interpreted;
+use crate::interpreter::{Interpreter, sample_needs};
+use crate::isolate::Tables;
+use crate::object::Tagged;
 use crate::owners::Owners;
 use crate::pace::Pace;
+use crate::regions;
 use crate::registry::Streams;
+use crate::state::{Epoch, States};
+use crate::unwind::CodeFrames;
 use crate::vm::V8;
 
 /// Pauses between polls.
@@ -46,17 +59,34 @@ pub struct V8Adapter {
     zone: CodeZone<Identity>,
     /// Code by its first address.
     known: BTreeMap<Avma, Known>,
-    /// Code that the last look at all code found first and no sample hit, by its first address.
+    /// Code that the last reading of all code found first, without samples, by its first address.
     young: FxHashMap<Avma, Code>,
-    /// Looks at all code.
-    looks: Pace,
+    /// Readings of all code.
+    readings: Pace,
     /// Readings of `owners`.
     owner_readings: Pace,
     methods: FxHashMap<MethodId, MethodKey>,
     names: FxHashMap<MethodKey, String>,
     owners: Owners,
+    interpreter: Interpreter,
+    interpreted: Interpreted,
+    maps: Maps,
+    wholes: Wholes,
     cadence: Cadence,
     told: Vec<String>,
+    states: States,
+    /// Epoch of the last reading of all code.
+    epoch: Option<Epoch>,
+    /// Epoch of the last look.
+    epoch_now: Option<Epoch>,
+    /// Begin of the last poll that read code.
+    read_at: TimeNs,
+    /// Begin of the last poll that tried to read code.
+    tried_at: TimeNs,
+    is_last: bool,
+    frames: CodeFrames,
+    /// Values of samples that may be bytecodes, ascending.
+    touched: Vec<Tagged>,
 }
 
 /// A piece of code that was described.
@@ -64,6 +94,8 @@ pub struct V8Adapter {
 struct Known {
     code: Code,
     identity: Identity,
+    /// Whether its map was reported, or can't be read.
+    is_mapped: bool,
 }
 
 /// One lifetime of a piece of code. V8 moves code rarely, and then all its objects: code at an old
@@ -74,29 +106,6 @@ struct Identity {
     end: Avma,
     kind: Kind,
     method: Option<MethodKey>,
-}
-
-/// A function. Workers run equal functions of a file.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct MethodId {
-    name: String,
-    file: String,
-    /// Number of a script without a name.
-    script: i32,
-    position: Option<u32>,
-}
-
-/// What one poll reads functions with.
-struct Reader<'p> {
-    heap: Heap<'p>,
-    /// Without a cache.
-    direct: Heap<'p>,
-    isolates: &'p [Isolate],
-    tables: &'p Tables,
-    scripts: FxHashMap<Tagged, Script>,
-    has_owners: bool,
-    /// Last poll: no later poll reads functions or young code.
-    is_last: bool,
 }
 
 /// Result of the search for a code's function.
@@ -119,13 +128,25 @@ impl V8Adapter {
             zone: CodeZone::new(),
             known: BTreeMap::new(),
             young: FxHashMap::default(),
-            looks: Pace::default(),
+            readings: Pace::default(),
             owner_readings: Pace::default(),
             methods: FxHashMap::default(),
             names: FxHashMap::default(),
             owners: Owners::default(),
+            interpreter: Interpreter::default(),
+            interpreted: Interpreted::default(),
+            maps: Maps::default(),
+            wholes: Wholes::default(),
             cadence: Cadence::new(PAUSES.0, PAUSES.1, MANY_CHANGES),
             told: Vec::new(),
+            states: States::default(),
+            epoch: None,
+            epoch_now: None,
+            read_at: TimeNs(0),
+            tried_at: TimeNs(0),
+            is_last: false,
+            frames: CodeFrames::default(),
+            touched: Vec::new(),
         }
     }
 
@@ -162,6 +183,7 @@ impl V8Adapter {
                     kind: code.kind,
                     method,
                 },
+                is_mapped: false,
             });
         }
         all.sort_by_key(|one| one.code.start);
@@ -209,7 +231,7 @@ impl V8Adapter {
         {
             return Ok(Some(function));
         }
-        if reader.has_owners || !(reader.is_last || self.owner_readings.is_due(now)) {
+        if reader.has_owners || !(self.is_last || self.owner_readings.is_due(now)) {
             return Ok(None);
         }
         let read = || Owners::read(&reader.direct, reader.isolates, reader.tables);
@@ -224,16 +246,7 @@ impl V8Adapter {
         reader: &mut Reader<'_>,
         poll: &mut Poll,
     ) -> Result<Option<MethodKey>, AdapterError> {
-        let script = match function.script {
-            Some(script) => reader.script(script)?,
-            None => Script::default(),
-        };
-        let id = MethodId {
-            name: function.name.clone(),
-            script: if script.name.is_empty() { script.id } else { 0 },
-            file: script.name,
-            position: function.position,
-        };
+        let id = reader.method_id(function)?;
         if let Some(key) = self.methods.get(&id) {
             return Ok(Some(*key));
         }
@@ -255,6 +268,20 @@ impl V8Adapter {
         Ok(Some(key))
     }
 
+    /// The method of a `SharedFunctionInfo`; `None` if it is damaged.
+    fn method_of(
+        &mut self,
+        info: Tagged,
+        reader: &mut Reader<'_>,
+        poll: &mut Poll,
+    ) -> Result<Option<MethodKey>, AdapterError> {
+        match reader.heap.function(info) {
+            Err(error) if error.is_final() => Err(error),
+            Err(_) => Ok(None),
+            Ok(function) => self.method(&function, reader, poll),
+        }
+    }
+
     fn tell(&mut self, all: Vec<Known>, poll: &mut Poll) -> usize {
         let seen = all.iter().map(|known| SeenCode {
             identity: known.identity,
@@ -263,7 +290,7 @@ impl V8Adapter {
         });
         let names = &self.names;
         let describe = |identity: &Identity, constituent: &mut Constituent, _: &mut Poll| {
-            fill(constituent, identity, names);
+            describe(names, identity, constituent);
         };
         let changes = self
             .zone
@@ -272,45 +299,92 @@ impl V8Adapter {
         changes
     }
 
-    /// Looks at all code; returns the number of changes. Programs drop much code within a second: code
-    /// without samples counts from its second look on.
+    /// Looks at V8's state. In one epoch, no code goes.
     fn look(
+        &mut self,
+        process: &ProcessView,
+        poll: &mut Poll,
+    ) -> Result<Option<Epoch>, AdapterError> {
+        let epoch = self.states.look(process.memory(), self.is_last, poll)?;
+        if epoch.is_some() && epoch == self.epoch {
+            self.zone.is_whole_at(poll.began());
+        }
+        if epoch.is_none() || epoch != self.epoch_now {
+            let now = epoch.is_some().then(|| poll.now());
+            self.zone.none_goes_after(now);
+            self.epoch_now.clone_from(&epoch);
+        }
+        Ok(epoch)
+    }
+
+    /// Reads all code; returns the number of changes. Programs drop much code within a second: code
+    /// without samples counts from its second reading on.
+    fn read_all(
         &mut self,
         (process, vm): (&ProcessView, &V8),
         reader: &mut Reader<'_>,
         poll: &mut Poll,
     ) -> Result<usize, AdapterError> {
-        let Some(first) = reader.isolates.first().copied() else {
-            return Ok(0);
-        };
-        let place = (reader.tables, first);
+        let place = (reader.tables, reader.first()?);
         let Streams { addresses, damage } = vm.streams(process, &reader.direct, place)?;
         let mut codes = code::describe(&reader.direct, &addresses)?;
-        let tells_young = !self.has_begun || reader.is_last;
+        let tells_young = !self.has_begun || self.is_last;
+        let sampled = self.maps.waiting();
         let mut young = FxHashMap::default();
         codes.retain(|code| {
-            if !self.known.contains_key(&code.start) {
-                young.insert(code.start, *code);
-                return tells_young || self.young.get(&code.start) == Some(code);
+            if self.known.contains_key(&code.start) || !hits(code, &sampled).is_empty() {
+                return true;
             }
-            true
+            young.insert(code.start, *code);
+            tells_young || self.young.get(&code.start) == Some(code)
         });
         self.young = young;
         let all = self.identify(&codes, reader, poll)?;
+        let told = all.iter().map(|known| &known.code);
+        self.frames.update(told, vm, process)?;
         let changes = self.tell(all, poll);
+        self.keep_later(&codes, &sampled);
         if let Some(damage) = damage {
             self.limit(damage, poll);
         }
-        self.has_begun = true;
         Ok(changes)
     }
 
-    fn read(
-        &mut self,
-        process: &ProcessView,
-        is_last: bool,
-        poll: &mut Poll,
-    ) -> Result<(), AdapterError> {
+    fn limit(&mut self, text: &str, poll: &mut Poll) {
+        if self.told.len() < MAX_LIMITS && !self.told.iter().any(|told| told == text) {
+            poll.limit(text.to_owned(), "");
+            self.told.push(text.to_owned());
+        }
+    }
+}
+
+impl Adapter for V8Adapter {
+    fn identity(&self) -> VmIdentity {
+        VmIdentity {
+            kind: self.vm.product.name.to_owned(),
+            version: self.vm.product.version.clone(),
+        }
+    }
+
+    fn sample_needs(&self) -> SampleNeeds {
+        sample_needs()
+    }
+
+    fn poll(&mut self, process: &ProcessView, poll: &mut Poll) -> Result<(), AdapterError> {
+        if !self.has_begun {
+            poll.rules("v8", regions::rules(&self.vm.product.modules));
+            poll.fact("V8", self.vm.version.clone());
+        }
+        self.maps.touched(poll);
+        let now = poll.began();
+        let is_due = u128::from(now.since(self.tried_at).0) >= self.cadence.pause().as_nanos();
+        if self.has_begun && !self.is_last && !is_due {
+            self.keep_touched(poll);
+            self.look(process, poll)?;
+            poll.code_is_told_until(self.read_at);
+            return Ok(());
+        }
+        self.tried_at = now;
         let vm = Arc::clone(&self.vm);
         let pages = Pages::new(process.memory());
         let isolates = vm.isolates(&pages)?;
@@ -322,6 +396,9 @@ impl V8Adapter {
             None => Arc::new(vm.tables(first, &pages)?),
         };
         self.tables = Some(Arc::clone(&tables));
+        let followed = (&*vm, &*tables);
+        self.states.follow(&isolates, followed, process, poll)?;
+        let epoch = self.look(process, poll)?;
         let mut reader = Reader {
             heap: vm.heap(&pages),
             direct: vm.heap(process.memory()),
@@ -329,124 +406,45 @@ impl V8Adapter {
             tables: &tables,
             scripts: FxHashMap::default(),
             has_owners: false,
-            is_last,
         };
-        let now = poll.began();
-        let is_due = self.looks.is_due(now) && poll.spare() > Duration::ZERO;
-        let changes = if is_due || is_last || !self.has_begun {
+        let may_read = self.readings.is_due(now) && !poll.spare().is_zero();
+        let changes = if may_read || self.is_last || !self.has_begun {
             let before = poll.spent();
-            let changes = poll.spending(|poll| self.look((process, &vm), &mut reader, poll))?;
-            self.looks.spent(now, poll.spent().saturating_sub(before));
+            let changes = poll.spending(|poll| self.read_all((process, &vm), &mut reader, poll))?;
+            let cost = poll.spent().saturating_sub(before);
+            self.readings.spent(now, cost);
+            self.epoch = epoch;
             changes
         } else {
-            self.look_at_hits((process, &vm), &mut reader, poll)?
+            self.read_hits((process, &vm), &mut reader, poll)?
         };
+        self.tell_interpreted(&mut reader, poll)?;
+        (self.interpreter).poll((&vm, process), (&tables, &isolates), poll)?;
+        self.tell_maps(process, &mut reader, poll)?;
+        self.read_at = now;
+        self.has_begun = true;
         self.cadence.found(changes);
         Ok(())
-    }
-
-    fn limit(&mut self, text: &str, poll: &mut Poll) {
-        if self.told.len() < MAX_LIMITS && !self.told.iter().any(|told| told == text) {
-            poll.limit(text.to_owned(), "");
-            self.told.push(text.to_owned());
-        }
-    }
-}
-
-impl Reader<'_> {
-    /// The function of optimised code.
-    fn optimised(&self, code: &Code) -> Result<Tagged, AdapterError> {
-        const WRAPPED: u64 = 8;
-        let fields = self.heap.layout.optimised;
-        let what = "data of optimised code";
-        let item = self.heap.item(code.data, fields.function, what)?;
-        match fields.is_wrapped {
-            true => self.heap.field(item, WRAPPED, what),
-            false => Ok(item),
-        }
-    }
-
-    fn script(&mut self, script: Tagged) -> Result<Script, AdapterError> {
-        if let Some(known) = self.scripts.get(&script) {
-            return Ok(known.clone());
-        }
-        let read = match self.heap.script(script) {
-            Err(error) if error.is_final() => return Err(error),
-            read => read.unwrap_or_default(),
-        };
-        if self.scripts.len() >= MAX_KNOWN {
-            self.scripts.clear();
-        }
-        self.scripts.insert(script, read.clone());
-        Ok(read)
-    }
-}
-
-/// Completes a new constituent.
-fn fill(constituent: &mut Constituent, identity: &Identity, names: &FxHashMap<MethodKey, String>) {
-    constituent.kind = kind_of(identity.kind);
-    constituent.tier = identity.kind.tier().to_owned();
-    constituent.method = identity.method;
-    let name = identity.method.and_then(|method| names.get(&method));
-    let name = name.map_or_else(|| shown_kind(identity.kind), String::as_str);
-    constituent.name = name.to_owned();
-}
-
-fn kind_of(kind: Kind) -> ConstituentKind {
-    match kind {
-        Kind::Baseline | Kind::Maglev | Kind::Turbofan => ConstituentKind::Method,
-        Kind::Interpreted => ConstituentKind::Interpreter,
-        Kind::RegExp => ConstituentKind::RegExp,
-        Kind::Builtin | Kind::Wasm => ConstituentKind::Stub,
-    }
-}
-
-/// Name of code without a function.
-fn shown_kind(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Baseline | Kind::Maglev | Kind::Turbofan => "",
-        Kind::Interpreted => "interpreter entry",
-        Kind::RegExp => "(regular expression)",
-        Kind::Builtin => "(builtin's entry)",
-        Kind::Wasm => "(WebAssembly)",
-    }
-}
-
-fn shown_name(id: &MethodId) -> String {
-    match (&*id.name, id.position) {
-        ("", Some(0)) if !id.file.is_empty() => "(top level)".to_owned(),
-        ("", _) => "(anonymous)".to_owned(),
-        (name, _) => name.to_owned(),
-    }
-}
-
-impl Adapter for V8Adapter {
-    fn identity(&self) -> VmIdentity {
-        VmIdentity {
-            kind: "Node.js".to_owned(),
-            version: format!("V8 {}", self.vm.version),
-        }
-    }
-
-    fn poll(&mut self, process: &ProcessView, poll: &mut Poll) -> Result<(), AdapterError> {
-        self.read(process, false, poll)
     }
 
     fn tells_all_code(&self) -> bool {
         self.has_begun
     }
 
-    fn unwinder(&mut self, _: &ProcessView) -> Option<Box<dyn Unwinder>> {
-        Some(Box::new(FramePointers))
+    fn unwinder(&mut self, process: &ProcessView) -> Option<Box<dyn Unwinder>> {
+        self.frames.unwinder(&self.vm, process)
     }
 
     fn next_poll(&self) -> Duration {
-        self.cadence.pause()
+        self.states.pause()
     }
 
     fn finish(&mut self, process: &ProcessView, poll: &mut Poll) -> Result<(), AdapterError> {
         match process.is_alive() {
-            true => self.read(process, true, poll),
+            true => {
+                self.is_last = true;
+                self.poll(process, poll)
+            }
             false => Ok(()),
         }
     }

@@ -1,16 +1,16 @@
-//! Pauses between readings, by their cost: no reading takes more than a share of a CPU.
+//! Pauses between readings: long pauses after costly readings.
 
 use std::time::Duration;
 
 use vmscope_process::cpu_time;
 use vmscope_records::TimeNs;
 
-/// A pause is so many times as long as the CPU time of the reading: each kind of reading takes at most
-/// a hundredth of a CPU.
-const REST: u32 = 100;
+/// Length of a pause, in CPU times of the reading before: each kind of reading takes at most half a
+/// percent of a CPU.
+const REST: u32 = 200;
 
 /// Shortest pause.
-const SHORTEST: Duration = Duration::from_millis(100);
+const SHORTEST: Duration = Duration::from_secs(1);
 
 /// The earliest time of the next reading.
 #[derive(Clone, Copy, Debug, Default)]
@@ -51,9 +51,9 @@ mod tests {
         let mut pace = Pace::default();
         assert!(pace.is_due(TimeNs(0)));
         pace.spent(at(1000), ms(7));
-        assert!(!pace.is_due(at(1699)) && pace.is_due(at(1700)));
+        assert!(!pace.is_due(at(2399)) && pace.is_due(at(2400)));
         pace.spent(at(2000), Duration::ZERO);
-        assert!(!pace.is_due(at(2099)) && pace.is_due(at(2100)));
+        assert!(!pace.is_due(at(2999)) && pace.is_due(at(3000)));
         pace.spent(at(1), Duration::MAX);
         assert!(!pace.is_due(at(1 << 40)));
     }

@@ -101,7 +101,7 @@ fn nodes(
     Ok(all)
 }
 
-/// For each pair of a tree's root and an address: the tree's last node with a key up to the address.
+/// Nodes for pairs of a root and an address: the tree's last node with a key up to the address.
 fn last_before(
     memory: &dyn Memory,
     places: &[(Avma, Avma)],

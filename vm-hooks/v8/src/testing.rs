@@ -36,6 +36,10 @@ impl std::fmt::Debug for Polls {
 /// Nanoseconds from a poll to the next after which every reading is due: a thousand seconds.
 const LEAP: u64 = 1_000_000_000_000;
 
+/// Nanoseconds from a poll to the next that reads the code of samples only: longer than the pause between
+/// polls, shorter than the pause between readings of all code.
+const SOON: u64 = 900_000_000;
+
 impl Polls {
     /// The adapter of the V8 in `process`; `None` if it has none.
     ///
@@ -62,14 +66,24 @@ impl Polls {
     /// As [`Adapter::poll`].
     pub fn look(&mut self, process: &ProcessView) -> Result<Vec<Record>, AdapterError> {
         self.now.0 = self.now.0.saturating_add(LEAP);
-        self.hits(process, Vec::new())
+        self.poll(process, Vec::new())
     }
 
-    /// A poll right after the last one, with these addresses of samples (ascending).
+    /// A poll soon after the last one, with these addresses of samples (ascending). The first such poll
+    /// after [`Polls::look`] does not read all code.
     ///
     /// # Errors
     /// As [`Adapter::poll`].
     pub fn hits(
+        &mut self,
+        process: &ProcessView,
+        touched: Vec<Avma>,
+    ) -> Result<Vec<Record>, AdapterError> {
+        self.now.0 = self.now.0.saturating_add(SOON);
+        self.poll(process, touched)
+    }
+
+    fn poll(
         &mut self,
         process: &ProcessView,
         touched: Vec<Avma>,
@@ -108,7 +122,7 @@ pub fn middles(records: &[Record]) -> Vec<Avma> {
     middles
 }
 
-/// Reads all code: at once, by its samples, and once more as the last poll does.
+/// Three polls: a reading of all code, samples in all code, the last poll.
 ///
 /// # Errors
 /// As [`Adapter::poll`].

@@ -7,11 +7,12 @@ use vmscope_records::Avma;
 use crate::debug::Debug;
 use crate::isolate::{self, Isolate, Tables};
 use crate::object::{Heap, Tagged};
+use crate::product::Product;
 use crate::registry::{self, Streams};
 use crate::versions::{Layout, Registry, SUPPORTED};
 
 /// Names of V8's variables.
-const VERSION: [&str; 4] = [
+pub(crate) const VERSION: [&str; 4] = [
     "_ZN2v88internal7Version6major_E",
     "_ZN2v88internal7Version6minor_E",
     "_ZN2v88internal7Version6build_E",
@@ -22,9 +23,6 @@ const REFERENCES: &str = "_ZN2v88internal22ExternalReferenceTable9ref_name_E";
 const FIRST_REFERENCE: &str = "_ZN2v88internal17abort_with_reasonEi";
 const ROOTS: &str = "_ZN2v88internal10RootsTable11root_names_E";
 const TRUSTED: &str = "_ZN2v88internal15ThreadIsolation13trusted_data_E";
-
-/// Least bytes of code of a module with V8 (Node.js: 26 MB). Symbols of smaller modules are not read.
-const LEAST_CODE: u64 = 8 << 20;
 
 /// Maximum number of names in a table.
 const MAX_NAMES: u64 = 1 << 13;
@@ -37,8 +35,8 @@ const MAX_NAME: usize = 256;
 pub struct V8 {
     /// Version in V8's notation: `12.4.254.21`.
     pub version: String,
-    /// Program or library with V8.
-    pub module: LoadedModule,
+    /// Program with V8.
+    pub product: Product,
     /// Where V8 keeps its data.
     pub layout: Layout,
     /// The binary's constants.
@@ -95,16 +93,16 @@ impl Names {
 }
 
 impl V8 {
-    /// The V8 in `process`; `None` if it has none. Looks at the symbols of modules with V8's variables
-    /// only.
+    /// The V8 in `process`; `None` if it has none.
     ///
     /// # Errors
     /// [`AdapterError::UnsupportedVersion`]; [`AdapterError::NotReady`] while V8 starts; unreadable
     /// symbols; failed reads.
     pub fn open(process: &ProcessView) -> Result<Option<Self>, AdapterError> {
-        let Some(module) = find(process)? else {
+        let Some(product) = Product::of(process) else {
             return Ok(None);
         };
+        let module = product.module.clone();
         let memory = process.memory();
         let names = [&VERSION[..], &[PLATFORM, FIRST_REFERENCE, TRUSTED]].concat();
         let symbols = process.symbols(&module, &names)?;
@@ -141,7 +139,7 @@ impl V8 {
             first_reference: address(5),
             trusted: address(6),
             version,
-            module,
+            product,
             layout,
             debug,
         }))
@@ -249,36 +247,4 @@ impl V8 {
         };
         Ok((root(stream)?, root("free_space_map")?))
     }
-}
-
-/// The module with V8: the program, or a library that the program loads.
-fn find(process: &ProcessView) -> Result<Option<LoadedModule>, AdapterError> {
-    let program = process.program().as_bytes();
-    let mut modules = process.modules();
-    modules.retain(|module| {
-        let may_be = module.path == program || is_library(&module.file_name());
-        may_be && code_bytes(module) >= LEAST_CODE
-    });
-    modules.sort_by_key(|module| module.path != program);
-    for module in modules {
-        let symbols = match process.symbols(&module, &VERSION[..1]) {
-            Ok(symbols) => symbols,
-            Err(_) => continue,
-        };
-        if symbols.iter().any(Option::is_some) {
-            return Ok(Some(module));
-        }
-    }
-    Ok(None)
-}
-
-fn code_bytes(module: &LoadedModule) -> u64 {
-    let code = module.mappings.iter().filter(|mapping| mapping.executable);
-    code.map(|mapping| mapping.end.0.saturating_sub(mapping.start.0))
-        .sum()
-}
-
-/// Node.js as a shared library, as some distributions have it.
-fn is_library(name: &str) -> bool {
-    name.starts_with("libnode.so") || name.starts_with("libv8.so")
 }

@@ -5,7 +5,7 @@ mod common;
 
 use std::sync::LazyLock;
 
-use common::{NAMES, bytes, snapshot};
+use common::recorded::{NAMES, bytes, snapshot};
 use proptest::prelude::*;
 use vmscope_process::testing::{FakeMemory, Patchable, Snapshot};
 use vmscope_process::{AdapterError, MAX_RECORDS_OF_A_POLL};

@@ -1,18 +1,16 @@
 //! Listings of a method's bytecodes for people.
 
+use vmscope_process::{quoted, shortened};
 use vmscope_records::BytecodePc;
 
 use super::decode::{Instruction, Operands, instructions};
 use super::pool::{Constant, ConstantPoolView};
 use super::reference::{Reference, ReferenceKind};
-use super::text::{newarray_type, quoted};
+use super::text::newarray_type;
 use crate::method::{MethodInfo, class_name, readable_signature};
 
 /// Maximum number of cases shown per switch.
 const MAX_CASES: usize = 16;
-
-/// Maximum length of a line in characters.
-const MAX_LINE: usize = 512;
 
 /// Instructions of `method` with operands named by `pool`, its class's constant pool.
 /// Undecodable bytecodes end the listing with an explanatory line.
@@ -36,14 +34,6 @@ pub fn listing(method: &MethodInfo, pool: &ConstantPoolView<'_>) -> Vec<(Bytecod
         }
     }
     lines
-}
-
-fn shortened(mut line: String) -> String {
-    if let Some((end, _)) = line.char_indices().nth(MAX_LINE) {
-        line.truncate(end);
-        line.push('…');
-    }
-    line
 }
 
 /// Text of an instruction's operand; empty for none.

@@ -29,39 +29,6 @@ pub(crate) fn decode_utf8(bytes: &[u8]) -> String {
     String::from_utf16_lossy(&units)
 }
 
-/// Maximum characters of a displayed string.
-const MAX_SHOWN: usize = 60;
-
-/// Displayed string constant: quoted, escaped as in Java, cut short.
-pub(super) fn quoted(text: &str, is_whole: bool) -> String {
-    let mut shown = String::from("\"");
-    let mut characters = text.chars();
-    for character in characters.by_ref().take(MAX_SHOWN) {
-        match character {
-            '"' => shown.push_str("\\\""),
-            '\\' => shown.push_str("\\\\"),
-            '\n' => shown.push_str("\\n"),
-            '\r' => shown.push_str("\\r"),
-            '\t' => shown.push_str("\\t"),
-            c if c.is_control() || is_invisible(c) => {
-                shown.push_str(&format!("\\u{:04x}", u32::from(c)));
-            }
-            c => shown.push(c),
-        }
-    }
-    if characters.next().is_some() || !is_whole {
-        shown.push('…');
-    }
-    shown.push('"');
-    shown
-}
-
-/// Characters that move or reorder the text after them.
-fn is_invisible(character: char) -> bool {
-    matches!(character, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}' | '\u{feff}')
-}
-
 /// Java form of a class name from a constant pool, where arrays have descriptors as names:
 /// `[[J` is `long[][]`.
 pub(super) fn array_or_class(name: &str) -> String {
@@ -98,13 +65,6 @@ mod tests {
         assert_eq!(decode_utf8(b"\xed\xa0\xbd\xed\xb8\x80\xc3\xa9"), "😀é");
         assert_eq!(decode_utf8(b"\xed\xa0\xbd!"), "\u{fffd}!");
         assert_eq!(decode_utf8(b"\xff\xe2\x82"), "\u{fffd}\u{fffd}\u{fffd}");
-    }
-
-    #[test]
-    fn strings_are_short_and_on_one_line() {
-        assert_eq!(quoted("a\n\"b\"\\\u{7}", true), r#""a\n\"b\"\\\u0007""#);
-        assert_eq!(quoted(&"x".repeat(61), true).chars().count(), 63);
-        assert_eq!(quoted("x", false), "\"x…\"");
     }
 
     #[test]

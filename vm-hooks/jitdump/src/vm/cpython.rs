@@ -3,7 +3,7 @@
 use vmscope_records::{ConstituentKind, Region};
 
 use super::CodeName;
-use super::region_table::{NamePattern::*, RegionEntry};
+use vmscope_process::region_table::{NamePattern::*, RegionEntry};
 
 const CYCLES: &str = "cycle collector";
 

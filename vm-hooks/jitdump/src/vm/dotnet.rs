@@ -3,7 +3,7 @@
 use vmscope_records::{ConstituentKind, Region};
 
 use super::CodeName;
-use super::region_table::{NamePattern::Any, RegionEntry};
+use vmscope_process::region_table::{NamePattern::Any, RegionEntry};
 
 /// The JIT and the stand-alone collector are modules of their own; the rest of the
 /// runtime is shipped without symbols.

@@ -4,7 +4,7 @@ use vmscope_records::{ConstituentKind, Region};
 
 use super::CodeName;
 use super::name::number;
-use super::region_table::{NamePattern::Any, RegionEntry};
+use vmscope_process::region_table::{NamePattern::Any, RegionEntry};
 
 pub(super) const COMPILER: &[RegionEntry] = &[(Any, Region::Compiler, "")];
 pub(super) const RUNTIME: &[RegionEntry] = &[(Any, Region::Vm, "")];

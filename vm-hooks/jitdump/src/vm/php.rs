@@ -4,7 +4,7 @@ use vmscope_records::{ConstituentKind, Region};
 
 use super::CodeName;
 use super::name::number;
-use super::region_table::{NamePattern::*, RegionEntry};
+use vmscope_process::region_table::{NamePattern::*, RegionEntry};
 
 /// Distributions strip PHP: only exported functions have names.
 pub(super) const REGIONS: &[RegionEntry] = &[

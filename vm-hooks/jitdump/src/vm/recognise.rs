@@ -1,22 +1,14 @@
 //! Which VM a process runs, told by the names of its modules, and what little its
 //! memory adds.
 
-use vmscope_process::{LoadedModule, ProcessView, symbols_in_memory};
+use vmscope_process::region_table::{RegionEntry, rules};
+use vmscope_process::{LoadedModule, ProcessView};
 use vmscope_records::{Avma, RegionRule, VmIdentity};
+use vmscope_v8::product::{self, Product};
+use vmscope_v8::regions;
 
-use super::region_table::{RegionEntry, rules};
-use super::{Vm, VmKind, beam, cpython, dotnet, julia, mono, php, v8};
+use super::{Vm, VmKind, beam, cpython, dotnet, julia, mono, php};
 
-/// Smallest code size of a program with V8 (Node.js: 26 MB); vmscope skips the symbols of smaller
-/// programs.
-const LEAST_V8_BYTES: u64 = 8 << 20;
-/// Longer than any version is.
-const MAX_VERSION_BYTES: u64 = 32;
-
-/// `v8::V8::GetVersion()`, exported by whatever embeds V8 and lets add-ons be loaded.
-const V8_VERSION: &str = "_ZN2v82V810GetVersionEv";
-/// `node::per_process::metadata`, a structure that begins with the version.
-const NODE_METADATA: &str = "_ZN4node11per_process8metadataE";
 /// `execute_ex`, exported for extensions.
 const EXECUTE_EX: &str = "execute_ex";
 /// Since CPython 3.11, a word with the version in its upper bytes.
@@ -102,94 +94,18 @@ fn is_library(name: &str, lib: &str) -> bool {
     rest.is_some_and(|rest| rest.contains(".so"))
 }
 
-fn code_bytes(module: &LoadedModule) -> u64 {
-    let code = module.mappings.iter().filter(|mapping| mapping.executable);
-    code.map(|mapping| mapping.end.0.saturating_sub(mapping.start.0))
-        .sum()
-}
-
 fn v8_by_name(process: &ProcessView, modules: &Modules) -> Option<Vm> {
-    let product = |name: &str| match name {
-        "node" | "nodejs" => Some("Node.js"),
-        "deno" => Some("Deno"),
-        "electron" => Some("Electron"),
-        "d8" => Some("V8"),
-        _ if is_library(name, "libnode") => Some("Node.js"),
-        _ if is_library(name, "libv8") => Some("V8"),
-        _ => None,
-    };
-    let large = |module: &LoadedModule| code_bytes(module) >= LEAST_V8_BYTES;
-    let found = modules.find(|name| product(name).is_some());
-    let (name, module) = found.iter().find(|(_, module)| large(module))?;
-    let version = match product(name)? {
-        "Node.js" => node_version(process, module),
-        _ => None,
-    };
-    // A small `node` beside `libnode.so` has Node.js's own code too.
-    let rules = v8::rules(&names(&found));
-    Some(vm(
-        VmKind::V8,
-        product(name)?,
-        version.unwrap_or_default(),
-        rules,
-    ))
-}
-
-/// Addresses of a module's dynamic symbols. A live process supplies them from memory, not from its
-/// file: these tables have a tenth of the size of the tables in Node.js's file, and every followed
-/// process needs them.
-fn exported(process: &ProcessView, module: &LoadedModule, names: &[&str]) -> Vec<Option<Avma>> {
-    let found = if process.is_live() {
-        symbols_in_memory(process.memory(), module.start(), names).ok()
-    } else {
-        process.symbols(module, names).ok()
-    };
-    let found = found.unwrap_or_default().into_iter();
-    found
-        .map(|symbol| symbol.map(|symbol| symbol.address))
-        .collect()
+    product::by_name(process, &modules.all).map(v8)
 }
 
 /// Programs with embedded V8 and another name.
 fn v8_by_symbol(process: &ProcessView, modules: &Modules) -> Option<Vm> {
-    let (name, module) = modules.program()?;
-    if code_bytes(module) < LEAST_V8_BYTES {
-        return None;
-    }
-    let found = exported(process, module, &[V8_VERSION, NODE_METADATA]);
-    (*found.first()?)?;
-    let metadata = found.get(1).copied().flatten();
-    let is_node = metadata.is_some();
-    let version = metadata.and_then(|at| version_at(process, at));
-    let version = version.unwrap_or_default();
-    let product = if is_node { "Node.js" } else { "V8" };
-    let rules = v8::rules(std::slice::from_ref(name));
-    Some(vm(VmKind::V8, product, version, rules))
+    product::by_symbol(process, modules.program()?).map(v8)
 }
 
-fn node_version(process: &ProcessView, module: &LoadedModule) -> Option<String> {
-    let found = exported(process, module, &[NODE_METADATA]);
-    version_at(process, (*found.first()?)?)
-}
-
-/// Node.js's version, from the C++ string (libstdc++: address, length) that its
-/// `metadata` begins with.
-fn version_at(process: &ProcessView, metadata: Avma) -> Option<String> {
-    let memory = process.memory();
-    let text = memory.read_u64(metadata).ok()?;
-    let length = memory.read_u64(metadata.checked_add(8)?).ok()?;
-    if length == 0 || length > MAX_VERSION_BYTES {
-        return None;
-    }
-    let mut bytes = vec![0; usize::try_from(length).ok()?];
-    memory.read_into(Avma(text), &mut bytes).ok()?;
-    let version = String::from_utf8(bytes).ok()?;
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b".-+".contains(&byte);
-    let begins = version
-        .bytes()
-        .next()
-        .is_some_and(|byte| byte.is_ascii_digit());
-    (begins && version.bytes().all(plain)).then_some(version)
+fn v8(product: Product) -> Vm {
+    let rules = regions::rules(&product.modules);
+    vm(VmKind::V8, product.name, product.version, rules)
 }
 
 fn dotnet(_: &ProcessView, modules: &Modules) -> Option<Vm> {
@@ -274,7 +190,7 @@ pub(crate) fn execute_ex(process: &ProcessView) -> Option<Avma> {
     let modules = Modules::of(process);
     let php = modules.find(is_php).into_iter();
     let mut found =
-        php.filter_map(|(_, module)| *exported(process, module, &[EXECUTE_EX]).first()?);
+        php.filter_map(|(_, module)| *process.exported(module, &[EXECUTE_EX]).first()?);
     found.next()
 }
 
@@ -306,7 +222,7 @@ fn cpython(process: &ProcessView, modules: &Modules) -> Option<Vm> {
 
 /// From `Py_Version`: 0x030c01f0 is 3.12.1.
 fn python_version(process: &ProcessView, module: &LoadedModule) -> Option<String> {
-    let found = exported(process, module, &[PY_VERSION]);
+    let found = process.exported(module, &[PY_VERSION]);
     let at = (*found.first()?)?;
     let word = process.memory().read_u32(at).ok()?;
     let [major, minor, micro, _] = word.to_be_bytes();

@@ -1,20 +1,10 @@
 //! V8: Node.js, Deno, Electron.
 
-mod rules;
-
 use vmscope_records::{ConstituentKind, ThreadRole};
+use vmscope_v8::regions::{BUILTIN, BYTECODE_HANDLER, INTERPRETER_ENTRY};
 
 use super::CodeName;
 use super::name::line_behind;
-
-pub(super) use rules::of as rules;
-
-/// What V8's compiler made when V8 was built.
-pub(super) const BUILTIN: &str = "builtin";
-/// The interpreter's code for one bytecode.
-pub(super) const BYTECODE_HANDLER: &str = "bytecode handler";
-/// Code that calls bytecode handlers, or that handlers use for calls.
-pub(super) const INTERPRETER_ENTRY: &str = "interpreter entry";
 
 /// Takes apart what V8 writes into a jitdump or a perf map: `Tag:name`, for functions
 /// with the tier's mark and the place (`src/logging/log.cc`, `CodeEventLogger`).

@@ -1,38 +1,34 @@
-//! Code that samples hit, between two looks at all code.
+//! Code that samples hit, between two readings of all code.
 
 use rustc_hash::FxHashMap;
-use vmscope_process::{AdapterError, Poll, ProcessView, SeenCode};
+use vmscope_process::{AdapterError, MapEntry, Poll, ProcessView, SeenCode};
 use vmscope_records::{Avma, GoneReason};
 
-use super::{Known, Reader, V8Adapter, fill};
+use super::{Known, Reader, V8Adapter, describe};
 use crate::code::{self, Code};
 use crate::vm::V8;
 
 impl V8Adapter {
-    /// Looks at the code of this poll's samples; returns the number of changes. Known code is checked,
-    /// new code is read.
-    pub(super) fn look_at_hits(
+    /// Reads the code of waiting samples; returns the number of changes. Known code is checked, new code is
+    /// read.
+    pub(super) fn read_hits(
         &mut self,
         (process, vm): (&ProcessView, &V8),
         reader: &mut Reader<'_>,
         poll: &mut Poll,
     ) -> Result<usize, AdapterError> {
-        let Some(first) = reader.isolates.first().copied() else {
-            return Ok(0);
-        };
-        let (gone, new) = self.check(vm, reader, poll)?;
-        let streams = vm.streams_at(process, &reader.direct, (reader.tables, first), &new)?;
+        let place = (reader.tables, reader.first()?);
+        let (gone, new) = self.check((process, vm), reader, poll)?;
+        let streams = vm.streams_at(process, &reader.direct, place, &new)?;
         let mut codes = code::describe(&reader.direct, &streams)?;
-        codes.retain(|code| {
-            let first = new.partition_point(|at| *at < code.start);
-            new.get(first).is_some_and(|at| *at <= code.end)
-        });
+        codes.retain(|code| !hits(code, &new).is_empty());
         codes.sort_by_key(|code| code.start);
         let found = self.identify(&codes, reader, poll)?;
         let mut changes = 0;
         for known in found {
             changes += self.take_hit(known, poll);
         }
+        self.keep_later(&codes, &new);
         for code in gone {
             let is_there = self.known.get(&code.start);
             if let Some(known) = is_there.filter(|known| known.code == code).cloned() {
@@ -44,25 +40,40 @@ impl V8Adapter {
         Ok(changes)
     }
 
+    /// Keeps the samples of `codes` without a function so far.
+    pub(super) fn keep_later(&mut self, codes: &[Code], addresses: &[Avma]) {
+        for code in codes {
+            if !self.known.contains_key(&code.start) {
+                self.maps.keep(hits(code, addresses).iter().copied());
+            }
+        }
+    }
+
     /// Checks the known code that samples hit. Returns code that is no longer there, and addresses
     /// (ascending) without known code.
     fn check(
         &mut self,
-        vm: &V8,
+        (process, vm): (&ProcessView, &V8),
         reader: &Reader<'_>,
         poll: &Poll,
     ) -> Result<(Vec<Code>, Vec<Avma>), AdapterError> {
         let (mut hit, mut new): (Vec<Known>, Vec<Avma>) = (Vec::new(), Vec::new());
         let mut places = Vec::new();
-        for at in poll.touched() {
-            match self.at(*at) {
-                Some(known) => {
-                    places.push((*at, known.code.start));
-                    if hit.last().is_none_or(|last| last.code != known.code) {
-                        hit.push(known.clone());
-                    }
+        let mappings = process.mappings();
+        let is_generated = |entry: &MapEntry| entry.executable && entry.path().is_none();
+        for at in self.maps.waiting() {
+            if let Some(known) = self.at(at) {
+                places.push((at, known.code.start));
+                if hit.last().is_none_or(|last| last.code != known.code) {
+                    hit.push(known.clone());
                 }
-                None => new.push(*at),
+                continue;
+            }
+            // Samples bring addresses of data too.
+            let after = mappings.partition_point(|entry| entry.start <= at);
+            let entry = after.checked_sub(1).and_then(|index| mappings.get(index));
+            if entry.is_some_and(|entry| is_generated(entry) && entry.contains(at)) {
+                new.push(at);
             }
         }
         let header = vm.layout.stream.start;
@@ -92,8 +103,8 @@ impl V8Adapter {
         (at <= known.code.end).then_some(known)
     }
 
-    /// Reports code that a sample hit, in the place of what was there. Returns the number of changes.
-    fn take_hit(&mut self, new: Known, poll: &mut Poll) -> usize {
+    /// Reports sampled code, which replaces known code in its place. Returns the number of changes.
+    fn take_hit(&mut self, mut new: Known, poll: &mut Poll) -> usize {
         let (start, end) = (new.code.start, new.code.end);
         let before = self.known.range(..end).rev();
         let over: Vec<Known> = before
@@ -104,8 +115,11 @@ impl V8Adapter {
             self.known.remove(&known.code.start);
         }
         let identity = new.identity;
+        let same = over.iter().find(|known| known.identity == identity);
+        new.is_mapped = same.is_some_and(|known| known.is_mapped);
+        self.frames.put(&new.code);
         self.known.insert(start, new);
-        if over.iter().any(|known| known.identity == identity) {
+        if same.is_some() {
             self.zone.was_there(&identity, poll.now());
             return 0;
         }
@@ -118,8 +132,15 @@ impl V8Adapter {
         let names = &self.names;
         self.zone
             .found(poll, seen, &replaced, |identity, constituent, _| {
-                fill(constituent, identity, names);
+                describe(names, identity, constituent);
             });
         1 + replaced.len()
     }
+}
+
+/// Those of `addresses` (ascending) that are pcs in `code` or return addresses to it.
+pub(super) fn hits<'a>(code: &Code, addresses: &'a [Avma]) -> &'a [Avma] {
+    let from = addresses.partition_point(|at| *at < code.start);
+    let to = addresses.partition_point(|at| *at <= code.end);
+    addresses.get(from..to).unwrap_or_default()
 }

@@ -1,32 +1,29 @@
-//! Snapshots of Node.js.
-#![allow(
-    clippy::unwrap_used,
-    dead_code,
-    reason = "a test that fails is to panic; not all tests use all helpers"
-)]
+//! What tests of Node.js share.
 
-use std::path::Path;
+#![allow(clippy::disallowed_methods, reason = "tests print themselves")]
+#![allow(clippy::panic, reason = "tests fail by it")]
+#![allow(dead_code, reason = "each test uses a part of it")]
 
-use vmscope_process::testing::Snapshot;
+pub mod nodes;
+pub mod recorded;
+pub mod stopped;
 
-/// Names of all snapshots.
-pub const NAMES: [&str; 4] = ["node18", "node20", "node22", "node24"];
+use std::io::Write as _;
 
-fn file(name: &str) -> Vec<u8> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots");
-    std::fs::read(folder.join(name)).unwrap()
+/// Says loudly that a test proves nothing here.
+pub fn skipped(why: &str) {
+    say(&format!("SKIPPED: {why}"));
+    if let Some(path) = std::env::var_os("VMSCOPE_SKIPPED") {
+        let file = std::fs::File::options()
+            .create(true)
+            .append(true)
+            .open(path);
+        let _ = file.and_then(|mut file| writeln!(file, "  {why}"));
+    }
 }
 
-/// Bytes of a snapshot.
-pub fn bytes(name: &str) -> Vec<u8> {
-    zstd::decode_all(&*file(&format!("{name}.snapshot.zst"))).unwrap()
-}
-
-pub fn snapshot(name: &str) -> Snapshot {
-    Snapshot::from_bytes(&bytes(name)).unwrap()
-}
-
-/// V8's own list of compiled functions.
-pub fn expected(name: &str) -> String {
-    String::from_utf8(file(&format!("{name}.expected.tsv"))).unwrap()
+/// Says something on stderr: not by eprintln!, which the test harness keeps to itself where a
+/// test passes.
+pub fn say(text: &str) {
+    writeln!(std::io::stderr(), "{text}").expect("stderr");
 }

@@ -5,7 +5,8 @@ use vmscope_process::{MapEntry, ProcessView, Symbol, SymbolKind};
 use vmscope_records::{Avma, FileOffset, Pid};
 
 use super::super::VmKind;
-use super::{NODE_METADATA, PY_VERSION, V8_VERSION, recognise};
+use super::{PY_VERSION, recognise};
+use vmscope_v8::product::{NODE_METADATA, V8_VERSION};
 
 /// Code of the file `path`, `megabytes` of it, at that many gigabytes.
 fn code(path: &str, at: u64, megabytes: u64) -> MapEntry {

@@ -12,18 +12,24 @@
 //! 13.6). Embedded builtins have the same names there as in the dump, but `Builtins_`
 //! instead of `Builtin:` in front, and handlers of bytecodes `Handler` behind.
 
+use vmscope_process::region_table::{self, NamePattern, NamePattern::*, RegionEntry};
 use vmscope_records::{Region, RegionRule};
 
-use super::super::region_table::{NamePattern, NamePattern::*, RegionEntry, rules};
-use super::{BUILTIN, BYTECODE_HANDLER, INTERPRETER_ENTRY};
+/// Part of code that V8's compiler made when V8 was built.
+pub const BUILTIN: &str = "builtin";
+/// Part of the interpreter's code for one bytecode.
+pub const BYTECODE_HANDLER: &str = "bytecode handler";
+/// Part of code that calls bytecode handlers, or that handlers use for calls.
+pub const INTERPRETER_ENTRY: &str = "interpreter entry";
 
 /// Rules for `modules`, the modules with linked V8. The last rule matches all remaining
 /// functions.
-pub(crate) fn of(modules: &[String]) -> Vec<RegionRule> {
+#[must_use]
+pub fn rules(modules: &[String]) -> Vec<RegionRule> {
     let tables: [&[RegionEntry]; 8] = [
         GENERATED, COMPILERS, COLLECTORS, PARSING, HEAP, VM, LIBRARIES, REST,
     ];
-    rules(&tables.concat(), modules)
+    region_table::rules(&tables.concat(), modules)
 }
 
 const HANDLERS: NamePattern = Between("Builtins_", "", "Handler");
@@ -400,3 +406,6 @@ const LIBRARIES: &[RegionEntry] = &[
 
 /// All else of the module.
 const REST: &[RegionEntry] = &[(Any, Region::Vm, "")];
+
+#[cfg(test)]
+mod tests;

@@ -4,7 +4,7 @@ use vmscope_records::{Region, RegionRule};
 
 /// How a name is asked.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum NamePattern {
+pub enum NamePattern {
     /// It begins with this.
     Begins(&'static str),
     /// It holds this somewhere.
@@ -17,10 +17,10 @@ pub(super) enum NamePattern {
 }
 
 /// A line of such a table: what the name is asked, the region, the part.
-pub(super) type RegionEntry = (NamePattern, Region, &'static str);
+pub type RegionEntry = (NamePattern, Region, &'static str);
 
 /// Rules of `entries` for each module, in order.
-pub(super) fn rules(entries: &[RegionEntry], modules: &[String]) -> Vec<RegionRule> {
+pub fn rules(entries: &[RegionEntry], modules: &[String]) -> Vec<RegionRule> {
     let each = |module: &String| {
         let module = module.clone();
         entries

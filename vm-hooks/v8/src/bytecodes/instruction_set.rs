@@ -1,0 +1,249 @@
+//! V8's instructions: lengths, operands and names, by opcode.
+//!
+//! V8's class `interpreter::Bytecodes` has them as tables. A prefix widens operands to 2 or 4 bytes,
+//! which makes three scales. (V8's `interpreter/bytecodes.h` and `bytecode-operands.h`.)
+
+/// Number of scales.
+pub(crate) const SCALES: usize = 3;
+
+/// Number of opcodes at most: one byte.
+const MAX_OPCODES: usize = 256;
+
+/// Name of the handler that sixteen instructions share: `Star15` to `Star0`.
+const SHORT_STAR: &str = "ShortStar";
+const SHORT_STARS: usize = 16;
+
+/// Meaning of an operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum OperandKind {
+    /// Flags.
+    Flags,
+    /// Number of an intrinsic function.
+    Intrinsic,
+    /// Number of a runtime function.
+    Runtime,
+    /// Slot of the native context.
+    NativeContext,
+    /// Index: of a constant, a feedback slot, or a context slot.
+    Index,
+    /// Number without sign.
+    Unsigned,
+    /// Number of registers in the list before.
+    Count,
+    /// Number with sign.
+    Signed,
+    /// Register.
+    Register,
+    /// First of [`OperandKind::Count`] registers.
+    RegisterList,
+    /// First of two registers.
+    RegisterPair,
+    /// First of three registers.
+    RegisterTriple,
+}
+
+impl OperandKind {
+    /// Whether its values have a sign: numbers and registers.
+    #[must_use]
+    pub fn is_signed(self) -> bool {
+        matches!(self, OperandKind::Signed) || self.is_register()
+    }
+
+    /// Whether it names registers.
+    #[must_use]
+    pub fn is_register(self) -> bool {
+        use OperandKind::{Register, RegisterList, RegisterPair, RegisterTriple};
+        matches!(
+            self,
+            Register | RegisterList | RegisterPair | RegisterTriple
+        )
+    }
+}
+
+/// V8's tables, as in its memory.
+#[derive(Clone, Debug, Default)]
+pub struct Tables {
+    /// `kBytecodeSizes`: bytes of each instruction without prefix, three scales after each other.
+    pub sizes: Vec<u8>,
+    /// `kOperandKindSizes`: bytes of each operand type, three scales after each other; may be empty.
+    pub operand_sizes: Vec<u8>,
+    /// `kOperandTypes`: types of each instruction's operands; may be empty.
+    pub operands: Vec<Vec<u8>>,
+    /// Names by opcode; may be short or have empty names.
+    pub names: Vec<String>,
+    /// `kIntrinsicFunctions`: names of runtime functions, by number; may be empty.
+    pub runtime: Vec<String>,
+}
+
+/// A contradiction in V8's tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TableError {
+    /// The table of sizes has another form.
+    #[error("a table of {0} sizes of bytecodes has another form")]
+    Sizes(usize),
+    /// An instruction without bytes.
+    #[error("bytecode {0} has no bytes")]
+    Empty(usize),
+}
+
+/// The instructions of one V8.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct InstructionSet {
+    /// Without prefix, by scale and opcode.
+    sizes: [Vec<u8>; SCALES],
+    /// By opcode; empty if unknown.
+    operands: Vec<Vec<(OperandKind, [u8; SCALES])>>,
+    names: Vec<String>,
+    runtime: Vec<String>,
+}
+
+impl InstructionSet {
+    /// The instructions of V8's tables. Operands are unknown if their tables are of an unknown form
+    /// or contradict the sizes.
+    ///
+    /// # Errors
+    /// [`TableError`]: the lengths of instructions are unknown, so nothing can be decoded.
+    pub fn new(tables: Tables) -> Result<Self, TableError> {
+        let count = tables.sizes.len() / SCALES;
+        if count == 0 || count > MAX_OPCODES || !tables.sizes.len().is_multiple_of(SCALES) {
+            return Err(TableError::Sizes(tables.sizes.len()));
+        }
+        if let Some(empty) = tables.sizes.iter().position(|size| *size == 0) {
+            return Err(TableError::Empty(empty % count));
+        }
+        let mut scales = tables.sizes.chunks_exact(count).map(<[u8]>::to_vec);
+        let sizes = [(); SCALES].map(|()| scales.next().unwrap_or_default());
+        let operands = operands_of(&tables, &sizes).unwrap_or_default();
+        let mut names = tables.names;
+        names.truncate(count);
+        name_short_stars(&mut names);
+        Ok(InstructionSet {
+            sizes,
+            operands,
+            names,
+            runtime: tables.runtime,
+        })
+    }
+
+    /// Bytes of an instruction without its prefix; `scale` is 0 to 2.
+    pub(crate) fn size(&self, scale: usize, opcode: u8) -> Option<usize> {
+        let size = self.sizes.get(scale)?.get(usize::from(opcode));
+        size.copied().map(usize::from)
+    }
+
+    /// Operands of an instruction with their sizes at each scale; empty if unknown.
+    pub(crate) fn operands(&self, opcode: u8) -> &[(OperandKind, [u8; SCALES])] {
+        let operands = self.operands.get(usize::from(opcode));
+        operands.map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether the operands of instructions are known.
+    #[must_use]
+    pub fn has_operands(&self) -> bool {
+        !self.operands.is_empty()
+    }
+
+    /// An instruction's name, without suffix; empty if unknown.
+    #[must_use]
+    pub fn name(&self, opcode: u8) -> &str {
+        let name = self.names.get(usize::from(opcode));
+        name.map_or("", String::as_str)
+    }
+
+    /// Name of a runtime function.
+    #[must_use]
+    pub fn runtime_name(&self, number: i64) -> Option<&str> {
+        let name = self.runtime.get(usize::try_from(number).ok()?)?;
+        Some(name.as_str()).filter(|name| !name.is_empty())
+    }
+}
+
+/// Operand types from number 1 on, in V8's order, each with its size if that is the same at all scales.
+/// V8 10 lacks flags of two bytes; V8 13 has another kind of register.
+fn kinds_of(operand_sizes: &[u8]) -> Option<Vec<OperandKind>> {
+    use OperandKind::{
+        Count, Flags, Index, Intrinsic, NativeContext, Register, RegisterList, RegisterPair,
+        RegisterTriple, Runtime, Signed, Unsigned,
+    };
+    let count = operand_sizes.len() / SCALES;
+    let flags: &[_] = match count {
+        16 => &[(Flags, Some(1))],
+        17 | 18 => &[(Flags, Some(1)), (Flags, Some(2))],
+        _ => return None,
+    };
+    let others = [
+        (Intrinsic, Some(1)),
+        (Runtime, Some(2)),
+        (NativeContext, Some(1)),
+    ];
+    let scalable = [
+        Index,
+        Unsigned,
+        Count,
+        Signed,
+        // Read.
+        Register,
+        RegisterList,
+        RegisterPair,
+        // Written.
+        Register,
+        RegisterList,
+        RegisterPair,
+        RegisterTriple,
+        // Both.
+        Register,
+    ];
+    let all = flags.iter().chain(&others).copied();
+    let all = all.chain(scalable.map(|kind| (kind, None)));
+    let all: Vec<_> = all.take(count - 1).collect();
+    // Fixed sizes stand out, so they confirm the order.
+    let fits = (0..SCALES).all(|scale| {
+        let expected = all.iter().map(|(_, fixed)| fixed.unwrap_or(1 << scale));
+        let sizes = operand_sizes.iter().skip(scale * count).take(count);
+        sizes.copied().eq([0].into_iter().chain(expected))
+    });
+    fits.then(|| all.into_iter().map(|(kind, _)| kind).collect())
+}
+
+type Operands = Vec<Vec<(OperandKind, [u8; SCALES])>>;
+
+/// Operands by opcode; `None` if the tables contradict each other.
+fn operands_of(tables: &Tables, sizes: &[Vec<u8>; SCALES]) -> Option<Operands> {
+    let kinds = kinds_of(&tables.operand_sizes)?;
+    // Type 0 is none.
+    let operand = |number: &u8| {
+        let number = usize::from(*number);
+        let kind = *kinds.get(number.checked_sub(1)?)?;
+        let mut widths = tables.operand_sizes.chunks_exact(kinds.len() + 1);
+        let widths = [(); SCALES].map(|()| widths.next().and_then(|sizes| sizes.get(number)));
+        let [Some(&one), Some(&two), Some(&four)] = widths else {
+            return None;
+        };
+        Some((kind, [one, two, four]))
+    };
+    let all = tables.operands.iter();
+    let all = all.map(|types| types.iter().map(operand).collect());
+    let all: Operands = all.collect::<Option<_>>()?;
+    let fits = sizes.iter().enumerate().all(|(scale, sizes)| {
+        let bytes = |operands: &Vec<(OperandKind, [u8; SCALES])>| {
+            let widths = operands.iter().filter_map(|(_, widths)| widths.get(scale));
+            1 + widths.map(|width| usize::from(*width)).sum::<usize>()
+        };
+        let own = all.iter().map(bytes);
+        sizes.iter().map(|size| usize::from(*size)).eq(own)
+    });
+    fits.then_some(all)
+}
+
+fn name_short_stars(names: &mut [String]) {
+    let is_short = |name: &String| name == SHORT_STAR;
+    let Some(first) = names.iter().position(is_short) else {
+        return;
+    };
+    let run = names.iter_mut().skip(first).take(SHORT_STARS);
+    for (name, register) in run.zip((0..SHORT_STARS).rev()) {
+        if name == SHORT_STAR {
+            *name = format!("Star{register}");
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! The releases of Node.js on this machine.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+
+use vmscope_process::{ElfFile, LoadBias, ModuleFile};
+
+use super::skipped;
+
+/// The releases that `.ci/nodes` gets.
+pub const RELEASES: [u32; 4] = [18, 20, 22, 24];
+
+/// A program that runs JavaScript.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// Its path.
+    pub program: PathBuf,
+    /// 18, 20, …
+    pub release: u32,
+}
+
+impl Node {
+    /// Writes a copy of the program that calls its V8 99. It runs, if V8 does not check the sum of its
+    /// snapshot (from 22 on).
+    pub fn as_unknown_version(&self, copy: &Path) {
+        let file = ModuleFile::from_file(File::open(&self.program).expect("a program"));
+        let elf = ElfFile::open(Arc::new(file.expect("a file"))).expect("an ELF file");
+        let names =
+            ["major", "minor", "build"].map(|name| format!("_ZN2v88internal7Version6{name}_E"));
+        let names = names.each_ref().map(String::as_str);
+        let symbols = elf.find(&names, LoadBias(0)).expect("symbols").into_iter();
+        let places = symbols.map(|symbol| {
+            let address = symbol.expect("V8's version").address.get();
+            let mut segments = elf.segments().iter();
+            let offset = segments.find_map(|segment| {
+                let into = address.checked_sub(segment.address)?;
+                (into < segment.file_bytes).then_some(segment.offset + into)
+            });
+            usize::try_from(offset.expect("in the file")).expect("an offset")
+        });
+        let places: Vec<usize> = places.collect();
+        let mut bytes = std::fs::read(&self.program).expect("a program");
+        let [major, minor, build] = [0, 1, 2].map(|at| {
+            let number = bytes[places[at]..][..4].try_into().expect("4 bytes");
+            u32::from_le_bytes(number)
+        });
+        bytes[places[0]..][..4].copy_from_slice(&99_u32.to_le_bytes());
+        let rest = format!(".{minor}.{build}");
+        let (old, new) = (format!("{major}{rest}"), format!("99{rest}"));
+        // V8 compares the text with the text in its snapshot.
+        for at in memchr::memmem::find_iter(&bytes.clone(), old.as_bytes()) {
+            bytes[at..at + new.len()].copy_from_slice(new.as_bytes());
+        }
+        std::fs::write(copy, bytes).expect("a copy");
+        let rights = self.program.metadata().expect("a program").permissions();
+        std::fs::set_permissions(copy, rights).expect("our copy");
+    }
+}
+
+/// A release that `.ci/nodes` got; says SKIPPED if it is missing.
+pub fn node(release: u32) -> Option<Node> {
+    let ours = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = ours
+        .ancestors()
+        .find(|folder| folder.join("Cargo.lock").is_file());
+    let root = root.expect("a workspace");
+    let program = root.join(format!("target/nodes/{release}/bin/node"));
+    let found = program.is_file().then_some(Node { program, release });
+    if found.is_none() {
+        skipped(&format!(
+            "there is no Node {release} here (.ci/nodes gets it)"
+        ));
+    }
+    found
+}
+
+/// Those releases, and the `node` of PATH; says SKIPPED of each that is missing.
+pub fn nodes() -> Vec<Node> {
+    let installed = installed();
+    if installed.is_none() {
+        skipped("there is no `node` in PATH");
+    }
+    RELEASES
+        .into_iter()
+        .filter_map(node)
+        .chain(installed)
+        .collect()
+}
+
+/// The `node` of PATH.
+fn installed() -> Option<Node> {
+    let path = std::env::var_os("PATH")?;
+    let mut files = std::env::split_paths(&path).map(|folder| folder.join("node"));
+    let program = files.find(|file| file.is_file())?;
+    let version = Command::new(&program).arg("--version").output().ok()?;
+    let version = String::from_utf8(version.stdout).ok()?;
+    let (release, _) = version.strip_prefix('v')?.split_once('.')?;
+    let release = release.parse().ok()?;
+    Some(Node { program, release })
+}
