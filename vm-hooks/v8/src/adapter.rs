@@ -218,26 +218,44 @@ impl V8Adapter {
         reader.heap.function(info).map(Found::Function)
     }
 
-    /// The function with these bytecodes. A poll reads the functions of all scripts once, after the
-    /// pause.
+    /// The function with these bytecodes. A poll reads functions at most once: those of all scripts after
+    /// a pause, those of new scripts else.
     fn owner(
         &mut self,
         bytecodes: Tagged,
         reader: &mut Reader<'_>,
         now: TimeNs,
     ) -> Result<Option<Tagged>, AdapterError> {
-        if let Some(function) = self.owners.function(bytecodes)
-            && (reader.has_owners || Owners::is_current(&reader.heap, function, bytecodes)?)
-        {
-            return Ok(Some(function));
+        let known = self.current_owner(bytecodes, reader)?;
+        if known.is_some() || reader.has_owners {
+            return Ok(known);
         }
-        if reader.has_owners || !(self.is_last || self.owner_readings.is_due(now)) {
+        let (isolates, tables) = (reader.isolates, reader.tables);
+        if self.is_last || self.owner_readings.is_due(now) {
+            let read = || Owners::read(&reader.direct, isolates, tables);
+            self.owners = self.owner_readings.reading(now, read)?;
+            reader.has_owners = true;
+        } else if !reader.has_new_owners {
+            self.owners.read_new(&reader.direct, isolates, tables)?;
+            reader.has_new_owners = true;
+        } else {
             return Ok(None);
         }
-        let read = || Owners::read(&reader.direct, reader.isolates, reader.tables);
-        self.owners = self.owner_readings.reading(now, read)?;
-        reader.has_owners = true;
-        Ok(self.owners.function(bytecodes))
+        self.current_owner(bytecodes, reader)
+    }
+
+    /// The known function with these bytecodes, after a check.
+    fn current_owner(
+        &self,
+        bytecodes: Tagged,
+        reader: &Reader<'_>,
+    ) -> Result<Option<Tagged>, AdapterError> {
+        let Some(function) = self.owners.function(bytecodes) else {
+            return Ok(None);
+        };
+        let is_current =
+            reader.has_owners || Owners::is_current(&reader.heap, function, bytecodes)?;
+        Ok(is_current.then_some(function))
     }
 
     fn method(
@@ -406,6 +424,7 @@ impl Adapter for V8Adapter {
             tables: &tables,
             scripts: FxHashMap::default(),
             has_owners: false,
+            has_new_owners: false,
         };
         let may_read = self.readings.is_due(now) && !poll.spare().is_zero();
         let changes = if may_read || self.is_last || !self.has_begun {

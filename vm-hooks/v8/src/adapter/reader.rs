@@ -19,7 +19,10 @@ pub(super) struct Reader<'p> {
     pub isolates: &'p [Isolate],
     pub tables: &'p Tables,
     pub scripts: FxHashMap<Tagged, Script>,
+    /// Whether this poll has read the functions of all scripts.
     pub has_owners: bool,
+    /// Whether this poll has read the functions of new scripts.
+    pub has_new_owners: bool,
 }
 
 impl Reader<'_> {
