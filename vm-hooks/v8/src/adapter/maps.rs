@@ -32,6 +32,8 @@ const MAX_WAITING: usize = 4 * MAX_TOUCHED_OF_A_POLL;
 pub(super) struct Maps {
     /// Sampled addresses without a search so far.
     waiting: FxHashSet<Avma>,
+    /// Sampled addresses of code whose function a later poll reads.
+    later: Vec<Avma>,
 }
 
 impl Maps {
@@ -51,6 +53,20 @@ impl Maps {
     }
 }
 
+impl Maps {
+    /// Keeps sampled addresses for the next poll.
+    pub fn keep(&mut self, at: impl Iterator<Item = Avma>) {
+        self.later.extend(at.take(MAX_WAITING));
+    }
+
+    /// Sampled addresses that wait, ascending.
+    pub fn waiting(&self) -> Vec<Avma> {
+        let mut waiting: Vec<Avma> = self.waiting.iter().copied().collect();
+        waiting.sort_unstable();
+        waiting
+    }
+}
+
 impl V8Adapter {
     /// Reports the maps of sampled code without a map, as far as there is time.
     pub(super) fn tell_maps(
@@ -59,7 +75,8 @@ impl V8Adapter {
         reader: &mut Reader<'_>,
         poll: &mut Poll,
     ) -> Result<(), AdapterError> {
-        let waiting = std::mem::take(&mut self.maps.waiting);
+        let later = self.maps.later.drain(..).collect();
+        let waiting = std::mem::replace(&mut self.maps.waiting, later);
         let mut hit: Vec<Avma> = waiting.iter().filter_map(|at| self.unmapped(*at)).collect();
         hit.sort_unstable();
         hit.dedup();
@@ -145,7 +162,7 @@ impl V8Adapter {
         reader: &mut Reader<'_>,
         poll: &mut Poll,
     ) -> Result<PcMap, AdapterError> {
-        if let Some(info) = self.owner(code.data, reader)? {
+        if let Some(info) = self.owner(code.data, reader, poll.now())? {
             self.whole(info, process, reader, poll)?;
         }
         let Some(set) = self.instructions(process, reader, poll)? else {

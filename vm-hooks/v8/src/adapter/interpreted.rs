@@ -1,0 +1,80 @@
+//! Interpreted functions that samples show.
+
+use vmscope_process::{AdapterError, MAX_TOUCHED_OF_A_POLL, Poll};
+
+use super::V8Adapter;
+use super::reader::Reader;
+
+impl V8Adapter {
+    /// Keeps values of samples for the next poll that reads code.
+    pub(super) fn keep_touched(&mut self, poll: &Poll) {
+        let unknown = self.interpreted.unknown(poll.touched());
+        self.touched.extend(unknown);
+        self.touched.sort_unstable();
+        self.touched.dedup();
+        self.touched.truncate(MAX_TOUCHED_OF_A_POLL);
+    }
+
+    /// Reports interpreted functions that samples show.
+    pub(super) fn tell_interpreted(
+        &mut self,
+        reader: &mut Reader<'_>,
+        poll: &mut Poll,
+    ) -> Result<(), AdapterError> {
+        let mut maps = Vec::new();
+        for isolate in reader.isolates {
+            let map = (reader.tables).root(*isolate, "bytecode_array_map", reader.heap.memory)?;
+            maps.push(map);
+        }
+        self.keep_touched(poll);
+        let values = std::mem::take(&mut self.touched);
+        let found = reader.direct.fields(&values, 0)?;
+        for (value, map) in values.into_iter().zip(found) {
+            if !map.is_some_and(|map| maps.contains(&map)) || !self.interpreted.has_room() {
+                continue;
+            }
+            let Some(info) = self.owner(value, reader, poll.now())? else {
+                if !reader.has_owners {
+                    self.touched.push(value);
+                }
+                continue;
+            };
+            let method = self.method_of(info, reader, poll)?;
+            let put = match method {
+                Some(method) => self.interpreted.put(&reader.heap, value, (info, method)),
+                None => Ok(()),
+            };
+            match put {
+                Err(error) if error.is_final() => return Err(error),
+                _ => {}
+            }
+        }
+        if reader.has_owners {
+            self.keep_interpreted(reader, poll)?;
+        }
+        self.interpreted.tell(poll);
+        Ok(())
+    }
+
+    /// Forgets interpreted functions whose bytecodes have moved.
+    fn keep_interpreted(
+        &mut self,
+        reader: &mut Reader<'_>,
+        poll: &mut Poll,
+    ) -> Result<(), AdapterError> {
+        let known: Vec<_> = self.interpreted.functions().collect();
+        for (bytecodes, info, method) in known {
+            let now = self.owners.function(bytecodes);
+            let is_same = match now {
+                Some(other) if other != info => {
+                    self.method_of(other, reader, poll)? == Some(method)
+                }
+                other => other.is_some(),
+            };
+            if !is_same {
+                self.interpreted.forget(bytecodes);
+            }
+        }
+        Ok(())
+    }
+}
