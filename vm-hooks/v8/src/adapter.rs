@@ -5,8 +5,7 @@ use std::time::Duration;
 use rustc_hash::FxHashMap;
 use vmscope_process::pages::Pages;
 use vmscope_process::{
-    Adapter, AdapterError, Cadence, CodeZone, MAX_TOUCHED_OF_A_POLL, Poll, ProcessView,
-    SampleNeeds, SeenCode, Unwinder,
+    Adapter, AdapterError, Cadence, CodeZone, Poll, ProcessView, SampleNeeds, SeenCode, Unwinder,
 };
 use vmscope_records::{
     Avma, Constituent, ConstituentKind, GoneReason, Method, MethodKey, TimeNs, VmIdentity,
@@ -21,7 +20,7 @@ use crate::object::{Heap, Tagged};
 use crate::owners::Owners;
 use crate::regions;
 use crate::registry::Streams;
-use crate::state::{Epoch, States};
+use crate::state::States;
 use crate::unwind::CodeFrames;
 use crate::vm::V8;
 
@@ -54,15 +53,12 @@ pub struct V8Adapter {
     cadence: Cadence,
     told: Vec<String>,
     states: States,
-    /// Epoch of the code that was read last, and begin of that poll.
-    epoch: Option<Epoch>,
+    /// Begin of the last poll that read the code.
     read_at: TimeNs,
     /// Begin of the last poll that tried to read the code.
     tried_at: TimeNs,
     is_last: bool,
     frames: CodeFrames,
-    /// Values of samples that may be bytecodes, ascending.
-    touched: Vec<Tagged>,
 }
 
 /// A piece of code that was described.
@@ -121,12 +117,10 @@ impl V8Adapter {
             cadence: Cadence::new(PAUSES.0, PAUSES.1, MANY_CHANGES),
             told: Vec::new(),
             states: States::default(),
-            epoch: None,
             read_at: TimeNs(0),
             tried_at: TimeNs(0),
             is_last: false,
             frames: CodeFrames::default(),
-            touched: Vec::new(),
         }
     }
 
@@ -244,15 +238,6 @@ impl V8Adapter {
         Ok(Some(key))
     }
 
-    /// Keeps values of samples for the next poll that reads code.
-    fn keep_touched(&mut self, poll: &Poll) {
-        let unknown = self.interpreted.unknown(poll.touched());
-        self.touched.extend(unknown);
-        self.touched.sort_unstable();
-        self.touched.dedup();
-        self.touched.truncate(MAX_TOUCHED_OF_A_POLL);
-    }
-
     /// Reports interpreted functions that samples show.
     fn tell_interpreted(
         &mut self,
@@ -264,8 +249,8 @@ impl V8Adapter {
             let map = (reader.tables).root(*isolate, "bytecode_array_map", reader.heap.memory)?;
             maps.push(map);
         }
-        self.keep_touched(poll);
-        let values = std::mem::take(&mut self.touched);
+        self.interpreted.keep(poll);
+        let values = self.interpreted.take_kept();
         let found = reader.direct.fields(&values, 0)?;
         for (value, map) in values.into_iter().zip(found) {
             if !map.is_some_and(|map| maps.contains(&map)) || !self.interpreted.has_room() {
@@ -349,17 +334,12 @@ impl V8Adapter {
         changes
     }
 
-    /// Looks at V8's state. In one epoch, no code goes.
-    fn look(
-        &mut self,
-        process: &ProcessView,
-        poll: &mut Poll,
-    ) -> Result<Option<Epoch>, AdapterError> {
-        let epoch = self.states.look(process.memory(), self.is_last, poll)?;
-        if epoch.is_some() && epoch == self.epoch {
+    fn look(&mut self, process: &ProcessView, poll: &mut Poll) -> Result<(), AdapterError> {
+        self.states.look(process.memory(), self.is_last, poll)?;
+        if self.states.has_kept_code() {
             self.zone.is_whole_at(poll.began());
         }
-        Ok(epoch)
+        Ok(())
     }
 
     fn limit(&mut self, text: &str, poll: &mut Poll) {
@@ -447,7 +427,7 @@ impl Adapter for V8Adapter {
         let now = poll.began();
         let is_due = u128::from(now.since(self.tried_at).0) >= self.cadence.pause().as_nanos();
         if self.has_begun && !self.is_last && !is_due {
-            self.keep_touched(poll);
+            self.interpreted.keep(poll);
             self.look(process, poll)?;
             poll.code_is_told_until(self.read_at);
             return Ok(());
@@ -466,7 +446,7 @@ impl Adapter for V8Adapter {
         self.tables = Some(tables.clone());
         let followed = (&vm, &tables);
         self.states.follow(&isolates, followed, process, poll)?;
-        let epoch = self.look(process, poll)?;
+        self.look(process, poll)?;
         let heap = vm.heap(&pages);
         let direct = vm.heap(process.memory());
         let Streams { addresses, damage } = vm.streams(process, &direct, (&tables, first))?;
@@ -488,7 +468,8 @@ impl Adapter for V8Adapter {
         if let Some(damage) = damage {
             self.limit(damage, poll);
         }
-        (self.epoch, self.read_at) = (epoch, now);
+        self.states.code_was_read();
+        self.read_at = now;
         self.has_begun = true;
         self.cadence.found(changes);
         Ok(())
