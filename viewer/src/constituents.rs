@@ -14,6 +14,7 @@ use crate::print::Printer;
 use crate::record::Interrupted;
 use crate::record::families::FamilyOptions;
 use crate::signals::Signals;
+use crate::symbols_file::SymbolsOptions;
 use crate::target::TargetOptions;
 use anyhow::Result;
 use clap::Args;
@@ -31,6 +32,8 @@ pub struct ConstituentsArgs {
     target: TargetOptions,
     #[command(flatten)]
     families: FamilyOptions,
+    #[command(flatten)]
+    names: SymbolsOptions,
     /// Also list which bytecodes the machine code of each constituent belongs to, its method, and the
     /// cases of inline caches. Reads much: for all compiled code, what a recording reads for
     /// sampled code only
@@ -50,7 +53,7 @@ pub struct ConstituentsArgs {
 /// Writes a VM's code to `out`.
 ///
 /// # Errors
-/// No such process, no permission, no core file, no VM, an interrupt.
+/// No such process, no permission, no core file, no VM, wrong symbols, an interrupt.
 pub fn run(args: &ConstituentsArgs, out: &mut Printer<'_>) -> Result<()> {
     let signals = Signals::catch()?;
     let core = args.target.core.as_ref();
@@ -58,6 +61,7 @@ pub fn run(args: &ConstituentsArgs, out: &mut Printer<'_>) -> Result<()> {
         Some(core) => args.target.open_core(core)?.0,
         None => ProcessView::open(args.target.pid()?)?,
     };
+    let view = args.names.add_to(view)?;
     let asked = || signals.end_asked();
     let code = read_code(&view, args.families.attaching(None), args.detailed, &asked);
     if signals.end_asked() {

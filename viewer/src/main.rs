@@ -21,6 +21,7 @@ mod examples;
 mod export;
 mod generate;
 mod import;
+mod inputs;
 mod lifetimes;
 mod memory;
 mod pager;
@@ -34,6 +35,7 @@ mod recordings;
 mod reference_vm;
 mod report;
 mod signals;
+mod symbols_file;
 mod target;
 mod tui;
 

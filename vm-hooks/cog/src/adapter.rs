@@ -1,6 +1,7 @@
 //! The adapter: reads the code zone at each poll, and reports changes.
 
 mod beside_code;
+mod identity;
 mod pieces;
 
 use std::time::Duration;
@@ -10,9 +11,7 @@ use vmscope_process::pages::Pages;
 use vmscope_process::{
     Adapter, AdapterError, Cadence, CodeZone, Memory, Poll, ProcessView, SampleNeeds, Unwinder,
 };
-use vmscope_records::{
-    Avma, CodeChange, Constituent, GoneReason, Method, MethodKey, TimeNs, VmIdentity,
-};
+use vmscope_records::{CodeChange, Constituent, GoneReason, Method, MethodKey, TimeNs, VmIdentity};
 
 use crate::cog_method::{CogMethod, EntryKind};
 use crate::cost::{Cost, CountedMemory};
@@ -25,8 +24,9 @@ use crate::variables::COMPACTIONS;
 use crate::vm::{Stamp, Vm, Zone};
 use beside_code::BesideCode;
 pub(crate) use beside_code::VM;
+use identity::{Ages, Identity, Part};
 pub(crate) use pieces::{FREED, YOUNG_REFERRERS, boundaries, with_cases};
-use pieces::{codes, identity, piece};
+use pieces::{codes, piece};
 
 /// Pauses between polls.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
@@ -55,6 +55,7 @@ pub struct CogAdapter {
     has_begun: bool,
     zone: CodeZone<Identity>,
     known: FxHashMap<Identity, Known>,
+    ages: Ages,
     /// PICs with another case since the last poll.
     extended: Vec<Identity>,
     /// Keys of methods, by their entry.
@@ -82,29 +83,6 @@ struct Known {
     described: Described,
 }
 
-/// One lifetime of a piece of code. Between two code compactions, the VM uses an address for one entry
-/// only, and then frees it in place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Identity {
-    at: Avma,
-    size: u64,
-    part: Part,
-    header: i64,
-    compactions: u64,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Part {
-    Trampoline,
-    Entry(EntryKind),
-    /// A block inside a method, by its number.
-    Block(usize),
-    /// The code behind the blocks of a method, which enters them.
-    BlockEntry,
-    FreeSpace,
-    YoungReferrers,
-}
-
 impl CogAdapter {
     /// An adapter before its first poll.
     #[must_use]
@@ -114,6 +92,7 @@ impl CogAdapter {
             has_begun: false,
             zone: CodeZone::new(),
             known: FxHashMap::default(),
+            ages: Ages::default(),
             extended: Vec::new(),
             methods: FxHashMap::default(),
             cadence: Cadence::new(PAUSES.0, PAUSES.1, MANY_CHANGES),
@@ -139,12 +118,15 @@ impl CogAdapter {
     /// meanwhile, so that each attempt has less to do.
     fn read(&mut self, memory: &dyn Memory) -> Result<Zone, AdapterError> {
         let (vm, known, extended) = (&self.vm, &mut self.known, &mut self.extended);
+        let ages = &self.ages;
         let (mut zone, ()) = vm.with_zone(memory, |zone, stamp| {
             let pages = Pages::new(memory);
             let mut describer = Describer::new(vm, zone, &pages)?;
+            let compacted = (!ages.are_of(zone)).then(|| Ages::new(zone.compactions));
+            let ages = compacted.as_ref().unwrap_or(ages);
             let entries = zone.methods.entries.iter();
             let new: Vec<_> = entries
-                .map(|entry| (identity(zone.compactions, entry), entry))
+                .map(|entry| (ages.identity(entry), entry))
                 .filter(|(identity, entry)| {
                     let before = known.get(identity);
                     before.is_none_or(|before| before.entry.stack_check != entry.stack_check)
@@ -171,20 +153,26 @@ impl CogAdapter {
             }
             Ok(())
         })?;
-        let compactions = zone.compactions;
+        if !self.ages.are_of(&zone) {
+            self.ages.compacted(&zone, known);
+        }
         for entry in &mut zone.methods.entries {
-            if let Some(before) = before_freed(vm, known, &identity(compactions, entry)) {
+            let identity = self.ages.identity(entry);
+            if let Some(before) = before_freed(vm, known, &identity) {
                 *entry = before.entry.clone();
+            } else if let Some(one) = known.get_mut(&identity) {
+                // Collections move the entry's objects.
+                one.entry.clone_from(entry);
             }
         }
         Ok(zone)
     }
 
     fn tell(&mut self, zone: &Zone, poll: &mut Poll) -> usize {
-        let known = &self.known;
+        let (known, ages) = (&self.known, &self.ages);
         let piece = |identity: &Identity| {
             let described = |entry: &Identity| known.get(entry).map(|one| &one.described);
-            piece(zone, identity, described)
+            piece((zone, ages), identity, described)
         };
         let methods = &mut self.methods;
         let describe = |identity: &Identity, constituent: &mut Constituent, poll: &mut Poll| {
@@ -206,7 +194,7 @@ impl CogAdapter {
             Part::Entry(EntryKind::ClosedPic | EntryKind::OpenPic) => GoneReason::Flushed,
             _ => GoneReason::Freed,
         };
-        let changes = self.zone.update(poll, codes(zone), describe, reason);
+        let changes = self.zone.update(poll, codes(zone, ages), describe, reason);
         let extended = std::mem::take(&mut self.extended);
         for identity in &extended {
             let known = self.zone.get(identity).zip(piece(identity));
@@ -238,7 +226,7 @@ impl CogAdapter {
         poll: &mut Poll,
     ) -> Result<(), AdapterError> {
         let method_of = |entry: &CogMethod| {
-            let identity = identity(zone.compactions, entry);
+            let identity = self.ages.identity(entry);
             let key = self.methods.get(&identity)?;
             match &self.known.get(&identity)?.described.name {
                 Name::Method(name) => Some((*key, name)),
@@ -263,9 +251,8 @@ impl CogAdapter {
     /// Forgets entries that the zone no longer has.
     fn forget(&mut self, zone: &Zone) {
         let entries = zone.methods.entries.iter();
-        let current: rustc_hash::FxHashSet<Identity> = entries
-            .map(|entry| identity(zone.compactions, entry))
-            .collect();
+        let current: rustc_hash::FxHashSet<Identity> =
+            entries.map(|entry| self.ages.identity(entry)).collect();
         self.known.retain(|identity, _| current.contains(identity));
         self.methods
             .retain(|identity, _| current.contains(identity));

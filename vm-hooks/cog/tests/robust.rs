@@ -55,6 +55,25 @@ fn is_within_bounds(read: &Result<Vec<Record>, AdapterError>) {
     }
 }
 
+/// The code that enters the blocks of a method lies in the method.
+#[test]
+fn a_block_entry_behind_its_method_is_told() {
+    let snapshot = snapshot("idle");
+    let vm = Vm::open(&snapshot.process()).unwrap().unwrap();
+    let read_zone =
+        |process: &ProcessView| vm.with_zone(process.memory(), |_, _| Ok(())).unwrap().0;
+    let zone = read_zone(&snapshot.process());
+    let mut entries = zone.methods.entries.iter();
+    let home = entries.find(|one| !one.blocks.is_empty()).unwrap();
+    let process = snapshot.patched(vec![(Avma(home.at.0 + 14), vec![0xff, 0xff])]);
+    let damage = read_zone(&process).methods.damage.unwrap();
+    assert_eq!(
+        (damage.what, damage.value, damage.at),
+        ("block entry of a method", 0xffff, home.at)
+    );
+    is_within_bounds(&read(&process));
+}
+
 /// Numbers that break what computes with them, and small ones.
 fn odd_number() -> impl Strategy<Value = u64> {
     prop_oneof![

@@ -67,6 +67,9 @@ pub struct Unwound {
     pub method: Option<Avma>,
     /// Whether the rule is a guess: nothing confirms it.
     pub is_guess: bool,
+    /// Whether callers were read from the process after the sample: its copy of the stack does not have
+    /// them.
+    pub is_late: bool,
     /// End of the chain after `between`: `caller` means nothing then. [`ChainEnd::Whole`] if the
     /// last frame is the thread's first. For frames with `shown` or `between`; for others the result
     /// of [`Unwinder::caller`] says the same.
@@ -82,6 +85,7 @@ impl Unwound {
             shown: None,
             method: None,
             is_guess: false,
+            is_late: false,
             end: None,
             between: Arc::default(),
         }

@@ -1,5 +1,9 @@
 //! The adapter: reads all machine code at each poll, and reports changes.
 
+mod maps;
+mod methods;
+
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use rustc_hash::FxHashMap;
@@ -11,6 +15,9 @@ use vmscope_records::{
     Avma, Constituent, ConstituentKind, GoneReason, Method, MethodKey, TimeNs, VmIdentity,
 };
 
+use self::maps::Maps;
+use self::methods::Wholes;
+use crate::bytecodes::ConstantKinds;
 use crate::code::{self, Code, Kind};
 use crate::function::{Function, Script};
 use crate::interpreted::Interpreted;
@@ -44,12 +51,14 @@ pub struct V8Adapter {
     has_begun: bool,
     zone: CodeZone<Identity>,
     /// Code by its first address.
-    known: FxHashMap<Avma, Known>,
+    known: BTreeMap<Avma, Known>,
     methods: FxHashMap<MethodId, MethodKey>,
     names: FxHashMap<MethodKey, String>,
     owners: Owners,
     interpreter: Interpreter,
     interpreted: Interpreted,
+    maps: Maps,
+    wholes: Wholes,
     cadence: Cadence,
     told: Vec<String>,
     states: States,
@@ -66,6 +75,8 @@ pub struct V8Adapter {
 struct Known {
     code: Code,
     identity: Identity,
+    /// Whether its map was reported, or can't be read.
+    is_mapped: bool,
 }
 
 /// One lifetime of a piece of code. V8 moves code rarely, and then all its objects: code at an old
@@ -108,12 +119,14 @@ impl V8Adapter {
             tables: None,
             has_begun: false,
             zone: CodeZone::new(),
-            known: FxHashMap::default(),
+            known: BTreeMap::new(),
             methods: FxHashMap::default(),
             names: FxHashMap::default(),
             owners: Owners::default(),
             interpreter: Interpreter::default(),
             interpreted: Interpreted::default(),
+            maps: Maps::default(),
+            wholes: Wholes::default(),
             cadence: Cadence::new(PAUSES.0, PAUSES.1, MANY_CHANGES),
             told: Vec::new(),
             states: States::default(),
@@ -158,6 +171,7 @@ impl V8Adapter {
                     kind: code.kind,
                     method,
                 },
+                is_mapped: false,
             });
         }
         all.sort_by_key(|one| one.code.start);
@@ -207,16 +221,7 @@ impl V8Adapter {
         reader: &mut Reader<'_>,
         poll: &mut Poll,
     ) -> Result<Option<MethodKey>, AdapterError> {
-        let script = match function.script {
-            Some(script) => reader.script(script)?,
-            None => Script::default(),
-        };
-        let id = MethodId {
-            name: function.name.clone(),
-            script: if script.name.is_empty() { script.id } else { 0 },
-            file: script.name,
-            position: function.position,
-        };
+        let id = reader.method_id(function)?;
         if let Some(key) = self.methods.get(&id) {
             return Ok(Some(*key));
         }
@@ -319,13 +324,8 @@ impl V8Adapter {
             end: known.identity.end,
         });
         let names = &self.names;
-        let name_of = |method: MethodKey| names.get(&method).cloned();
         let describe = |identity: &Identity, constituent: &mut Constituent, _: &mut Poll| {
-            constituent.kind = kind_of(identity.kind);
-            constituent.tier = identity.kind.tier().to_owned();
-            constituent.method = identity.method;
-            let name = identity.method.and_then(name_of);
-            constituent.name = name.unwrap_or_else(|| shown_kind(identity.kind).to_owned());
+            describe(names, identity, constituent);
         };
         let changes = self
             .zone
@@ -351,6 +351,40 @@ impl V8Adapter {
 }
 
 impl Reader<'_> {
+    fn method_id(&mut self, function: &Function) -> Result<MethodId, AdapterError> {
+        let script = match function.script {
+            Some(script) => self.script(script)?,
+            None => Script::default(),
+        };
+        Ok(MethodId {
+            name: function.name.clone(),
+            script: if script.name.is_empty() { script.id } else { 0 },
+            file: script.name,
+            position: function.position,
+        })
+    }
+
+    /// The bytecodes of a function; `None` if it has none. Reads without the cache.
+    fn bytecodes_of(&self, info: Tagged) -> Result<Option<Tagged>, AdapterError> {
+        let root = |isolate: &Isolate| {
+            let memory = self.heap.memory;
+            self.tables.root(*isolate, "bytecode_array_map", memory)
+        };
+        let maps: Vec<Tagged> = self.isolates.iter().map(root).collect::<Result<_, _>>()?;
+        self.direct.bytecodes_of(info, &maps)
+    }
+
+    /// Maps of constants, which all isolates share.
+    fn kinds(&self) -> Result<ConstantKinds, AdapterError> {
+        let isolate = self.isolates.first().copied();
+        let isolate = isolate.ok_or(AdapterError::NotReady { what: "isolate" })?;
+        let root = |name| self.tables.root(isolate, name, self.heap.memory);
+        Ok(ConstantKinds {
+            number: root("heap_number_map")?,
+            function: root("shared_function_info_map")?,
+        })
+    }
+
     /// The function of optimised code.
     fn optimised(&self, code: &Code) -> Result<Tagged, AdapterError> {
         const WRAPPED: u64 = 8;
@@ -377,6 +411,22 @@ impl Reader<'_> {
         self.scripts.insert(script, read.clone());
         Ok(read)
     }
+}
+
+/// Completes a constituent, but for its map.
+fn describe(
+    names: &FxHashMap<MethodKey, String>,
+    identity: &Identity,
+    constituent: &mut Constituent,
+) {
+    constituent.kind = kind_of(identity.kind);
+    constituent.tier = identity.kind.tier().to_owned();
+    constituent.method = identity.method;
+    let name = identity.method.and_then(|method| names.get(&method));
+    constituent.name = match name {
+        Some(name) => name.clone(),
+        None => shown_kind(identity.kind).to_owned(),
+    };
 }
 
 fn kind_of(kind: Kind) -> ConstituentKind {
@@ -424,6 +474,7 @@ impl Adapter for V8Adapter {
             poll.rules("v8", regions::rules(&self.vm.product.modules));
             poll.fact("V8", self.vm.version.clone());
         }
+        self.maps.touched(poll);
         let now = poll.began();
         let is_due = u128::from(now.since(self.tried_at).0) >= self.cadence.pause().as_nanos();
         if self.has_begun && !self.is_last && !is_due {
@@ -468,6 +519,7 @@ impl Adapter for V8Adapter {
         if let Some(damage) = damage {
             self.limit(damage, poll);
         }
+        self.tell_maps(process, &mut reader, poll)?;
         self.states.code_was_read();
         self.read_at = now;
         self.has_begun = true;

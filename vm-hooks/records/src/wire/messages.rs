@@ -158,7 +158,7 @@ messages! {
         1 index: u32, 2 chain: optional <CallChain>, 3 registers: optional <Registers>,
         4 stack: optional <StackBytes>, 5 words: repeated <Word>,
     }
-    CallChain { 1 kernel_deltas: repeated i64, 2 user_deltas: repeated i64, 3 truncated: flag, 4 end: u32, 5 guessed: flag }
+    CallChain { 1 kernel_deltas: repeated i64, 2 user_deltas: repeated i64, 3 truncated: flag, 4 end: u32, 5 guessed: flag, 6 late: flag }
     Registers { 1 elf_machine: u32, 2 mask: u64, 3 values: repeated u64 }
     StackBytes = StackBytes { 1 sp: u64, 2 bytes: bytes }
     Word = Word { 1 at: u64, 2 value: u64 }

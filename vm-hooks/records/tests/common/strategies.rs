@@ -55,7 +55,7 @@ generate! {
     // Its order in time is the caller's business.
     Sample { time, thread, pc, mode, detail: option::weighted(0.3, Generate::generate()) }
     SampleDetail { chain, registers, stack, words }
-    CallChain { kernel, user, end, guessed }
+    CallChain { kernel, user, end, guessed, late }
     StackBytes { sp, bytes: vec(any::<u8>(), 0..100) }
     Word { at, value }
     ConstituentGone { key, last_seen, time, reason }
