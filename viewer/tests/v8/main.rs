@@ -30,6 +30,7 @@ mod agreement;
 )]
 mod measured;
 
+mod callers;
 mod churn;
 mod launch;
 mod names;
