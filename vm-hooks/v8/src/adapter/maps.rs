@@ -32,6 +32,8 @@ const MAX_WAITING: usize = 4 * MAX_TOUCHED_OF_A_POLL;
 pub(super) struct Maps {
     /// Sampled addresses without a search so far.
     waiting: FxHashSet<Avma>,
+    /// Whether a limit tells of damage.
+    has_told: bool,
 }
 
 impl Maps {
@@ -104,9 +106,16 @@ impl V8Adapter {
         }
         let map = match map {
             Err(error) if error.is_final() => return Err(error),
+            Err(AdapterError::Busy { .. }) => {
+                self.maps.waiting.insert(start);
+                return Ok(());
+            }
             Err(error) => {
-                let error = error.in_full();
-                self.limit(&format!("some code has no lines: {error}"), poll);
+                poll.lost(Stream::Adapter, 1, poll.began());
+                if !std::mem::replace(&mut self.maps.has_told, true) {
+                    let text = format!("some code has no bytecodes and lines: {}", error.in_full());
+                    self.limit(&text, poll);
+                }
                 PcMap::None
             }
             Ok(map) => map,
@@ -190,6 +199,7 @@ impl V8Adapter {
             let read = read.and_then(|info| self.whole(info, process, reader, poll));
             let whole = match read {
                 Err(error) if error.is_final() => return Err(error),
+                Err(busy @ AdapterError::Busy { .. }) => return Err(busy),
                 read => read.ok().flatten(),
             };
             functions.insert(number, whole.clone());

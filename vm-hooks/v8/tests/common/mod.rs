@@ -1,6 +1,7 @@
 //! What tests with Node.js share.
 
 #![allow(clippy::disallowed_methods, reason = "tests print themselves")]
+#![allow(dead_code, reason = "each test uses a part of it")]
 #![allow(clippy::panic, reason = "tests fail by it")]
 
 pub mod nodes;
