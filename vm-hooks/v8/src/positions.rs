@@ -1,9 +1,10 @@
 //! Tables of source positions: which place in the script code comes from.
 //!
-//! A table has two signed numbers for each entry: distances from the previous entry's code offset and
-//! from its position. The first distance count from offset -1 and position 0; `!distance` stands for an
-//! entry that begins no statement. The position's bits are: 0 a place outside JavaScript; 1 to 30 the
-//! offset in the script plus one; 31 to 46 the number of the inlined call. (V8's
+//! An entry has two signed numbers: the distance of its code offset from the previous entry's, and the
+//! distance of its position. The table begins at code offset -1 and position 0. An entry inside a
+//! statement has `!distance` as its first number. Bits of a position: bit 0 marks places outside
+//! JavaScript; bits 1 to 30 are the script's offset plus one; bits 31 to 46 are the inlined call's
+//! number. (V8's
 //! `codegen/source-position-table.cc` and `source-position.h`, 10.2 to 13.6.)
 
 use crate::vlq;
@@ -11,7 +12,7 @@ use crate::vlq;
 /// Maximum number of entries; the largest functions have some 100,000.
 const MAX_ENTRIES: usize = 1 << 22;
 
-/// A place in a script, with the inlined call that leads to it.
+/// A script offset with its inlined call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ScriptPosition {
     /// Offset in the script's source, in characters; `None` for code without a place.
@@ -127,9 +128,9 @@ pub struct PositionPiece {
     pub position: ScriptPosition,
 }
 
-/// Pieces of `size` bytes of code, ascending: an entry holds up to the next, the last one to the end.
-/// Neighbours differ. Code in front of the first entry has no piece, nor has code without a place in
-/// the script.
+/// Pieces of `size` bytes of code, ascending. An entry holds up to the next entry, or up to the code's
+/// end. Neighbours differ. Code before the first entry has no piece. Code without script offset has no
+/// piece.
 ///
 /// # Errors
 /// [`PositionError`].

@@ -37,7 +37,7 @@ pub(super) struct Maps {
 }
 
 impl Maps {
-    /// Adds sampled addresses. A poll may fail before it searches them.
+    /// Adds sampled addresses. A failed poll leaves them to the next poll.
     pub fn touched(&mut self, poll: &mut Poll) {
         let mut too_many = 0;
         for at in poll.touched() {
@@ -75,7 +75,7 @@ impl V8Adapter {
         Ok(())
     }
 
-    /// First address of the code at `at`, if the code can have a map and has none.
+    /// First address of the code at `at` without a map. `None` for code that never has maps.
     fn unmapped(&self, at: Avma) -> Option<Avma> {
         let (start, known) = self.known.range(..=at).next_back()?;
         let can_have = matches!(
@@ -99,7 +99,7 @@ impl V8Adapter {
             Kind::Baseline => self.boundaries(&code, process, reader, poll),
             _ => self.covers(&code, process, reader, poll),
         };
-        // Between the reading of the list and this one, V8 may have freed or moved the objects.
+        // V8 may have freed or moved the objects since vmscope read the list of code.
         if !reader.is_still(&code)? {
             self.maps.waiting.insert(start);
             return Ok(());
@@ -220,8 +220,8 @@ impl V8Adapter {
                     number
                 }
             };
-            // The callers of an unknown function are not to blame: the code's own method stands for
-            // the piece.
+            // An unknown function must not count for its caller: the code's own method stands for the
+            // piece.
             let Some(chain) = number else {
                 continue;
             };
@@ -240,7 +240,7 @@ impl V8Adapter {
     }
 }
 
-/// The functions at a position; `None` if one of them is unknown.
+/// The chain at a position; `None` if it has an unknown function.
 fn chain(
     calls: &[u8],
     position: ScriptPosition,
@@ -271,7 +271,7 @@ fn damaged(error: impl std::fmt::Display, code: &Code) -> AdapterError {
 }
 
 impl Reader<'_> {
-    /// Whether V8's object for `code` is the same as in its list. Reads without the cache.
+    /// Whether V8's object still describes `code`. Reads without the cache.
     fn is_still(&self, code: &Code) -> Result<bool, AdapterError> {
         let fields = self.direct.layout.code;
         let field = |offset| match self.direct.field(code.object, offset, "code") {

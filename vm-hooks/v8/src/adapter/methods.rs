@@ -153,7 +153,7 @@ impl V8Adapter {
         Ok(Some(whole))
     }
 
-    /// The lines of a script, from its text; `None` without text.
+    /// The lines of a script; `None` without text.
     fn lines(
         &mut self,
         script: Tagged,
@@ -176,7 +176,7 @@ impl V8Adapter {
         });
         match read {
             Err(error) if error.is_final() => return Err(error),
-            // V8 moves a text, or there is none.
+            // V8 moves the text, or the script has none.
             Err(_) => return Ok(None),
             Ok(()) => {}
         }
