@@ -1,6 +1,9 @@
 //! Maps of sampled code, against V8's own records: the dump for `perf` of the same process has each
 //! source position of optimised code with the innermost function's line.
 //!
+//! Sparkplug's maps, against its code: a call of the builtin `Add_Baseline` is in the code of bytecode
+//! `Add`.
+//!
 //! The comparison leaves out positions without code, which the next position replaces, and code that
 //! V8 freed.
 
@@ -14,6 +17,7 @@ use std::sync::Arc;
 use common::nodes::{Node, nodes};
 use common::say;
 use common::stopped::Stopped;
+use iced_x86::{Code, DecoderOptions};
 use vmscope_jitdump::dump::{Decoder, Event, Load, Step};
 use vmscope_process::{Adapter, AdapterFamily as _, KeySource, Poll, ProcessView, monotonic_time};
 use vmscope_records::{
@@ -168,4 +172,111 @@ fn every_sampled_function_has_a_map() {
         let all = covers + boundaries;
         assert!(none * 20 <= all, "{node:?}: {none} of {all} have no map");
     }
+}
+
+/// Builtins of Sparkplug by their place in the file of V8, without prefix and suffix. V8 calls them in a
+/// second mapping of the file.
+fn builtins(process: &ProcessView) -> HashMap<u64, String> {
+    let vm = vmscope_v8::V8::open(process).unwrap().expect("V8");
+    let symbols = process.symbols_beginning(&vm.product.module, "Builtins_", 1 << 14);
+    let place = |at| place_in_file(process, at);
+    let named = symbols.unwrap().into_iter().filter_map(|symbol| {
+        let name = symbol.name.strip_prefix("Builtins_")?;
+        let name = name.strip_suffix("_Baseline")?;
+        Some((place(symbol.address)?, name.to_owned()))
+    });
+    named.collect()
+}
+
+fn place_in_file(process: &ProcessView, at: Avma) -> Option<u64> {
+    let entry = process.mapping_at(at)?;
+    entry.path()?;
+    Some(entry.offset.0 + at.0 - entry.start.0)
+}
+
+#[test]
+fn calls_of_builtins_are_in_the_bytecodes_that_need_them() {
+    for node in nodes() {
+        // The options make Sparkplug compile all functions, and keep them from other compilers.
+        let options = ["--always-sparkplug", "--max-optimized-bytecode-size=1"];
+        let (stopped, told) = told(&node, &options);
+        let process = stopped.view();
+        let builtins = builtins(&process);
+        let memory = process.memory();
+        let mut calls = 0;
+        for one in told.code.values() {
+            let PcMap::Boundary { .. } = &one.map else {
+                continue;
+            };
+            let method = &told.methods[&one.method.unwrap()];
+            let size = one.end.0 - one.start.0;
+            let code = memory.read_vec(one.start, size, 1 << 24).unwrap();
+            let start = one.start.0;
+            let mut decoder = iced_x86::Decoder::with_ip(64, &code, start, DecoderOptions::NONE);
+            while decoder.can_decode() {
+                let instruction = decoder.decode();
+                if instruction.code() != Code::Call_rel32_64 {
+                    continue;
+                }
+                let target = place_in_file(&process, Avma(instruction.near_branch_target()));
+                let Some(builtin) = target.and_then(|target| builtins.get(&target)) else {
+                    continue;
+                };
+                let at = u32::try_from(instruction.ip() - start).unwrap();
+                let range = one.map.boundary_range(at).unwrap();
+                let pc = range.from.expect("a bytecode");
+                let text = method.listing.iter().find(|line| line.0 == pc);
+                let text = &text.expect("an instruction").1;
+                let name = text.split([' ', '.']).next().unwrap();
+                if Some(name) == bytecode_of(builtin) {
+                    calls += 1;
+                } else if bytecode_of(builtin).is_some() {
+                    panic!("{node:?} {}: {builtin} called by {text}", one.name);
+                }
+            }
+        }
+        say(&format!("Node {}: {calls} calls of builtins", node.release));
+        // V8 10 calls builtins by a table.
+        assert!(calls > 100 || node.release < 20, "{node:?}: {calls}");
+    }
+}
+
+/// The only bytecode that calls a builtin; `None` for builtins of several bytecodes.
+fn bytecode_of(builtin: &str) -> Option<&str> {
+    Some(match builtin {
+        "Equal" => "TestEqual",
+        "StrictEqual" => "TestEqualStrict",
+        "LessThan" => "TestLessThan",
+        "LessThanOrEqual" => "TestLessThanOrEqual",
+        "GreaterThan" => "TestGreaterThan",
+        "GreaterThanOrEqual" => "TestGreaterThanOrEqual",
+        "InstanceOf" => "TestInstanceOf",
+        "Subtract" => "Sub",
+        "SubtractSmi" => "SubSmi",
+        "Multiply" => "Mul",
+        "MultiplySmi" => "MulSmi",
+        "Divide" => "Div",
+        "Modulus" => "Mod",
+        "Increment" => "Inc",
+        "Decrement" => "Dec",
+        "Add"
+        | "AddSmi"
+        | "BitwiseAnd"
+        | "BitwiseAndSmi"
+        | "BitwiseNot"
+        | "BitwiseOr"
+        | "BitwiseOrSmi"
+        | "BitwiseXor"
+        | "BitwiseXorSmi"
+        | "CallWithSpread"
+        | "Construct"
+        | "ConstructWithSpread"
+        | "Negate"
+        | "ShiftLeft"
+        | "ShiftRight"
+        | "ShiftRightLogical"
+        | "ToNumber"
+        | "ToNumeric" => builtin,
+        _ => return None,
+    })
 }
