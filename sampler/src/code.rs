@@ -13,7 +13,7 @@ use vmscope_process::{
     ProgramStamp, Recognised, recognise,
 };
 use vmscope_records::{
-    Avma, Constituent, ConstituentKey, ConstituentKind, PcMap, Pid, TimeNs, VmIdentity,
+    Avma, Constituent, ConstituentKey, ConstituentKind, PcMap, Pid, Record, TimeNs, VmIdentity,
 };
 
 /// Longest wait for the first complete reading.
@@ -57,6 +57,15 @@ pub enum CodeError {
         pid: Pid,
         /// Its name.
         name: String,
+    },
+    /// No adapter knows a VM in a core file.
+    #[error(
+        "no known VM is in the core file of process {pid}; the VM's binary may be missing here: \
+         `--root` gives the folder of its files, `--symbols` its symbols"
+    )]
+    NoVmInCore {
+        /// Process id; 0 if unknown.
+        pid: Pid,
     },
     /// The VM can't be read.
     #[error("cannot read the code of {vm} in process {pid}: {why}")]
@@ -221,7 +230,9 @@ impl<'v> Reading<'v> {
             let mut poll = poll.with_touched(touched.clone());
             poll_one(one, view, &mut poll);
             for record in poll.finish() {
-                self.table.take(record);
+                if !is_in_file(&record, view) {
+                    self.table.take(record);
+                }
             }
             if one.adapter.tells_all_code() {
                 break;
@@ -349,6 +360,16 @@ impl Running {
     }
 }
 
+/// Whether a record is about an interpreter in C: its code is a file's, and no part of a code zone.
+fn is_in_file(record: &Record, view: &ProcessView) -> bool {
+    let Record::Constituent(one) = record else {
+        return false;
+    };
+    let mapping = || view.mapping_at(one.start);
+    one.kind == ConstituentKind::Interpreter
+        && mapping().is_some_and(|mapping| mapping.path().is_some())
+}
+
 /// Methods and blocks without a pc map.
 fn lacking_maps(table: &CodeTable) -> impl Iterator<Item = &Constituent> {
     table.constituents().filter(|one| {
@@ -358,8 +379,12 @@ fn lacking_maps(table: &CodeTable) -> impl Iterator<Item = &Constituent> {
 }
 
 fn no_vm(view: &ProcessView) -> CodeError {
+    let pid = view.pid();
+    if !view.is_live() {
+        return CodeError::NoVmInCore { pid };
+    }
     CodeError::NoVm {
-        pid: view.pid(),
+        pid,
         name: view.name().to_owned(),
     }
 }

@@ -33,10 +33,11 @@ use std::io::{Read, Seek};
 use std::ops::ControlFlow;
 use vmscope_records::recording::{Ending, ReadError, Reader};
 use vmscope_records::{
-    AllocationSite, Avma, ChainEnd, Class, ClassKey, Collection, Compilation, Constituent, Counter,
-    DurationNs, Fact, FileOffset, InterpreterRules, Limit, Lost, Mark, Method, MethodKey, Module,
-    ModuleKey, Process, ProcessEnd, ProcessKey, RecordingEnd, RegionRules, Session, SiteKey,
-    Symbols, Thread, ThreadCpu, ThreadEnd, ThreadKey, ThreadRole, Tid, TimeNs,
+    AllocationSite, Avma, CallChain, ChainEnd, Class, ClassKey, Collection, Compilation,
+    Constituent, Counter, DurationNs, Fact, FileOffset, InterpreterRules, Limit, Lost, Mark,
+    Method, MethodKey, Module, ModuleKey, Process, ProcessEnd, ProcessKey, RecordingEnd,
+    RegionRules, Session, SiteKey, Symbols, Thread, ThreadCpu, ThreadEnd, ThreadKey, ThreadRole,
+    Tid, TimeNs,
 };
 
 /// Reading a recording failed.
@@ -196,10 +197,12 @@ pub struct ChainEnds {
     pub behind: u64,
     /// Chains among them with a frame that only its frame pointer explains.
     pub guessed: u64,
+    /// Chains among them with callers that were read after the sample.
+    pub late: u64,
 }
 
 impl ChainEnds {
-    pub(crate) fn count(&mut self, end: ChainEnd, guessed: bool) {
+    pub(crate) fn count(&mut self, end: ChainEnd, chain: &CallChain) {
         let count = match end {
             ChainEnd::Whole => &mut self.whole,
             ChainEnd::Depth => &mut self.depth,
@@ -209,7 +212,8 @@ impl ChainEnds {
             _ => &mut self.unknown,
         };
         *count += 1;
-        self.guessed += u64::from(guessed);
+        self.guessed += u64::from(chain.guessed);
+        self.late += u64::from(chain.late);
     }
 }
 

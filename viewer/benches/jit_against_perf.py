@@ -28,8 +28,8 @@ What is measured, and how:
               cache is emptied too. The sizes of what is read: perf.data and the dump; the
               recording, which holds all it needs.
 3. cost       CPU time of Node (its own clock) for a fixed amount of work: alone; alone with
-              --perf-prof; under `vmscope record`, which turns that on; under `vmscope record
-              --no-jit-env`; under `perf record` with --perf-prof. Rounds of all five in random
+              --perf-prof; under `vmscope record`; under `vmscope record --jit-env`, which turns
+              --perf-prof on; under `perf record` with --perf-prof. Rounds of all five in random
               order; mean differences in per cent of the same round's run alone, with the
               half-width of the 95 % confidence interval.
 
@@ -119,8 +119,8 @@ def both(args, scratch, node, seconds, period):
                      "cpu-clock", "-c", period, "-p", node.pid, "-o", theirs),
         stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment(scratch))
     vmscope = subprocess.Popen(
-        [args.vmscope, "attach", "--quiet", "--rate", f"{1e9 / period:.3f}", "--output", ours,
-         str(node.pid)], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+        [args.vmscope, "attach", "--quiet", "--adapter", "jitdump", "--rate", f"{1e9 / period:.3f}",
+         "--output", ours, str(node.pid)], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE)
     time.sleep(SETTLED)
     # Of Node's CPU time: a busy machine may give it little, and samples are what is needed.
@@ -377,7 +377,7 @@ def cost(args, scratch):
         "alone": plain,
         "node --perf-prof": traced,
         "vmscope": [*record, "--", *plain],
-        "vmscope --no-jit-env": [*record, "--no-jit-env", "--", *plain],
+        "vmscope --jit-env": [*record, "--jit-env", "--", *plain],
         "perf, --perf-prof": perf_command(args, scratch, "record", "-q", "-N", "-k",
                                           "CLOCK_MONOTONIC", "-e", "cpu-clock", "-c", PERIOD_NS,
                                           "-o", theirs, "--", *traced),

@@ -11,8 +11,10 @@ use crate::present::document::{Document, Part, Table, Value};
 use crate::present::encode::{table_lines, text_of};
 use crate::present::numbers::session_time;
 use crate::print::Printer;
-use crate::record::{Interrupted, families};
+use crate::record::Interrupted;
+use crate::record::families::FamilyOptions;
 use crate::signals::Signals;
+use crate::symbols_file::SymbolsOptions;
 use crate::target::TargetOptions;
 use anyhow::Result;
 use clap::Args;
@@ -28,6 +30,10 @@ use vmscope_symbolizer::Stop;
 pub struct ConstituentsArgs {
     #[command(flatten)]
     target: TargetOptions,
+    #[command(flatten)]
+    families: FamilyOptions,
+    #[command(flatten)]
+    names: SymbolsOptions,
     /// Also list which bytecodes the machine code of each constituent belongs to, its method, and the
     /// cases of inline caches. Reads much: for all compiled code, what a recording reads for
     /// sampled code only
@@ -47,7 +53,7 @@ pub struct ConstituentsArgs {
 /// Writes a VM's code to `out`.
 ///
 /// # Errors
-/// No such process, no permission, no core file, no VM, an interrupt.
+/// No such process, no permission, no core file, no VM, wrong symbols, an interrupt.
 pub fn run(args: &ConstituentsArgs, out: &mut Printer<'_>) -> Result<()> {
     let signals = Signals::catch()?;
     let core = args.target.core.as_ref();
@@ -55,8 +61,9 @@ pub fn run(args: &ConstituentsArgs, out: &mut Printer<'_>) -> Result<()> {
         Some(core) => args.target.open_core(core)?.0,
         None => ProcessView::open(args.target.pid()?)?,
     };
+    let view = args.names.add_to(view)?;
     let asked = || signals.end_asked();
-    let code = read_code(&view, families::attaching(None), args.detailed, &asked);
+    let code = read_code(&view, args.families.attaching(None), args.detailed, &asked);
     if signals.end_asked() {
         return Err(Interrupted.into());
     }

@@ -11,7 +11,8 @@ use crate::present::names::region_key;
 use crate::present::numbers::{session_time, some};
 use crate::present::text::harmless;
 use crate::print::{Printer, say};
-use crate::record::{Interrupted, families};
+use crate::record::Interrupted;
+use crate::record::families::FamilyOptions;
 use crate::report::{open_recording, resolve_missing};
 use crate::signals::Signals;
 use crate::target::TargetOptions;
@@ -167,7 +168,7 @@ pub fn run(args: &DumpArgs, out: &mut Printer<'_>) -> Result<()> {
 /// Records one sample of each thread in `file`; the threads' states are those just before.
 fn snapshot(target: Target, max_depth: u16, file: &Path, signals: &Signals) -> Result<Dump> {
     let pid = target.pid;
-    let readers = Readers::of(vec![target.view], families::attaching(None));
+    let readers = Readers::of(vec![target.view], FamilyOptions::default().attaching(None));
     let (core, view) = target.core.unzip();
     let is_live = core.is_none();
     let options = SessionOptions {

@@ -94,7 +94,8 @@ pub const CONSTITUENTS: &str = "\
 Examples:
   vmscope constituents 4711
   vmscope constituents java --detailed
-  vmscope constituents --core core.1234 --json";
+  vmscope constituents --core core.1234 --json
+  vmscope constituents --core core.1234 --symbols squeak.symbols --pairs";
 
 pub const DOCTOR: &str = "\
 Examples:

@@ -21,6 +21,7 @@ mod examples;
 mod export;
 mod generate;
 mod import;
+mod inputs;
 mod lifetimes;
 mod memory;
 mod pager;
@@ -34,6 +35,7 @@ mod recordings;
 mod reference_vm;
 mod report;
 mod signals;
+mod symbols_file;
 mod target;
 mod tui;
 
@@ -222,7 +224,12 @@ fn run(command: Command, favoured: &Favoured, out: &mut Printer<'_>) -> anyhow::
             0
         }
         Command::Doctor(args) => {
-            let works = doctor::run(&args, probe, || record::families::attaching(None), out)?;
+            let works = doctor::run(
+                &args,
+                probe,
+                || record::families::FamilyOptions::default().attaching(None),
+                out,
+            )?;
             if works { 0 } else { TARGET }
         }
     })

@@ -4,8 +4,11 @@
 
 mod common;
 
+use common::programs::{KNOWN_SHARES, build_with};
 use common::vmscope::{Folder, Run, vmscope};
 use std::path::Path;
+use std::sync::Arc;
+use vmscope_process::{ElfFile, LoadBias, ModuleFile};
 
 const ZONE: &str = "~CogCode~ | 4096\nA>>b | (4200 4210 30 )\n~CCFree~ | 5000\n~CCEnd~ | 8192\n";
 const SAMPLES: &str = "0x1070\n0x1074\n";
@@ -103,6 +106,31 @@ fn wrong_options_are_told() {
     }
     assert_eq!(folder.names(), ["list", "pcs", "zone.txt"]);
     vmscope(["import"]).code(2).says("vmprofiler");
+}
+
+/// A program with fixed addresses names its functions, and has no other place.
+#[test]
+fn a_program_with_fixed_addresses_needs_no_place() {
+    let Some(program) = build_with(KNOWN_SHARES, &["-no-pie", "-fno-pie"]) else {
+        return;
+    };
+    let file = std::fs::File::open(&program).expect("the program");
+    let file = ModuleFile::from_file(file).expect("a file");
+    let elf = ElfFile::open(Arc::new(file)).expect("an ELF file");
+    let main = elf.find(&["main"], LoadBias(0)).expect("symbols");
+    let main = main[0].as_ref().expect("main").address.0;
+    let folder = Folder::new();
+    let samples = format!("{:#x}\n{:#x}\n16\n", main, main + 1);
+    let options = ["--symbols", program.to_str().expect("UTF-8")];
+    import(&folder, ZONE.as_bytes(), samples.as_bytes(), &options).code(0);
+    let recording = folder.file("out.vmscope");
+    vmscope(["report", "--full", recording.to_str().expect("UTF-8")])
+        .code(0)
+        .prints("main (known_shares");
+    let elsewhere = [&options[..], &["--load-address", "1000"]].concat();
+    import(&folder, ZONE.as_bytes(), samples.as_bytes(), &elsewhere)
+        .code(2)
+        .says("has fixed addresses: --load-address does not apply");
 }
 
 /// The Smalltalk snippet for images writes zones that `import` reads. The embedded VM runs it.

@@ -1,4 +1,4 @@
-//! The full report of a Cog VM: the busy snapshot's samples, and what its adapter tells at two times.
+//! Reports of a Cog VM: the busy snapshot's samples, and what its adapter tells at two times.
 
 #[path = "../../symbolizer/tests/recordings/mod.rs"]
 mod recordings;
@@ -8,12 +8,12 @@ mod golden_file;
 
 use std::sync::Arc;
 
-use golden_file::report;
+use golden_file::{golden_of, report};
 use recordings::{PROCESS, Recording, THREAD, session};
 use vmscope_cog::testing::Snapshot;
 use vmscope_cog::{CogAdapter, Vm};
 use vmscope_process::{Adapter as _, KeySource, Poll, ProcessView, SymbolKind};
-use vmscope_records::{ModuleKey, Record, Session, TimeNs, VmIdentity};
+use vmscope_records::{Avma, ModuleKey, Record, Session, TimeNs, VmIdentity};
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -43,10 +43,10 @@ fn told(
     adapter: &mut CogAdapter,
     process: &ProcessView,
     keys: &KeySource,
-    time: u64,
+    (time, sampled): (u64, Vec<Avma>),
 ) -> Vec<Record> {
     let clock = Arc::new(move || TimeNs(time));
-    let mut poll = Poll::new(keys.clone(), PROCESS, clock);
+    let mut poll = Poll::new(keys.clone(), PROCESS, clock).with_touched(sampled);
     adapter.poll(process, &mut poll).expect("a poll");
     poll.finish()
 }
@@ -98,27 +98,33 @@ fn recording() -> Vec<u8> {
     functions.sort_by_key(|(at, ..)| *at);
     functions.dedup_by_key(|(at, ..)| *at);
     recording.symbols(SQUEAK, &functions);
-    for record in told(&mut adapter, &process, &keys, SECOND) {
-        recording.put(record);
-    }
     let samples = String::from_utf8(unpacked("busy.samples.tsv")).expect("text");
     let pcs = samples.lines().filter_map(|line| {
         let pc = line.rsplit('\t').next()?.strip_prefix("0x")?;
         u64::from_str_radix(pc, 16).ok()
     });
+    let pcs: Vec<u64> = pcs.collect();
+    let mut sampled: Vec<Avma> = pcs.iter().map(|pc| Avma(*pc)).collect();
+    sampled.sort_unstable();
+    sampled.dedup();
+    for record in told(&mut adapter, &process, &keys, (SECOND, sampled)) {
+        recording.put(record);
+    }
     let mut symbols = snapshot.symbols.iter();
     let table = symbols
         .find(|symbol| symbol.name == "jumpTable.4")
         .expect("a jump table");
     let label = table.address.0 + 8 * PUSH_RECEIVER as u64;
-    let label = snapshot
-        .memory
-        .read_u64(vmscope_records::Avma(label))
-        .expect("a label");
-    for (index, pc) in (0..).zip(pcs.chain([label; 5])) {
+    let label = snapshot.memory.read_u64(Avma(label)).expect("a label");
+    for (index, pc) in (0..).zip(pcs.into_iter().chain([label; 5])) {
         recording.sample(2 * SECOND + index * 700_000, THREAD, pc);
     }
-    for record in told(&mut adapter, &later(&snapshot), &keys, 8 * SECOND) {
+    for record in told(
+        &mut adapter,
+        &later(&snapshot),
+        &keys,
+        (8 * SECOND, Vec::new()),
+    ) {
         recording.put(record);
     }
     recording.end(8 * SECOND).bytes()
@@ -138,7 +144,7 @@ fn the_report_has_what_the_vm_counts() {
         "scavenger, scavenge: 2 collections",
         "1 observed, 0 fully timed; 1 pause: 0.300 ms",
         "global collector, full: 0 collections",
-        "100.00% (0.06%) pushReceiver (V3 112) (5)",
+        "100.00% (0.06%) self (V3 112) (5)",
         "9.32% (9.13%) Object>>at: (773)",
         "27.43% (0.37%) instantiateClassindexableSize (allocation) (31)",
         "**Memory**",
@@ -155,5 +161,19 @@ fn the_report_has_what_the_vm_counts() {
         "44 eden size 7 MiB",
     ] {
         has(start);
+    }
+}
+
+#[test]
+fn sampled_methods_have_their_bytecodes() {
+    let file = recording();
+    for (method, golden) in [("Bench>>fib:", "fib"), ("Bench>>sieve:", "sieve")] {
+        let name = format!("annotate-cog-{golden}-100.txt");
+        golden_of(
+            "annotate",
+            &name,
+            &file,
+            &[method, "--width=100", "--context=100"],
+        );
     }
 }

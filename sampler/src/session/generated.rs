@@ -34,7 +34,7 @@ enum Interpreter {
     /// Unrecognised VM: generated code may be an interpreter.
     #[default]
     Unknown,
-    /// Adapters read the process: with sources, generated code may be an interpreter.
+    /// Adapters read the process: with sources, any user code may be an interpreter.
     Expected(Vec<InterpreterSource>),
     /// Adapters have emitted the interpreters' ranges.
     Told(Vec<InterpreterRules>),
@@ -104,7 +104,8 @@ impl Generated {
         let sources = match &self.interpreter {
             _ if !is_user => &[],
             Interpreter::Unknown if is_generated => sources,
-            Interpreter::Expected(sources) if is_generated => sources,
+            // Some interpreters are code of a file.
+            Interpreter::Expected(sources) => sources,
             Interpreter::Told(rules) => {
                 let here = rules.iter().find(|rules| rules.covers(sample.pc));
                 here.map_or(&[][..], |rules| &rules.sources)
@@ -152,7 +153,7 @@ fn keep(detail: &mut SampleDetail, sources: &[InterpreterSource], values: &mut F
             continue;
         };
         values.insert(Avma(value));
-        mask |= 1u64.checked_shl(source.place.register()).unwrap_or(0);
+        mask |= source.place.registers();
         if let Some(at) = source.place.address(detail)
             && !words.iter().any(|word| word.at == at)
         {

@@ -184,6 +184,7 @@ impl Unwinding {
                 return ChainEnd::Broken;
             }
             chain.guessed |= unwound.is_guess;
+            chain.late |= unwound.is_late;
             // The depth counts from here on: the last frame, too, may have another place to be shown.
             for other in unwound.between.iter() {
                 if chain.user.len() >= self.max_depth {

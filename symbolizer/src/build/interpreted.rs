@@ -51,9 +51,9 @@ impl Builder<'_> {
             ..Entry::named(&texts.name, kind)
         });
         let line = bytecode.and_then(|pc| line_of(method?, pc));
-        let handler = first_word(&self.trace.constituent(handler).name);
+        let handler = &self.trace.constituent(handler).name;
         let is_handled =
-            |pc| handler.is_some() && handler == method.and_then(|m| instruction_at(m, pc));
+            |pc| method.is_some_and(|method| handles(handler, instruction_at(method, pc)));
         let exactness = match bytecode {
             Some(pc) if !is_caller && !is_handled(pc) => Exactness::Approximate,
             _ => Exactness::Exact,
@@ -71,6 +71,13 @@ impl Builder<'_> {
             ..Site::whole(entry, frame)
         })
     }
+}
+
+/// Whether a handler of this name executes the instruction. A handler of several instructions lists them
+/// after its own name, in parentheses: `ShortStar (Star0, Star1)`.
+fn handles(handler: &str, instruction: Option<&str>) -> bool {
+    let mut names = handler.split([' ', ',', '(', ')']);
+    instruction.is_some_and(|instruction| names.any(|name| name == instruction))
 }
 
 fn first_word(text: &str) -> Option<&str> {

@@ -1,11 +1,11 @@
-//! Functions from a list of symbols: `nm` or `nm -S`, or the same columns between tabs.
+//! Functions and data from a list of symbols: `nm` or `nm -S`, or the same columns between tabs.
 
 use vmscope_records::{FileOffset, NativeFunction, SymbolSource};
 
 use super::demangle::demangle;
 
-/// Maximum number of functions; the largest programs have fewer.
-const MAX_FUNCTIONS: usize = 1 << 20;
+/// Maximum number of symbols; the largest programs have fewer.
+const MAX_SYMBOLS: usize = 1 << 21;
 
 /// A fault in a list of symbols.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -19,21 +19,36 @@ pub enum ListingError {
         /// Number of the line, from 1.
         line: usize,
     },
+    /// No line names a symbol with an address.
+    #[error("no line names a symbol with an address")]
+    NoSymbol,
     /// No line names a function.
     #[error("no line names a function (nm's types t, T, w, W and i)")]
     NoFunction,
     /// More than the maximum.
-    #[error("more than 1048576 functions")]
+    #[error("more than 2097152 symbols")]
     TooMany,
 }
 
-/// The functions in `text`, ascending and not overlapping. `bias` is added to their addresses, which become
-/// file offsets. A function without a size reaches to the next one.
+/// A symbol of a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListedSymbol {
+    /// Name in the list (mangled).
+    pub name: String,
+    /// Address, with the bias.
+    pub address: u64,
+    /// Size in bytes, 0 if unknown.
+    pub size: u64,
+    /// Whether it is a function. Otherwise it is data.
+    pub is_function: bool,
+}
+
+/// The functions and data in `text`, in its order. `bias` is added to their addresses.
 ///
 /// # Errors
-/// A wrong line, no function, too many functions.
-pub fn functions_in_listing(text: &[u8], bias: u64) -> Result<Vec<NativeFunction>, ListingError> {
-    let mut functions = Vec::new();
+/// A wrong line, no symbol, too many symbols.
+pub fn symbols_in_listing(text: &[u8], bias: u64) -> Result<Vec<ListedSymbol>, ListingError> {
+    let mut symbols = Vec::new();
     for (index, line) in text.split(|&byte| byte == b'\n').enumerate() {
         let line = String::from_utf8_lossy(line);
         let line = line.trim_end();
@@ -43,25 +58,45 @@ pub fn functions_in_listing(text: &[u8], bias: u64) -> Result<Vec<NativeFunction
         }
         let wrong = ListingError::Line { line: index + 1 };
         let symbol = match line.contains('\t') {
-            true => tabbed(line),
+            true => tabbed(line).map(Some),
             false => spaced(line),
         };
-        let Some((address, size, name)) = symbol.ok_or(wrong)? else {
+        let Some(symbol) = symbol.ok_or(wrong)? else {
             continue;
         };
-        if functions.len() == MAX_FUNCTIONS {
+        if symbols.len() == MAX_SYMBOLS {
             return Err(ListingError::TooMany);
         }
-        functions.push(NativeFunction {
-            start: FileOffset(address.wrapping_add(bias)),
-            size,
-            linkage_name: name.to_owned(),
-            name: demangle(name),
-            source: SymbolSource::SymbolTable,
-            sized: size > 0,
-            lines: Vec::new(),
+        symbols.push(ListedSymbol {
+            address: symbol.address.wrapping_add(bias),
+            ..symbol
         });
     }
+    match symbols.is_empty() {
+        true => Err(ListingError::NoSymbol),
+        false => Ok(symbols),
+    }
+}
+
+/// The functions in `text`, ascending and not overlapping. `bias` is added to their addresses, which become
+/// file offsets. A function without a size reaches to the next one.
+///
+/// # Errors
+/// A wrong line, no function, too many symbols.
+pub fn functions_in_listing(text: &[u8], bias: u64) -> Result<Vec<NativeFunction>, ListingError> {
+    let symbols = symbols_in_listing(text, bias)?.into_iter();
+    let functions = symbols.filter(|symbol| symbol.is_function);
+    let mut functions: Vec<NativeFunction> = functions
+        .map(|symbol| NativeFunction {
+            start: FileOffset(symbol.address),
+            size: symbol.size,
+            name: demangle(&symbol.name),
+            linkage_name: symbol.name,
+            source: SymbolSource::SymbolTable,
+            sized: symbol.size > 0,
+            lines: Vec::new(),
+        })
+        .collect();
     functions.sort_by_key(|function| (function.start, std::cmp::Reverse(function.size)));
     functions.dedup_by_key(|function| function.start);
     let starts: Vec<u64> = functions.iter().map(|function| function.start.0).collect();
@@ -78,22 +113,24 @@ pub fn functions_in_listing(text: &[u8], bias: u64) -> Result<Vec<NativeFunction
     }
 }
 
-/// Address, size and name of a function.
-type Function<'t> = (u64, u64, &'t str);
-
-/// Columns between tabs. `None` for a wrong line, `Some(None)` for data.
-fn tabbed(line: &str) -> Option<Option<Function<'_>>> {
+/// Columns between tabs. `None` for a wrong line.
+fn tabbed(line: &str) -> Option<ListedSymbol> {
     let mut fields = line.splitn(4, '\t');
     let address = fields.next()?.strip_prefix("0x")?;
     let address = u64::from_str_radix(address, 16).ok()?;
     let size = fields.next()?.parse().ok()?;
     let is_function = is_function(fields.next()?)?;
-    let name = fields.next()?;
-    Some(is_function.then_some((address, size, name)))
+    let name = fields.next()?.to_owned();
+    Some(ListedSymbol {
+        name,
+        address,
+        size,
+        is_function,
+    })
 }
 
-/// A line of nm. `None` for a wrong line, `Some(None)` for data and undefined symbols.
-fn spaced(line: &str) -> Option<Option<Function<'_>>> {
+/// A line of nm. `None` for a wrong line, `Some(None)` for undefined symbols.
+fn spaced(line: &str) -> Option<Option<ListedSymbol>> {
     let (first, rest) = line.trim_start().split_once(' ')?;
     if line.starts_with(' ') {
         // Undefined symbols have no address.
@@ -108,7 +145,12 @@ fn spaced(line: &str) -> Option<Option<Function<'_>>> {
             (u64::from_str_radix(second, 16).ok()?, kind, name)
         }
     };
-    Some(is_function(kind)?.then_some((address, size, name)))
+    Some(Some(ListedSymbol {
+        name: name.to_owned(),
+        address,
+        size,
+        is_function: is_function(kind)?,
+    }))
 }
 
 /// Whether nm's type means a function. `None` for an invalid type.
@@ -146,6 +188,12 @@ mod tests {
         assert_eq!(found(nm), wanted);
         let tabs = "address\tsize\ttype\tname\n0x1000\t32\tT\tmain\n0x2000\t8\tB\tdata\n";
         assert_eq!(found(tabs), wanted[..1]);
+        let symbols = symbols_in_listing(tabs.as_bytes(), 0x100).unwrap();
+        let symbols = symbols
+            .iter()
+            .map(|one| (&*one.name, one.address, one.size, one.is_function));
+        let wanted = [("main", 0x1100, 32, true), ("data", 0x2100, 8, false)];
+        assert_eq!(symbols.collect::<Vec<_>>(), wanted);
     }
 
     #[test]
@@ -158,7 +206,8 @@ mod tests {
         );
         assert_eq!(error("1000 10 TT a"), ListingError::Line { line: 1 });
         assert_eq!(error("1000 D a\n"), ListingError::NoFunction);
-        assert_eq!(error(""), ListingError::NoFunction);
+        assert_eq!(error(""), ListingError::NoSymbol);
+        assert_eq!(error("                 U printf\n"), ListingError::NoSymbol);
     }
 
     proptest! {

@@ -45,6 +45,6 @@ pub use bytes::{
 #[doc(hidden)]
 pub use fuzz::fuzz_elf;
 pub use kernel::resolve_kernel;
-pub use listing::{ListingError, functions_in_listing};
+pub use listing::{ListedSymbol, ListingError, functions_in_listing, symbols_in_listing};
 pub use resolve::{ResolveOptions, resolve_all, resolve_module};
 pub use survey::{DwarfPlace, Survey, survey};

@@ -204,7 +204,7 @@ impl Trace {
             _ if is_cut => ChainEnd::Depth,
             end => end,
         };
-        self.samples.chain_ends.count(end, chain.guessed);
+        self.samples.chain_ends.count(end, chain);
         for address in kernel.iter().rev() {
             let call = Avma(address.0.saturating_sub(1));
             let place = now.place(process, call, CpuMode::Kernel);

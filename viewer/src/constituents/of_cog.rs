@@ -20,7 +20,7 @@ pub(crate) fn file(name: &str) -> Vec<u8> {
 pub(crate) fn pairs_of(name: &str, is_detailed: bool, is_all: bool) -> String {
     let symbols = String::from_utf8(file(&format!("{name}.symbols.tsv.zst"))).unwrap();
     let snapshot = Snapshot::new(file(&format!("{name}.core.zst")), &symbols).unwrap();
-    let families = crate::record::families::attaching(None);
+    let families = crate::record::families::FamilyOptions::default().attaching(None);
     let code = read_code(&snapshot.process(), families, is_detailed, &|| false).unwrap();
     pairs(&Shown::of(&code, is_detailed), is_all)
 }

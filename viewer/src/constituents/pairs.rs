@@ -9,9 +9,6 @@ const START: &str = "CogCode";
 const FREE: &str = "CCFree";
 const END: &str = "CCEnd";
 
-/// Kind of the interpreter's parts, which are C code.
-const INTERPRETER: &str = "interpreter";
-
 /// Name of the array behind free space; the primitive omits it.
 const YOUNG: &str = "CCYoung";
 
@@ -28,12 +25,11 @@ pub fn pairs(shown: &Shown<'_>, is_all: bool) -> String {
             lines.push_str(part);
         }
     };
-    let is_of_zone = |one: &&One<'_>| one.kind != INTERPRETER;
-    let zone: Vec<&One<'_>> = shown.constituents.iter().filter(is_of_zone).collect();
+    let zone = &shown.constituents;
     if let Some(first) = zone.first() {
         put(&between_tildes(START), &decimal(&first.start));
     }
-    for one in &zone {
+    for one in zone {
         let omitted = || is_all.then(|| omitted_pair(one)).flatten();
         if let Some((item, value)) = pair(one).or_else(omitted) {
             put(&item, &value);

@@ -1,7 +1,7 @@
 //! Compares hand-made records with the files of `tests/golden`.
 //! `BLESS=1 cargo test -p vmscope constituents` rewrites the files.
 
-use super::{Shown, of_cog, text};
+use super::{Shown, text};
 use crate::present::json;
 use std::path::Path;
 use vmscope_records::{
@@ -209,34 +209,5 @@ fn a_zone_is_shown_as_its_last_records_say() {
         let json = json::pretty(&shown).unwrap();
         is_golden(&format!("constituents-{name}.json"), &json);
         assert!(!json.contains('\u{1b}') && !printed.contains(['\u{1b}', '\u{202e}']));
-    }
-}
-
-/// The pairs of a Cog VM, line by line, against the answer of its own primitive 253.
-///
-/// The VM made more code between its answer and the snapshot, so free space begins later. The snapshot
-/// has no machine code, so the cases of closed PICs are unknown.
-#[test]
-fn pairs_are_those_of_the_vm_itself() {
-    for (name, is_detailed, newer) in [("plain", false, 35), ("detailed", true, 9)] {
-        let ours = of_cog::pairs_of("idle", is_detailed, false);
-        let theirs = of_cog::file(&format!("idle.constituents-{name}.txt"));
-        let theirs = String::from_utf8(theirs).unwrap();
-        let mut ours = ours.lines();
-        let mut theirs = theirs.lines().peekable();
-        while let Some(line) = theirs.next_if(|line| !line.starts_with("~CCFree~")) {
-            let (item, value) = line.rsplit_once(" | ").unwrap();
-            let item = match item.strip_prefix('(') {
-                Some(cases) => cases.split(' ').next().unwrap(),
-                None => item,
-            };
-            assert_eq!(ours.next().unwrap(), format!("{item} | {value}"));
-        }
-        let rest: Vec<&str> = ours.collect();
-        let (last, rest) = rest.split_last().unwrap();
-        assert_eq!(Some(*last), theirs.last());
-        let (free, rest) = rest.split_last().unwrap();
-        assert!(free.starts_with("~CCFree~ | "));
-        assert_eq!(rest.len(), newer);
     }
 }

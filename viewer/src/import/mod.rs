@@ -1,6 +1,5 @@
 //! `vmscope import`: recordings from files of other profilers.
 
-mod inputs;
 mod program;
 #[cfg(test)]
 mod tests;

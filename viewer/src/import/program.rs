@@ -1,21 +1,16 @@
 //! The VM's own C functions: an ELF file, or a list of its symbols.
 
-use super::inputs::{open, read_rest};
+use crate::symbols_file::SymbolsFile;
 use anyhow::{Context, Result, bail};
-use std::io::{Read, Seek};
 use std::path::Path;
 use std::sync::Arc;
-use vmscope_process::{ElfFile, ModuleFile, ReadAt};
+use vmscope_process::{ElfFile, ModuleFile, ReadAt as _};
 use vmscope_records::{
     Avma, FileOffset, Mapping, Module, ModuleKey, ModuleState, ProcessKey, Record, SymbolOwner,
     Symbols, TimeNs,
 };
 use vmscope_symbolizer::native::functions_in_listing;
 
-/// Maximum size of a list of symbols.
-const MAX_LISTING: u64 = 256 << 20;
-
-const MAGIC: &[u8] = b"\x7fELF";
 const PAGE: u64 = 4096;
 
 /// ELF constants of the gABI: `e_type` of executables and of position-independent ones, `p_type` of loaded
@@ -43,25 +38,22 @@ pub(super) fn records(
     at: Place,
     pcs: &[Avma],
 ) -> Result<Vec<Record>> {
-    let mut file = open(path)?;
-    let mut magic = Vec::new();
-    let begun = (&mut file).take(MAGIC.len() as u64).read_to_end(&mut magic);
-    begun.with_context(|| format!("cannot read {}", path.display()))?;
-    if magic == MAGIC {
-        return of_elf(path, load_address, at);
+    match SymbolsFile::open(path)? {
+        SymbolsFile::Elf(file) => of_elf(path, file, load_address, at),
+        SymbolsFile::List(text) => of_listing(path, &text, load_address.unwrap_or(0), at, pcs),
     }
-    if file.rewind().is_ok() {
-        magic.clear();
-    }
-    magic.extend(read_rest(file, path, MAX_LISTING)?);
-    of_listing(path, &magic, load_address.unwrap_or(0), at, pcs)
 }
 
-fn of_elf(path: &Path, load_address: Option<u64>, at: Place) -> Result<Vec<Record>> {
+fn of_elf(
+    path: &Path,
+    file: ModuleFile,
+    load_address: Option<u64>,
+    at: Place,
+) -> Result<Vec<Record>> {
     let shown = path.display();
     let cannot = || format!("cannot read {shown}");
     let path = path.canonicalize().with_context(cannot)?;
-    let file = Arc::new(ModuleFile::from_file(open(&path)?).with_context(cannot)?);
+    let file = Arc::new(file);
     let elf = ElfFile::open(Arc::<ModuleFile>::clone(&file) as _).with_context(cannot)?;
     let loads = || {
         let segments = elf.segments().iter();

@@ -1,13 +1,14 @@
 //! Recordings from what a Cog VM's image saved: samples by primitive 252, the code zone by primitive 253.
 
-use super::inputs::read;
 use super::program::{self, Place};
 use crate::binaries::DiskBinaries;
 use crate::embed::embed;
+use crate::inputs::read;
 use crate::memory::MemoryOption;
 use crate::present::numbers::some;
 use crate::print::say;
 use crate::record::{DEFAULT_OUTPUT, EarlierRecording};
+use crate::symbols_file::SymbolsOptions;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use std::collections::BTreeMap;
@@ -45,12 +46,8 @@ pub struct VmprofilerArgs {
     /// `vmscope constituents --pairs`
     #[arg(long, value_name = "FILE")]
     constituents: PathBuf,
-    /// Names of the VM's C functions: its binary, or the output of `nm -S`
-    #[arg(long, value_name = "FILE")]
-    symbols: Option<PathBuf>,
-    /// Place of a position-independent binary: the address of its first line in the VM's /proc/PID/maps
-    #[arg(long, value_name = "HEX", requires = "symbols", value_parser = hex)]
-    load_address: Option<u64>,
+    #[command(flatten)]
+    names: SymbolsOptions,
     /// Samples per second; the VM's own sampler has 1501
     #[arg(long, value_name = "HZ", default_value_t = 1501,
           value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
@@ -63,11 +60,6 @@ pub struct VmprofilerArgs {
     output: PathBuf,
     #[command(flatten)]
     memory: MemoryOption,
-}
-
-fn hex(text: &str) -> Result<u64, String> {
-    let digits = text.strip_prefix("0x").unwrap_or(text);
-    u64::from_str_radix(digits, 16).map_err(|_| "expected a hexadecimal address".to_owned())
 }
 
 fn word_size(text: &str) -> Result<WordSize, String> {
@@ -92,13 +84,13 @@ pub(super) fn run(args: &VmprofilerArgs) -> Result<()> {
     let survey = Survey::of(&samples, args).with_context(|| shown(&args.samples))?;
     let mut records = survey.records(args);
     records.extend(zone_records(&zone, survey.begin));
-    if let Some(path) = &args.symbols {
+    if let Some(path) = &args.names.symbols {
         let place = Place {
             process: PROCESS,
             time: survey.begin,
             module: PROGRAM,
         };
-        let program = program::records(path, args.load_address, place, &survey.pcs)?;
+        let program = program::records(path, args.names.load_address, place, &survey.pcs)?;
         let rules = program.iter().find_map(|record| match record {
             Record::Module(one) => Some(region_rules(PROCESS, survey.begin, &one.path)),
             _ => None,
@@ -154,7 +146,7 @@ impl Survey {
             }
             survey.count += 1;
             survey.has_kernel |= mode(&sample) == CpuMode::Kernel;
-            if args.symbols.is_some() {
+            if args.names.symbols.is_some() {
                 survey.pcs.push(sample.pc);
             }
             let next = ThreadKey(u32::try_from(survey.threads.len()).unwrap_or(u32::MAX) + 1);

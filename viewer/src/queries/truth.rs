@@ -184,6 +184,11 @@ fn callers_are_incomplete(profile: &Profile, summary: &Summary, lines: &mut Vec<
             "with callers that rest on a frame pointer alone: code without an unwind table",
             "",
         ),
+        (
+            ends.late,
+            "with callers read from the stack after the sample: nothing confirms them",
+            "record with a greater --stack-size",
+        ),
     ];
     for (count, text, remedy) in told.into_iter().filter(|(count, ..)| *count > 0) {
         lines.push(TruthLine::new(Some(count), format!("{part}{text}"), remedy));

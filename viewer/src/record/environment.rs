@@ -75,7 +75,7 @@ pub(super) fn launch_of(words: &[String]) -> Launch {
         command: words.to_vec(),
         folder_is_writable: takes_files(),
         folder,
-        precise: false,
+        ..Launch::default()
     }
 }
 

@@ -10,6 +10,7 @@ pub(crate) mod live_line;
 mod named;
 mod opening;
 mod options;
+mod script;
 mod starts_programs;
 
 pub use command::launch_code;
@@ -22,7 +23,7 @@ pub use options::{DEFAULT_OUTPUT, RecordOptions, SamplingOptions};
 use anyhow::{Result, bail};
 use clap::Args;
 use std::process::Command;
-use vmscope_process::AttachError;
+use vmscope_process::{AttachError, FilesReason};
 use vmscope_records::{EndReason, LimitKind, Pid};
 use vmscope_sampler::session::{Readers, Session};
 use vmscope_sampler::{CodeError, EngineError, Favoured, HeldCommand};
@@ -41,14 +42,18 @@ pub struct RecordArgs {
     #[command(flatten)]
     options: RecordOptions,
     /// Do not set environment variables for the command. By default vmscope sets those that
-    /// make VMs write names of their JIT code (NODE_OPTIONS=--perf-prof and others). The
+    /// make VMs write names of their JIT code (PYTHONPERFSUPPORT=1 and others). The
     /// report lists them; vmscope removes the written files
     #[arg(long)]
     no_jit_env: bool,
+    /// Set such variables for Node.js and Electron too (NODE_OPTIONS=--perf-prof). vmscope reads
+    /// Node.js 18 to 24 without: from memory, with more detail
+    #[arg(long, conflicts_with = "no_jit_env")]
+    jit_env: bool,
     /// Exact bytecodes and lines in optimised JVM code: sets JAVA_TOOL_OPTIONS with
     /// -XX:+DebugNonSafepoints. The JVM then needs more memory for compiled code and prints one
     /// line on stderr. For node, npm, yarn, pnpm and deno: names of interpreted callers, by
-    /// --interpreted-frames-native-stack (Node 12 and later start with it)
+    /// --jit-env and --interpreted-frames-native-stack (Node 12 and later start with it)
     #[arg(long, conflicts_with = "no_jit_env")]
     precise: bool,
     /// The command to run, after `--`
@@ -96,12 +101,15 @@ pub fn record(args: &RecordArgs, out: &mut Printer<'_>) -> Result<Ended> {
         .map(|word| word.to_string_lossy().into_owned())
         .collect();
     let lifetimes = options.sampling.lifetimes.rate();
+    let mut launch = environment::launch_of(&words);
+    launch.program = script::executed(path);
+    launch.files = (args.jit_env || args.precise).then_some(FilesReason::Asked);
+    let families = &options.sampling.families;
     let mut readers = Readers::later(if asks_vms {
-        families::launching(lifetimes)
+        families.launching(lifetimes, &mut launch)
     } else {
-        families::attaching(lifetimes)
+        families.attaching(lifetimes)
     });
-    let launch = environment::launch_of(&words);
     readers.launching(&launch);
     let environment = if asks_vms {
         environment::prepare(&mut command, &launch, &readers, args.precise)

@@ -14,7 +14,7 @@ use vmscope_sampler::{Opening, raise_this_thread};
 
 use super::follow::TICK;
 use super::live_line::LiveLine;
-use super::{ChosenEngine, SamplingOptions, families};
+use super::{ChosenEngine, SamplingOptions};
 use crate::present::numbers::count;
 use crate::print::say;
 use crate::signals::Signals;
@@ -62,7 +62,7 @@ impl Target {
         let facts: Result<Vec<ProcessFacts>, _> = pids.iter().map(|pid| examine(*pid)).collect();
         let first = facts?.into_iter().next();
         let views: Result<_, _> = pids.iter().map(|pid| ProcessView::open(*pid)).collect();
-        let readers = Readers::of(views?, families::attaching(options.lifetimes.rate()));
+        let readers = Readers::of(views?, options.families.attaching(options.lifetimes.rate()));
         let chosen = ChosenEngine::attach(pids, options, &readers, opening)?;
         let command = first.map(|first| match first.command.is_empty() {
             true => vec![first.name],

@@ -9,6 +9,7 @@ use vmscope_sampler::session::{Readers, SessionOptions};
 use vmscope_sampler::{KernelOptions, Opening, RateError, SamplingRate, UserCallers};
 
 use super::engines::ChosenEngine;
+use super::families::FamilyOptions;
 use super::lifetime_rate::LifetimeOptions;
 
 use crate::report::ReportOptions;
@@ -50,6 +51,8 @@ pub struct SamplingOptions {
     #[arg(long, value_name = "BYTES", default_value_t = DEFAULT_STACK,
           value_parser = clap::value_parser!(u16).range(512..=MAX_STACK))]
     pub(super) stack_size: u16,
+    #[command(flatten)]
+    pub(super) families: FamilyOptions,
     #[command(flatten)]
     pub(super) lifetimes: LifetimeOptions,
 }

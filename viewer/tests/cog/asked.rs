@@ -43,7 +43,8 @@ pub struct Asked {
     pub wrong: BTreeMap<String, usize>,
     /// Samples of the right method outside the loop: the frame's code.
     pub beside: usize,
-    pub doubtful: usize,
+    /// Places of samples in doubt.
+    pub doubtful: Vec<usize>,
     pub unnamed: usize,
     /// Samples of the kernel and of clock reads.
     pub elsewhere: usize,
@@ -100,7 +101,7 @@ pub fn ask(profile: &Profile, log: &Path, places: &[Place]) -> Asked {
         } else if entry.name == wanted.entry && site.from.is_none() {
             asked.beside += 1;
         } else if entry.kind == EntryKind::Doubtful {
-            asked.doubtful += 1;
+            asked.doubtful.push(call.place);
         } else if is_code && entry.kind == EntryKind::Unnamed {
             asked.unnamed += 1;
         } else if is_code || places.iter().any(|place| place.entry == entry.name) {
@@ -123,6 +124,11 @@ impl Asked {
         self.right.iter().filter(|one| **one == place).count()
     }
 
+    /// Number of samples in doubt of a place.
+    pub fn doubtful_of(&self, place: usize) -> usize {
+        self.doubtful.iter().filter(|one| **one == place).count()
+    }
+
     /// No sample has the name of another place.
     pub fn check(&self, what: &str) {
         let wrong: usize = self.wrong.values().sum();
@@ -130,7 +136,7 @@ impl Asked {
             "{what}: {} right, {wrong} wrong, {} beside, {} doubtful, {} unnamed, {} elsewhere",
             self.right.len(),
             self.beside,
-            self.doubtful,
+            self.doubtful.len(),
             self.unnamed,
             self.elsewhere
         ));

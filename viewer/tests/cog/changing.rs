@@ -1,7 +1,10 @@
 //! A VM that frees, makes and moves code while it runs (docs/truth.md §7).
 
 use crate::asked::{Place, ask, await_right, place};
-use crate::common::vmscope::{attached, profile};
+use vmscope_process::monotonic_time;
+
+use crate::common::vmscope::{attached, await_samples, profile, report, trace_of};
+use crate::common::{await_that, say};
 use crate::replica::{Image, set, tell};
 
 /// Code by the VM's life: before a collection, after it, after a code compaction.
@@ -49,44 +52,51 @@ fn collection(image: &Image, pic: u64, size: u64) -> String {
     .concat()
 }
 
-/// A code compaction that drops the first method and the freed cache, and moves everything else down.
-struct Compaction {
-    first: u64,
-    first_size: u64,
-    pic: u64,
-    pic_size: u64,
+/// A code compaction that drops some entries, and moves all code behind them down.
+struct Compaction<'d> {
+    /// Addresses and sizes, ascending.
+    dropped: &'d [(u64, u64)],
     free: u64,
 }
 
-impl Compaction {
+impl Compaction<'_> {
     /// How far code at this address moves.
     fn distance(&self, at: u64) -> u64 {
-        match at < self.pic {
-            true => self.first_size,
-            false => self.first_size + self.pic_size,
-        }
+        let below = self.dropped.iter().filter(|(start, _)| *start < at);
+        below.map(|(_, size)| size).sum()
     }
 
-    fn commands(&self, image: &Image) -> String {
+    /// Commands of the VM's compaction `number`, from 1.
+    fn commands(&self, image: &Image, number: u64) -> String {
         let put = |name: &str, number| set_number(image.symbol(name), number);
-        let shift = |from: u64, end: u64| {
-            let to = from - self.distance(from);
-            format!("move {from:x} {to:x} {:x}\n", end - from)
-        };
         let mut all = put("compactionInProgress", 1);
-        all += &shift(self.first + self.first_size, self.pic);
-        all += &shift(self.pic + self.pic_size, self.free);
+        all += &self.moves(image);
+        all += &put("compactionInProgress", 0);
+        let compactions = image.value("statCodeCompactionCount");
+        all + &put("statCodeCompactionCount", compactions + number)
+    }
+
+    fn moves(&self, image: &Image) -> String {
+        let put = |name: &str, number| set_number(image.symbol(name), number);
+        let mut all = String::new();
+        for (at, (start, size)) in self.dropped.iter().enumerate() {
+            let (from, next) = (start + size, self.dropped.get(at + 1));
+            let end = next.map_or(self.free, |(next, _)| *next);
+            let to = from - self.distance(from);
+            all += &format!("move {from:x} {to:x} {:x}\n", end - from);
+        }
+        let is_dropped = |at| {
+            let mut dropped = self.dropped.iter();
+            dropped.any(|(start, size)| (*start..start + size).contains(&at))
+        };
         for (at, kind, _) in image.entries() {
             let header = image.number(at + METHOD) + HEADER;
-            if kind == "Method" && at != self.first && image.number(header) == at {
+            if kind == "Method" && !is_dropped(at) && image.number(header) == at {
                 all += &set_number(header, at - self.distance(at));
             }
         }
         all += &put("mzFreeStart", self.free - self.distance(self.free));
-        all += &put("methodBytesFreedSinceLastCompaction", 0);
-        let compactions = image.value("statCodeCompactionCount");
-        all += &put("statCodeCompactionCount", compactions + 1);
-        all + &put("compactionInProgress", 0)
+        all + &put("methodBytesFreedSinceLastCompaction", 0)
     }
 }
 
@@ -106,14 +116,12 @@ fn samples_have_the_names_of_their_times() {
         ))
     };
     let free = image.value("mzFreeStart");
+    let dropped = [(first, size(first)), (pic, size(pic))];
+    let size = size(pic);
     let compaction = Compaction {
-        first,
-        first_size: size(first),
-        pic,
-        pic_size: size(pic),
-        free: free + size(pic),
+        dropped: &dropped,
+        free: free + size,
     };
-    let size = compaction.pic_size;
     // After the move, one loop runs at addresses of another one.
     let in_fib = image.framed(fib, false, 224);
     let in_plus = image.framed(plus, false, 165);
@@ -152,7 +160,7 @@ fn samples_have_the_names_of_their_times() {
 
     let stops = [("fib", in_fib), ("sieve", in_sieve), ("new-pic", in_new)];
     let mut commands = stops.map(|(name, spot)| spot.run(name, 0)).concat();
-    commands += &compaction.commands(&image);
+    commands += &compaction.commands(&image, 1);
     for (name, spot) in [
         ("moved-fib", in_fib),
         ("moved-plus", in_plus),
@@ -171,4 +179,113 @@ fn samples_have_the_names_of_their_times() {
     asked.check("a Cog VM that moves code");
     let steady = asked.right_of(1);
     assert!(steady >= 2 * ENOUGH, "{steady} samples of unchanged code");
+}
+
+/// Code that stays in its place over code compactions is never in doubt. The last compaction moves a method
+/// to the place of a method with equal code.
+#[test]
+fn code_that_stays_is_never_in_doubt() {
+    const PLACES: [Place; 3] = [
+        place("fib", "Bench>>fib:", Some((35, 41))),
+        place("square", "Square>>area", Some((24, 26))),
+        place("blob", "Blob>>area", Some((24, 26))),
+    ];
+    const COMPACTIONS: u64 = 6;
+    let Some(mut image) = Image::of("idle") else {
+        return;
+    };
+    let [fib, square, blob] = PLACES.map(|place| image.entry("Method", place.entry));
+    let in_fib = image.framed(fib, false, 224);
+    let in_square = image.framed(square, false, 123);
+    let in_blob = image.framed(blob, false, 123);
+    let Some(mut target) = image.start() else {
+        return;
+    };
+    let (file, log) = (
+        image.folder().file("out.vmscope"),
+        image.folder().file("log"),
+    );
+    let spots = [("fib", in_fib), ("square", in_square)];
+    let run = spots.map(|(name, spot)| spot.run(name, ROUNDS));
+    tell(&mut target, &run.concat());
+    let working = attached(target.pid(), &file, 100);
+    let mut enough = ENOUGH;
+    await_right(&file, &log, &PLACES, "fib", enough);
+    let free = image.value("mzFreeStart");
+    for number in 1..COMPACTIONS {
+        let dropped = &[];
+        let compaction = Compaction { dropped, free };
+        tell(&mut target, &compaction.commands(&image, number));
+        enough += ENOUGH;
+        await_right(&file, &log, &PLACES, "fib", enough);
+    }
+    let dropped = &[(square, blob - square)];
+    let compaction = Compaction { dropped, free };
+    let stop = in_square.run("square", 0);
+    let moved = in_blob.down(blob - square);
+    assert_eq!((moved.entry, moved.at), (in_square.entry, in_square.at));
+    let commands = stop + &compaction.commands(&image, COMPACTIONS) + &moved.run("blob", ROUNDS);
+    tell(&mut target, &commands);
+    await_right(&file, &log, &PLACES, "blob", ENOUGH);
+    target.wait();
+    working.end().code(0);
+    let asked = ask(&profile(&file).0, &log, &PLACES);
+    asked.check("a Cog VM whose code stays over code compactions");
+    let doubtful = [0, 1, 2].map(|place| asked.doubtful_of(place));
+    say(&format!("in doubt, of fib, square and blob: {doubtful:?}"));
+    assert_eq!(doubtful[0], 0);
+}
+
+/// A code compaction that lasts has a record, with the VM's duration. Another one is counted.
+#[test]
+fn a_compaction_that_lasts_has_begin_and_end() {
+    const MICROS: u64 = 60_000;
+    let Some(mut image) = Image::of("idle") else {
+        return;
+    };
+    let fib = image.entry("Method", "Bench>>fib:");
+    let in_fib = image.framed(fib, false, 224);
+    let Some(mut target) = image.start() else {
+        return;
+    };
+    let file = image.folder().file("out.vmscope");
+    tell(&mut target, &in_fib.run("fib", ROUNDS));
+    let working = attached(target.pid(), &file, 100);
+    let put = |name: &str, number| set_number(image.symbol(name), number);
+    let before = monotonic_time().expect("a clock");
+    tell(&mut target, &put("compactionInProgress", 1));
+    // The process works on; looks see the flag meanwhile.
+    let await_more = || {
+        let seen = trace_of(&file).expect("a recording").samples.times.len();
+        await_samples(&file, seen + ENOUGH);
+    };
+    await_more();
+    let over = [
+        put("compactionInProgress", 0),
+        put("statCodeCompactionUsecs", MICROS),
+        put("statCodeCompactionCount", 1),
+    ];
+    tell(&mut target, &over.concat());
+    let compactions = || {
+        let mut all = trace_of(&file)?.collections;
+        all.retain(|one| one.collector == "code zone");
+        (!all.is_empty()).then_some(all)
+    };
+    let told = await_that("the compaction has a record", compactions);
+    let after = monotonic_time().expect("a clock");
+    let [one] = &told[..] else {
+        panic!("{told:?}");
+    };
+    let (begin, end) = (one.begin.expect("a begin"), one.end.expect("an end"));
+    assert!(before <= begin && end <= after, "{before} {one:?} {after}");
+    assert_eq!(end.since(begin).0, MICROS * 1000);
+    assert_eq!((one.number, one.missed), (1, 0));
+    tell(&mut target, &put("statCodeCompactionCount", 2));
+    await_more();
+    target.wait();
+    working.end().code(0);
+    report(&file, &[])
+        .code(0)
+        .prints("**Compiled Code Compactions** compactions 2");
+    assert_eq!(trace_of(&file).expect("a recording").collections.len(), 1);
 }

@@ -21,6 +21,7 @@ mod measured;
 mod asked;
 mod changing;
 mod code;
+mod core_file;
 mod hostile;
 mod replica;
 mod running;

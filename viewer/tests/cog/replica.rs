@@ -82,7 +82,16 @@ pub fn text(name: &str) -> String {
     std::fs::read_to_string(file(name)).expect("a snapshot's text")
 }
 
-fn unpacked(name: &str) -> Vec<u8> {
+/// Whether the snapshots are of VMs for this processor; says so if not.
+pub fn is_of_this_machine() -> bool {
+    let is_it = cfg!(target_arch = "x86_64");
+    if !is_it {
+        skipped("the snapshots are of x86-64 VMs");
+    }
+    is_it
+}
+
+pub fn unpacked(name: &str) -> Vec<u8> {
     let file = std::fs::File::open(file(name)).expect("a snapshot");
     zstd::decode_all(file).expect("a compressed file")
 }
@@ -90,13 +99,11 @@ fn unpacked(name: &str) -> Vec<u8> {
 impl Image {
     /// Memory of a snapshot; `None`, told loudly, where no such process can run or be sampled.
     pub fn of(name: &str) -> Option<Self> {
-        if !cfg!(target_arch = "x86_64") {
-            skipped("the snapshots are of x86-64 VMs");
-            return None;
-        }
-        if !can_sample() {
-            return None;
-        }
+        (is_of_this_machine() && can_sample()).then(|| Self::read(name))
+    }
+
+    /// Memory of a snapshot.
+    pub fn read(name: &str) -> Self {
         let table = String::from_utf8(unpacked(&format!("{name}.symbols.tsv.zst")));
         let table = table.expect("UTF-8");
         let core = unpacked(&format!("{name}.core.zst"));
@@ -113,12 +120,12 @@ impl Image {
             let contents = contents(&snapshot, &entry);
             (entry, contents)
         });
-        Some(Image {
+        Image {
             folder: Folder::new(),
             mappings: mappings.collect(),
             symbols: symbols(&table),
             expected: text(&format!("{name}.expected.txt")),
-        })
+        }
     }
 
     /// Address of a variable.
@@ -214,33 +221,40 @@ impl Image {
         &self.folder
     }
 
-    /// Starts the process, which waits for commands. `None` where no compiler is.
-    pub fn start(&self) -> Option<Target> {
-        let program = programs::build(COG_REPLICA)?;
+    /// The VM's executable file, written.
+    pub fn executable(&self) -> PathBuf {
         let of_file = |(entry, _): &&(MapEntry, Vec<u8>)| entry.path().is_some();
         let end = self.mappings.iter().rfind(of_file).expect("a file").0.end;
         let (mut segments, mut in_file) = (Vec::new(), Vec::new());
+        for (entry, contents) in &self.mappings {
+            if entry.path().is_some() {
+                in_file.resize(entry.offset.0 as usize, 0);
+                in_file.extend(contents);
+            }
+            if entry.path().is_some() || entry.start == end {
+                segments.push(entry.clone());
+            }
+        }
+        let path = self.folder.file("squeak");
+        let file = vm_file(&segments, &in_file, &self.symbols);
+        std::fs::write(&path, file).expect("our folder");
+        path
+    }
+
+    /// Starts the process, which waits for commands. `None` where no compiler is.
+    pub fn start(&self) -> Option<Target> {
+        let program = programs::build(COG_REPLICA)?;
         let (mut plan, mut memory) = (String::new(), Vec::new());
-        let (vm, copies) = (
-            self.folder.file("squeak"),
-            self.folder.file("memory of squeak"),
-        );
+        let (vm, copies) = (self.executable(), self.folder.file("memory of squeak"));
         for (entry, contents) in &self.mappings {
             let (kind, path, offset) = match entry.path() {
-                Some(_) => {
-                    in_file.resize(entry.offset.0 as usize, 0);
-                    in_file.extend(contents);
-                    ("file", &vm, entry.offset.0)
-                }
+                Some(_) => ("file", &vm, entry.offset.0),
                 None => {
                     let offset = memory.len() as u64;
                     memory.extend(contents);
                     ("copy", &copies, offset)
                 }
             };
-            if entry.path().is_some() || entry.start == end {
-                segments.push(entry.clone());
-            }
             let length = entry.end.0 - entry.start.0;
             let protection = 1 | u8::from(entry.writable) << 1 | u8::from(entry.executable) << 2;
             let (start, path) = (entry.start.0, path.display());
@@ -251,7 +265,6 @@ impl Image {
             .expect("a string");
         }
         let write = |path: &Path, bytes: &[u8]| std::fs::write(path, bytes).expect("our folder");
-        write(&vm, &vm_file(&segments, &in_file, &self.symbols));
         write(&copies, &memory);
         write(&self.folder.file("plan"), plan.as_bytes());
         let mut command = Command::new(program);

@@ -1,5 +1,7 @@
 //! VMs with unchanged code.
 
+use std::path::Path;
+
 use nix::sys::signal::Signal;
 
 use crate::asked::{Place, ask, place};
@@ -88,6 +90,28 @@ fn shares_of_methods_blocks_caches_trampolines_and_the_vm() {
     );
     asked.shares("a running Cog VM", &places, (ends.0.0, ends.1.0), missing);
     report(&file, &[]).code(0).prints("Cog");
+    for (method, name, lines) in [("Bench>>fib:", "fib", 20), ("Bench>>sieve:", "sieve", 65)] {
+        has_bytecodes(&file, method, name, lines);
+    }
+}
+
+/// The live process's listing is that of the snapshot's memory (`cog_vm`).
+fn has_bytecodes(file: &Path, method: &str, name: &str, lines: usize) {
+    let golden = format!("tests/golden/annotate-cog-{name}-100.txt");
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join(golden);
+    let golden = std::fs::read_to_string(golden).expect("a golden file");
+    let file = file.to_str().expect("UTF-8");
+    let document = vmscope(["annotate", file, method, "--json"]).code(0).json();
+    let listing = document["listing"].as_array().expect("a list");
+    assert_eq!(listing.len(), lines, "{method}");
+    for line in listing {
+        let line = format!(
+            "{}  {}",
+            line["bytecode"],
+            line["text"].as_str().expect("text")
+        );
+        assert!(golden.contains(&line), "{line}");
+    }
 }
 
 /// `constituents --pairs` against the answer of the VM's own primitive 253. The VM made more code after

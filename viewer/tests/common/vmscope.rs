@@ -236,8 +236,13 @@ impl Drop for Working {
 
 /// `vmscope attach` to a process, into `file`, for at least `samples` samples.
 pub fn attached(pid: u32, file: &Path, samples: usize) -> Working {
+    attached_by(&[], pid, file, samples)
+}
+
+/// The same with these options.
+pub fn attached_by(options: &[&str], pid: u32, file: &Path, samples: usize) -> Working {
     let mut attach = command(["attach", "--quiet", &pid.to_string(), "--output"]);
-    attach.arg(file);
+    attach.arg(file).args(options);
     let working = Working::start(attach);
     await_samples(file, samples);
     working

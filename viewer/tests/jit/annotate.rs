@@ -18,7 +18,7 @@ fn a_script_has_its_lines_in_the_listing() {
     };
     let (folder, place) = (Folder::new(), Folder::new());
     let file = folder.file("out.vmscope");
-    let mut record = command(["record", "--quiet", "--output"]);
+    let mut record = command(["record", "--quiet", "--jit-env", "--output"]);
     record
         .arg(&file)
         .arg("--")

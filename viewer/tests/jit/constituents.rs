@@ -32,6 +32,7 @@ fn the_code_of_node_is_that_of_its_dump() {
         "constituents",
         "--json",
         "--detailed",
+        "--adapter=jitdump",
         &child.id().to_string(),
     ];
     let (zone, hot) = await_that("V8 writes of the optimised function", || {
@@ -49,7 +50,8 @@ fn the_code_of_node_is_that_of_its_dump() {
     assert!(chains.clone().any(has_lines), "{hot}");
 
     // Without a dump or map, the VM is named, and what helps.
-    run(command(["constituents", &silent.id().to_string()]))
+    let silent_pid = silent.id().to_string();
+    run(command(["constituents", "--adapter=jitdump", &silent_pid]))
         .code(1)
         .says("Node.js")
         .says("--perf-prof");

@@ -9,7 +9,9 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use crate::common::programs::script;
-use crate::common::vmscope::{Folder, Working, attached, await_samples, can_sample, command, run};
+use crate::common::vmscope::{
+    Folder, Working, attached_by, await_samples, can_sample, command, run,
+};
 use crate::common::whole::list;
 use crate::common::{await_that, say, skipped};
 use crate::node::{Recorded, ready, tool};
@@ -23,7 +25,7 @@ fn alone() -> MutexGuard<'static, ()> {
 
 /// `vmscope record -- node bench.js` in `place`, the recording elsewhere.
 fn recording(place: &Folder, folder: &Folder, arguments: &[&str]) -> Command {
-    let mut command = command(["record", "--quiet", "--output"]);
+    let mut command = command(["record", "--quiet", "--jit-env", "--output"]);
     command.arg(folder.file("out.vmscope")).args(["--", "node"]);
     command.arg(script("bench.js")).args(arguments);
     command.current_dir(place.path());
@@ -110,10 +112,10 @@ fn after_node_was_killed() {
     next_run_cleans_up(&place);
 }
 
-/// What is left in the working folder of `record OPTIONS -- PROGRAM ARGUMENTS`.
+/// What is left in the working folder of `record --jit-env -- PROGRAM ARGUMENTS`.
 fn left_by(program: &Path, arguments: &[&str]) -> Vec<String> {
     let (place, folder) = (Folder::new(), Folder::new());
-    let mut command = command(["record", "--quiet", "--output"]);
+    let mut command = command(["record", "--quiet", "--jit-env", "--output"]);
     command
         .arg(folder.file("out.vmscope"))
         .arg("--")
@@ -200,7 +202,12 @@ fn the_users_own_dump_stays() {
     let (folder, place) = (Folder::new(), Folder::new());
     let target = ready(&["--perf-prof"], "bench.js", &["--forever"], &place);
     let before = place.names();
-    let working = attached(target.pid(), &folder.file("out.vmscope"), 1000);
+    let working = attached_by(
+        &["--adapter", "jitdump"],
+        target.pid(),
+        &folder.file("out.vmscope"),
+        1000,
+    );
     working.signal(Signal::SIGINT);
     let run = working.end().code(0);
     assert_eq!(place.names(), before);
@@ -219,7 +226,7 @@ fn a_folder_that_takes_no_files() {
     };
     let bench = script("bench.js");
     let arguments = [bench.as_os_str(), "--seconds".as_ref(), "2".as_ref()];
-    let recorded = Recorded::with(&[], &node, arguments, |command| {
+    let recorded = Recorded::with(&["--jit-env"], &node, arguments, |command| {
         command.current_dir("/sys");
     });
     let limits = list(&recorded.document["session"]["limits"]).iter();
@@ -235,8 +242,8 @@ fn a_folder_that_takes_no_files() {
     assert!(!std::path::Path::new(&map).exists(), "{map} was left");
 }
 
-/// `--no-jit-env` changes nothing in the target's environment: V8 tells of nothing, its
-/// builtins are named, its JIT code is counted as what it is.
+/// `--no-jit-env` changes nothing in the target's environment: without V8's adapter, V8 tells of
+/// nothing, its builtins are named, its JIT code is counted as what it is.
 #[test]
 fn no_jit_env() {
     let _alone = alone();
@@ -245,7 +252,7 @@ fn no_jit_env() {
     };
     let bench = script("bench.js");
     let arguments = [bench.as_os_str(), "--seconds".as_ref(), "2".as_ref()];
-    let recorded = Recorded::of(&["--no-jit-env"], &node, arguments);
+    let recorded = Recorded::of(&["--no-jit-env", "--adapter", "jitdump"], &node, arguments);
     assert_eq!(recorded.place.names(), [""; 0]);
     let unnamed =
         recorded.samples(|entry| entry["region"] == "generated" && entry["kind"] == "unnamed");

@@ -24,6 +24,7 @@ mod common;
 )]
 mod measured;
 
+mod agreement;
 mod annotate;
 mod bench;
 mod callers;

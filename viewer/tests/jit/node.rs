@@ -1,4 +1,4 @@
-//! Node, and recordings of it.
+//! Node, and recordings of it by its dump.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -75,13 +75,13 @@ impl Recorded {
         }
     }
 
-    /// `node SCRIPT`, recorded.
+    /// `node SCRIPT`, recorded by its dump.
     pub fn node(flags: &[&str], script_name: &str, arguments: &[&str]) -> Option<Self> {
         let node = tool("node")?;
         let script = script(script_name);
         let script = script.to_str().expect("UTF-8");
         let arguments = [flags, &[script], arguments].concat();
-        Some(Self::of(&[], &node, arguments))
+        Some(Self::of(&["--jit-env"], &node, arguments))
     }
 
     /// Samples of the report's entries that fit.

@@ -3,13 +3,13 @@
 // `steady`, has one function from beginning to end. V8's collector frees dropped functions' code and moves
 // the rest.
 //
-//   node churn.js [--lives N=600] [--ms MEAN=4] [--kept N=50] [--collect N=40] [--log FILE]
+//   node churn.js [--lives N=600 | --forever] [--ms MEAN=4] [--kept N=50] [--collect N=40] [--log FILE]
 //
 // Each life is a run of one function for some milliseconds of wall-clock time, four in five of a new
 // function, one in five of a function made before (one of the last --kept) or of `steady`. Old space's
 // garbage brings mark-compact collections; --collect asks for a full one after every N lives too.
-// --log writes what ran when, a line `KIND CODE BEGIN END` for each life, in nanoseconds of
-// CLOCK_MONOTONIC. At the end one JSON object:
+// --forever prints `ready PID` and goes on until SIGTERM. --log writes what ran when, a line
+// `KIND CODE BEGIN END` for each life, in nanoseconds of CLOCK_MONOTONIC. At the end one JSON object:
 //
 //   {"pid":, "made":, "collections":, "kinds":[{"kind":, "seconds": (of the process' CPU time)}]}
 'use strict';
@@ -19,9 +19,17 @@ const vm = require('node:vm');
 
 const KINDS = ['alpha', 'beta', 'gamma', 'steady'];
 const options = { lives: 600, ms: 4, kept: 50, collect: 40, log: '' };
-for (let i = 2; i < process.argv.length; i += 2) {
-  const name = process.argv[i].slice(2);
-  const value = process.argv[i + 1];
+const words = process.argv.slice(2);
+const forever = words[0] === '--forever';
+let stop = false;
+if (forever) {
+  words.shift();
+  process.on('SIGTERM', () => { stop = true; });
+  process.stdout.write(`ready ${process.pid}\n`);
+}
+for (let i = 0; i < words.length; i += 2) {
+  const name = words[i].slice(2);
+  const value = words[i + 1];
   if (!(name in options) || value === undefined) {
     process.stderr.write('churn.js: unknown option; its head lists them\n');
     process.exit(2);
@@ -98,7 +106,7 @@ function live() {
 
 function turn() {
   live();
-  if (lives.length < options.lives) return setImmediate(turn);
+  if (!stop && (forever || lives.length < options.lives)) return setImmediate(turn);
   if (options.log) fs.writeFileSync(options.log, `${lives.join('\n')}\n`);
   const kinds = KINDS.map((kind, i) => ({ kind, seconds: seconds[i] }));
   process.stdout.write(`${JSON.stringify({ pid: process.pid, made, collections, kinds, x })}\n`);

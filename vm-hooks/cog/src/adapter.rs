@@ -1,6 +1,7 @@
 //! The adapter: reads the code zone at each poll, and reports changes.
 
 mod beside_code;
+mod identity;
 mod pieces;
 
 use std::time::Duration;
@@ -10,21 +11,22 @@ use vmscope_process::pages::Pages;
 use vmscope_process::{
     Adapter, AdapterError, Cadence, CodeZone, Memory, Poll, ProcessView, SampleNeeds, Unwinder,
 };
-use vmscope_records::{
-    Avma, CodeChange, Constituent, GoneReason, Method, MethodKey, TimeNs, VmIdentity,
-};
+use vmscope_records::{CodeChange, Constituent, GoneReason, Method, MethodKey, TimeNs, VmIdentity};
 
 use crate::cog_method::{CogMethod, EntryKind};
 use crate::cost::{Cost, CountedMemory};
 use crate::describe::{Described, Describer, Name};
 use crate::interpreter;
 use crate::map::Map;
+use crate::names::known;
+use crate::sampled::Sampled;
 use crate::variables::COMPACTIONS;
 use crate::vm::{Stamp, Vm, Zone};
 use beside_code::BesideCode;
 pub(crate) use beside_code::VM;
+use identity::{Ages, Identity, Part};
 pub(crate) use pieces::{FREED, YOUNG_REFERRERS, boundaries, with_cases};
-use pieces::{codes, identity, piece};
+use pieces::{codes, piece};
 
 /// Pauses between polls.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
@@ -53,6 +55,7 @@ pub struct CogAdapter {
     has_begun: bool,
     zone: CodeZone<Identity>,
     known: FxHashMap<Identity, Known>,
+    ages: Ages,
     /// PICs with another case since the last poll.
     extended: Vec<Identity>,
     /// Keys of methods, by their entry.
@@ -66,6 +69,7 @@ pub struct CogAdapter {
     told: Vec<String>,
     cost: Cost,
     beside: BesideCode,
+    sampled: Sampled,
     is_last: bool,
     /// Begin of the poll that read the zone last, and of the last poll whose counters showed the same code.
     read_at: TimeNs,
@@ -79,29 +83,6 @@ struct Known {
     described: Described,
 }
 
-/// One lifetime of a piece of code. Between two code compactions, the VM uses an address for one entry
-/// only, and then frees it in place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Identity {
-    at: Avma,
-    size: u64,
-    part: Part,
-    header: i64,
-    compactions: u64,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Part {
-    Trampoline,
-    Entry(EntryKind),
-    /// A block inside a method, by its number.
-    Block(usize),
-    /// The code behind the blocks of a method, which enters them.
-    BlockEntry,
-    FreeSpace,
-    YoungReferrers,
-}
-
 impl CogAdapter {
     /// An adapter before its first poll.
     #[must_use]
@@ -111,6 +92,7 @@ impl CogAdapter {
             has_begun: false,
             zone: CodeZone::new(),
             known: FxHashMap::default(),
+            ages: Ages::default(),
             extended: Vec::new(),
             methods: FxHashMap::default(),
             cadence: Cadence::new(PAUSES.0, PAUSES.1, MANY_CHANGES),
@@ -119,6 +101,7 @@ impl CogAdapter {
             told: Vec::new(),
             cost: Cost::default(),
             beside: BesideCode::default(),
+            sampled: Sampled::default(),
             is_last: false,
             read_at: TimeNs(0),
             whole_at: TimeNs(0),
@@ -135,12 +118,15 @@ impl CogAdapter {
     /// meanwhile, so that each attempt has less to do.
     fn read(&mut self, memory: &dyn Memory) -> Result<Zone, AdapterError> {
         let (vm, known, extended) = (&self.vm, &mut self.known, &mut self.extended);
+        let ages = &self.ages;
         let (mut zone, ()) = vm.with_zone(memory, |zone, stamp| {
             let pages = Pages::new(memory);
             let mut describer = Describer::new(vm, zone, &pages)?;
+            let compacted = (!ages.are_of(zone)).then(|| Ages::new(zone.compactions));
+            let ages = compacted.as_ref().unwrap_or(ages);
             let entries = zone.methods.entries.iter();
             let new: Vec<_> = entries
-                .map(|entry| (identity(zone.compactions, entry), entry))
+                .map(|entry| (ages.identity(entry), entry))
                 .filter(|(identity, entry)| {
                     let before = known.get(identity);
                     before.is_none_or(|before| before.entry.stack_check != entry.stack_check)
@@ -167,20 +153,26 @@ impl CogAdapter {
             }
             Ok(())
         })?;
-        let compactions = zone.compactions;
+        if !self.ages.are_of(&zone) {
+            self.ages.compacted(&zone, known);
+        }
         for entry in &mut zone.methods.entries {
-            if let Some(before) = before_freed(vm, known, &identity(compactions, entry)) {
+            let identity = self.ages.identity(entry);
+            if let Some(before) = before_freed(vm, known, &identity) {
                 *entry = before.entry.clone();
+            } else if let Some(one) = known.get_mut(&identity) {
+                // Collections move the entry's objects.
+                one.entry.clone_from(entry);
             }
         }
         Ok(zone)
     }
 
     fn tell(&mut self, zone: &Zone, poll: &mut Poll) -> usize {
-        let known = &self.known;
+        let (known, ages) = (&self.known, &self.ages);
         let piece = |identity: &Identity| {
             let described = |entry: &Identity| known.get(entry).map(|one| &one.described);
-            piece(zone, identity, described)
+            piece((zone, ages), identity, described)
         };
         let methods = &mut self.methods;
         let describe = |identity: &Identity, constituent: &mut Constituent, poll: &mut Poll| {
@@ -202,7 +194,7 @@ impl CogAdapter {
             Part::Entry(EntryKind::ClosedPic | EntryKind::OpenPic) => GoneReason::Flushed,
             _ => GoneReason::Freed,
         };
-        let changes = self.zone.update(poll, codes(zone), describe, reason);
+        let changes = self.zone.update(poll, codes(zone, ages), describe, reason);
         let extended = std::mem::take(&mut self.extended);
         for identity in &extended {
             let known = self.zone.get(identity).zip(piece(identity));
@@ -226,6 +218,26 @@ impl CogAdapter {
         changes + extended.len()
     }
 
+    /// Reports the bytecodes of sampled methods.
+    fn tell_listings(
+        &mut self,
+        zone: &Zone,
+        process: &ProcessView,
+        poll: &mut Poll,
+    ) -> Result<(), AdapterError> {
+        let method_of = |entry: &CogMethod| {
+            let identity = self.ages.identity(entry);
+            let key = self.methods.get(&identity)?;
+            match &self.known.get(&identity)?.described.name {
+                Name::Method(name) => Some((*key, name)),
+                _ => None,
+            }
+        };
+        let memory = process.memory();
+        let told = (self.sampled).poll(&self.vm, zone, memory, method_of, poll);
+        known(told).map(|_| ())
+    }
+
     /// Whether a reading of the zone is due. Cases of inline caches change without a counter.
     fn is_due(&self, now: TimeNs, is_same: bool) -> bool {
         let pause = match (is_same, &self.stamp) {
@@ -239,9 +251,8 @@ impl CogAdapter {
     /// Forgets entries that the zone no longer has.
     fn forget(&mut self, zone: &Zone) {
         let entries = zone.methods.entries.iter();
-        let current: rustc_hash::FxHashSet<Identity> = entries
-            .map(|entry| identity(zone.compactions, entry))
-            .collect();
+        let current: rustc_hash::FxHashSet<Identity> =
+            entries.map(|entry| self.ages.identity(entry)).collect();
         self.known.retain(|identity, _| current.contains(identity));
         self.methods
             .retain(|identity, _| current.contains(identity));
@@ -327,6 +338,7 @@ impl Adapter for CogAdapter {
         let now = poll.began();
         let (beside, is_last) = (&mut self.beside, self.is_last);
         beside.poll(&self.vm, process, (is_last, poll))?;
+        self.sampled.take_addresses(poll);
         let stamp = self.vm.stamp_of_code(&memory).unwrap_or_default();
         let is_same = stamp.is_some() && stamp == self.stamp;
         if is_same {
@@ -360,6 +372,7 @@ impl Adapter for CogAdapter {
         }
         self.has_begun = true;
         self.cadence.found(changes);
+        self.tell_listings(&zone, process, poll)?;
         self.beside.use_zone(&self.vm, &zone, process, poll)
     }
 

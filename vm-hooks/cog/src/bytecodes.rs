@@ -6,6 +6,7 @@
 use vmscope_process::{AdapterError, Memory};
 
 use crate::Variables;
+use crate::bytecode_table::row;
 
 /// Number of bytecodes in a set.
 pub const SET: usize = 256;
@@ -32,8 +33,6 @@ pub struct Bytecode {
     pub is_mapped: bool,
     /// Likewise, in blocks only.
     pub is_mapped_in_block: bool,
-    /// An operand of the next bytecode.
-    pub is_extension: bool,
     /// Jumps, or skips a block.
     pub has_span: bool,
 }
@@ -60,7 +59,6 @@ mod flag {
     pub const CREATES_BLOCK: u32 = 1 << 3;
     pub const IS_MAPPED: u32 = 1 << 4;
     pub const IS_MAPPED_IN_BLOCK: u32 = 1 << 5;
-    pub const IS_EXTENSION: u32 = 1 << 6;
 }
 
 impl Sets {
@@ -85,23 +83,19 @@ impl Sets {
             .chunks_exact(entry)
             .map(|entry| Bytecode::of(entry, word))
             .collect();
-        let encodings: &[Encoding] = match count {
-            SET => &[Encoding::Sista],
-            _ => &[Encoding::V3, Encoding::Sista],
+        let set = |all: &[Bytecode], encoding| {
+            let all = all.to_vec();
+            Some(Bytecodes { encoding, all }).filter(Bytecodes::is_known)
         };
-        let mut sets = all.chunks_exact(SET).zip(encodings).map(|(all, encoding)| {
-            let set = Bytecodes {
-                encoding: *encoding,
-                all: all.to_vec(),
-            };
-            set.is_known().then_some(set)
-        });
-        let first = sets.next().flatten();
-        let second = sets.next().flatten();
-        let sets = match count {
+        let sets = match all.split_at_checked(SET) {
+            Some((v3, sista)) if !sista.is_empty() => {
+                [set(v3, Encoding::V3), set(sista, Encoding::Sista)]
+            }
             // Whichever bit its methods have, this VM has one set only.
-            SET => [first.clone(), first],
-            _ => [first, second],
+            _ => {
+                let only = set(&all, Encoding::Sista).or_else(|| set(&all, Encoding::V3));
+                [only.clone(), only]
+            }
         };
         Ok(Sets {
             sets,
@@ -141,33 +135,16 @@ impl Bytecode {
             creates_block: flags & flag::CREATES_BLOCK != 0,
             is_mapped: flags & flag::IS_MAPPED != 0,
             is_mapped_in_block: flags & flag::IS_MAPPED_IN_BLOCK != 0,
-            is_extension: flags & flag::IS_EXTENSION != 0,
             has_span: (word..2 * word).any(|at| byte(at) != 0),
         }
     }
 
     /// Bytecode `code` of a set that is known by documents.
     fn known(encoding: Encoding, code: u8) -> Self {
-        let (bytes, is_return, creates_block) = match encoding {
-            Encoding::V3 => (
-                match code {
-                    128..=131 | 133 | 134 | 138 | 160..=175 => 2,
-                    132 | 139..=142 => 3,
-                    143 => 4,
-                    _ => 1,
-                },
-                matches!(code, 120..=125),
-                code == 143,
-            ),
-            Encoding::Sista => (
-                match code {
-                    224..=247 => 2,
-                    248..=255 => 3,
-                    _ => 1,
-                },
-                matches!(code, 88..=94),
-                code == 250,
-            ),
+        let (_, bytes, _) = row(encoding, code);
+        let (is_return, creates_block) = match encoding {
+            Encoding::V3 => (matches!(code, 120..=125), code == 143),
+            Encoding::Sista => (matches!(code, 88..=94), code == 250),
         };
         let (is_mapped, is_mapped_in_block) = match encoding {
             Encoding::V3 => (
@@ -185,7 +162,6 @@ impl Bytecode {
             creates_block,
             is_mapped,
             is_mapped_in_block,
-            is_extension: encoding == Encoding::Sista && matches!(code, 224 | 225),
             has_span: has_span(encoding, code),
         }
     }

@@ -208,6 +208,10 @@ impl<'b> RawEntry<'b> {
             true => half(self.bytes, fields.block_entry),
             false => 0,
         };
+        if block_entry > self.size {
+            let (what, value) = ("block entry of a method", u64::from(block_entry));
+            return Err(Damage { what, value, at });
+        }
         let bits = self.bits;
         Ok(CogMethod {
             at,

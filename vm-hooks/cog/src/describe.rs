@@ -6,6 +6,7 @@ use vmscope_records::Avma;
 
 use crate::cog_method::{CogMethod, EntryKind};
 use crate::heap::{Heap, Object};
+use crate::listing::{Listing, ListingRoom};
 use crate::map::{Flaw, Map, MapSource};
 use crate::names::{ClassLayout, MethodName, Names, known};
 use crate::pic::{self, Case, Target};
@@ -112,6 +113,33 @@ impl<'z> Describer<'z> {
             EntryKind::OpenPic | EntryKind::Free => described.name = self.selector(entry)?,
         }
         Ok(described)
+    }
+
+    /// Bytecodes of a method or full block as text; `None` for unreadable bytecodes, or without `room`.
+    ///
+    /// # Errors
+    /// Errors after which no read can succeed.
+    pub fn listing(
+        &mut self,
+        entry: &CogMethod,
+        room: &mut ListingRoom,
+    ) -> Result<Option<Listing>, AdapterError> {
+        let Some(names) = self
+            .names
+            .as_mut()
+            .filter(|_| entry.kind == EntryKind::Method)
+        else {
+            return Ok(None);
+        };
+        let heap = *names.heap();
+        let Some(code) = known(heap.object(entry.method))? else {
+            return Ok(None);
+        };
+        // The object of a method with generated code has the code's address in place of its header.
+        if known(heap.slot(&code, 0))? != Some(entry.at) {
+            return Ok(None);
+        }
+        room.listing(names, &self.vm.bytecodes, code, entry.header)
     }
 
     fn selector(&self, entry: &CogMethod) -> Result<Name, AdapterError> {

@@ -1,8 +1,8 @@
 //! Recognition of Cog VMs.
 
-use vmscope_process::{Adapter, AdapterError, AdapterFamily, ProcessView};
+use vmscope_process::{Adapter, AdapterError, AdapterFamily, Launch, ProcessView, SampleNeeds};
 
-use crate::{CogAdapter, Vm};
+use crate::{CogAdapter, Vm, interpreter};
 
 /// Cog VMs.
 #[derive(Clone, Copy, Debug, Default)]
@@ -11,6 +11,11 @@ pub struct Family;
 impl AdapterFamily for Family {
     fn name(&self) -> &'static str {
         "cog"
+    }
+
+    /// Bytecodes of interpreted methods need registers, also in recordings without callers.
+    fn launch_needs(&self, _: &Launch) -> SampleNeeds {
+        interpreter::sample_needs()
     }
 
     fn recognise(&self, process: &ProcessView) -> Result<Option<Box<dyn Adapter>>, AdapterError> {

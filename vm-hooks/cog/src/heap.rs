@@ -30,6 +30,13 @@ const DOES_NOT_UNDERSTAND: u64 = 20;
 /// Index of the class `Array` in the special objects.
 pub const CLASS_ARRAY: u64 = 7;
 
+/// Index of the array of special selectors in the special objects. Each selector has its number of arguments
+/// behind it.
+pub const SPECIAL_SELECTORS: u64 = 23;
+
+/// Exponents of immediate floats are smaller than exponents of doubles. The difference, in their bits.
+const FLOAT_OFFSET: u64 = 896 << 53;
+
 /// Objects of a Spur memory.
 #[derive(Clone, Copy)]
 pub struct Heap<'m> {
@@ -55,6 +62,17 @@ pub struct Object {
     pub class_index: u32,
     format: u32,
     slots: u64,
+}
+
+/// An object inside its pointer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Immediate {
+    /// An integer.
+    Integer(i64),
+    /// A character's code point.
+    Character(u64),
+    /// A floating-point number; on 64-bit VMs only.
+    Float(f64),
 }
 
 /// Contents of an object, as its format says.
@@ -131,6 +149,29 @@ impl<'m> Heap<'m> {
             return (low & 1 == 1).then_some(i64::from(low >> 1));
         }
         (oop.0 & 7 == 1).then_some(oop.0.cast_signed() >> 3)
+    }
+
+    /// The immediate object of `oop`; `None` for an address.
+    #[must_use]
+    pub fn immediate(&self, oop: Avma) -> Option<Immediate> {
+        if let Some(integer) = self.integer(oop) {
+            return Some(Immediate::Integer(integer));
+        }
+        let value = oop.0 >> 3;
+        match (self.word(), oop.0 & 7) {
+            (4, low) => (low & 3 == 2).then_some(Immediate::Character(oop.0 >> 2)),
+            (_, 2) => Some(Immediate::Character(value)),
+            (_, 4) => {
+                // The sign is the lowest bit. Both zeros have no exponent.
+                let bits = if value > 1 {
+                    value + FLOAT_OFFSET
+                } else {
+                    value
+                };
+                Some(Immediate::Float(f64::from_bits(bits.rotate_right(1))))
+            }
+            _ => None,
+        }
     }
 
     fn is_immediate(&self, oop: Avma) -> bool {
@@ -222,6 +263,30 @@ impl<'m> Heap<'m> {
     /// # Errors
     /// Other contents, more bytes than `cap`; failed reads.
     pub fn bytes(&self, object: &Object, cap: usize) -> Result<Vec<u8>, AdapterError> {
+        self.read(object, self.length(object)?, cap)
+    }
+
+    /// First bytes of an object with bytes or code, at most `most`; `true` for the whole object.
+    ///
+    /// # Errors
+    /// Other contents; failed reads.
+    pub fn first_bytes(
+        &self,
+        object: &Object,
+        most: usize,
+    ) -> Result<(Vec<u8>, bool), AdapterError> {
+        let length = self.length(object)?;
+        let shown = length.min(most as u64);
+        Ok((self.read(object, shown, most)?, shown == length))
+    }
+
+    fn read(&self, object: &Object, length: u64, cap: usize) -> Result<Vec<u8>, AdapterError> {
+        let at = Avma(object.at.0 + HEADER);
+        (self.memory.read_vec(at, length, cap)).map_err(AdapterError::reading("object"))
+    }
+
+    /// Number of bytes of an object with bytes or code.
+    fn length(&self, object: &Object) -> Result<u64, AdapterError> {
         if !matches!(object.contents(), Contents::Bytes | Contents::Code) {
             return Err(AdapterError::Implausible {
                 what: "format of an object with bytes",
@@ -232,11 +297,7 @@ impl<'m> Heap<'m> {
         // The format's low bits count unused bytes of the last slot.
         let unused = u64::from(object.format) & (self.word() - 1);
         let length = object.slots.saturating_mul(self.word());
-        let length = length.saturating_sub(unused);
-        let bytes = self
-            .memory
-            .read_vec(Avma(object.at.0 + HEADER), length, cap);
-        bytes.map_err(AdapterError::reading("object"))
+        Ok(length.saturating_sub(unused))
     }
 
     /// The class at `index` of the class table.

@@ -14,6 +14,7 @@ use vmscope_records::{
 
 use crate::describe::header_of;
 use crate::heap::{Contents, HEADER, Heap, Object};
+use crate::listing::{Listing, ListingRoom};
 use crate::names::{ClassLayout, MethodName, Names, known};
 use crate::vm::{Vm, Zone};
 
@@ -52,6 +53,7 @@ pub struct Interpreted {
     values: FxHashSet<Avma>,
     /// The limit was reported.
     is_cut: bool,
+    room: ListingRoom,
 }
 
 /// A method that was found.
@@ -59,6 +61,7 @@ struct Found {
     object: Object,
     bytes: u64,
     name: MethodName,
+    listing: Option<Listing>,
 }
 
 impl Interpreted {
@@ -118,14 +121,17 @@ impl Interpreted {
             all.extend(&values);
             all.sort_unstable();
             all.dedup();
-            find(vm, zone, &pages, (&values, &all))
+            find(vm, zone, &pages, (&values, &all), &self.told, self.room)
         });
         if found.is_err() {
             self.values.extend(&values);
         }
-        for one in found? {
-            self.tell(&one, poll);
+        let (found, room) = found?;
+        self.room = room;
+        for one in found {
+            self.tell(one, poll);
         }
+        self.room.tell(poll);
         Ok(())
     }
 
@@ -142,18 +148,17 @@ impl Interpreted {
         (self.since, self.absent_at) = (now, self.last);
     }
 
-    fn tell(&mut self, found: &Found, poll: &mut Poll) {
+    fn tell(&mut self, found: Found, poll: &mut Poll) {
         let at = found.object.at;
-        if self.told.contains_key(&at) {
-            return;
-        }
         let method = poll.keys().method();
         poll.method(Method {
             key: method,
             time: poll.now(),
             class: found.name.class_with_blocks(),
             name: found.name.selector.clone(),
-            ..Method::default()
+            ..found
+                .listing
+                .map_or_else(Method::default, Listing::into_method)
         });
         let first = Avma(at.0 + HEADER);
         let parts = [
@@ -206,17 +211,20 @@ fn cached(
         .collect())
 }
 
-/// The methods that `values` lie in. `all`: addresses that may be methods, ascending.
+/// Methods around `values`; new ones only. `told`: reported methods. `all`: possible methods' addresses,
+/// ascending.
 fn find(
     vm: &Vm,
     zone: &Zone,
     memory: &dyn Memory,
     (values, all): (&[Avma], &[Avma]),
-) -> Result<Vec<Found>, AdapterError> {
+    told: &FxHashMap<Avma, [ConstituentKey; 2]>,
+    mut room: ListingRoom,
+) -> Result<(Vec<Found>, ListingRoom), AdapterError> {
     let heap = Heap::of(&vm.variables, memory)?;
     let classes = ClassLayout::of(&vm.variables, &heap, memory)?;
     let mut names = Names::new(heap, classes);
-    let mut found = Vec::new();
+    let mut found: FxHashMap<Avma, Found> = FxHashMap::default();
     for value in values {
         let after = all.partition_point(|at| at <= value);
         let below = all.get(..after).unwrap_or_default().iter().rev();
@@ -231,19 +239,25 @@ fn find(
             if object.contents() != Contents::Code || !is_inside {
                 continue;
             }
+            if told.contains_key(&object.at) || found.contains_key(&object.at) {
+                break;
+            }
             let header_of = |code: &Object| header_of(&heap, zone, code);
             let Some(header) = known(header_of(&object))? else {
                 continue;
             };
             if let Some(name) = known(names.method(&object, header, &header_of))? {
-                found.push(Found {
+                let listing = room.listing(&mut names, &vm.bytecodes, object, header)?;
+                let one = Found {
                     object,
                     bytes,
                     name,
-                });
+                    listing,
+                };
+                found.insert(object.at, one);
                 break;
             }
         }
     }
-    Ok(found)
+    Ok((found.into_values().collect(), room))
 }

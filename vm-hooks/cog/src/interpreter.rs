@@ -11,7 +11,8 @@ use vmscope_records::{
     SamplePlace, TimeNs,
 };
 
-use crate::bytecode_names::name_of;
+use crate::bytecode_table::row;
+use crate::bytecodes::Encoding;
 use crate::vm::Vm;
 
 const FUNCTION: &str = "interpret";
@@ -77,7 +78,8 @@ impl Interpreter {
                 .map(|label| Avma(crate::cog_method::number(label)))
                 .collect();
             if labels.iter().all(|label| start <= *label && *label < end) {
-                parts.extend(named(&labels));
+                let only = vm.bytecodes.of_method(-1).map(|set| set.encoding);
+                parts.extend(named(&labels, only.unwrap_or(Encoding::Sista)));
                 break;
             }
         }
@@ -137,24 +139,30 @@ pub fn sample_needs() -> SampleNeeds {
     }
 }
 
-/// Labels with the names of their bytecodes.
-fn named(labels: &[Avma]) -> impl Iterator<Item = (Avma, String)> {
+/// Labels with the names of their bytecodes. A table of 512 labels begins with the older set; `only` is the set
+/// of a shorter table.
+fn named(labels: &[Avma], only: Encoding) -> impl Iterator<Item = (Avma, String)> {
     let has_two_sets = labels.len() > 256;
     let mut bytecodes: BTreeMap<Avma, Vec<usize>> = BTreeMap::new();
     for (bytecode, label) in labels.iter().enumerate() {
         bytecodes.entry(*label).or_default().push(bytecode);
     }
     bytecodes.into_iter().map(move |(label, bytecodes)| {
-        // One set is Sista's, whose place is behind the older one.
-        let set = |bytecode: usize| (!has_two_sets || bytecode > 255, (bytecode % 256) as u8);
-        let first = bytecodes.first().copied().unwrap_or(0);
-        let (is_sista, code) = set(first);
+        let set = |bytecode: usize| {
+            let encoding = match (has_two_sets, bytecode) {
+                (false, _) => only,
+                (true, 0..=255) => Encoding::V3,
+                (true, _) => Encoding::Sista,
+            };
+            (encoding, (bytecode % 256) as u8)
+        };
+        let (encoding, code) = set(bytecodes.first().copied().unwrap_or(0));
         let each = bytecodes.iter().map(|bytecode| {
-            let (is_sista, code) = set(*bytecode);
-            format!("{} {code}", if is_sista { "Sista" } else { "V3" })
+            let (encoding, code) = set(*bytecode);
+            format!("{encoding:?} {code}")
         });
         let each: Vec<String> = each.collect();
-        let name = name_of(is_sista, code);
+        let name = row(encoding, code).2.name();
         (label, format!("{name} ({})", each.join(", ")))
     })
 }

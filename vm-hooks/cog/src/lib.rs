@@ -6,7 +6,10 @@
 //! | `vm`, `variables`, `accessors` | the VM in a process: addresses of its variables, by symbols or exported functions |
 //! | [`zone`], [`cog_method`], `trampolines` | the code zone and its entries |
 //! | [`heap`], [`names`] | objects; names of classes, methods and blocks |
-//! | [`map`], `bytecodes` | pc maps by a walk over the bytecodes |
+//! | `bytecode_table`, `bytecodes`, `instructions` | both sets of bytecodes; a walk over a method's bytecodes |
+//! | [`map`] | pc maps |
+//! | [`listing`], `literals` | bytecodes and literals as text |
+//! | `sampled` | listings of methods with samples |
 //! | [`pic`] | cases of closed inline caches, from their code |
 //! | [`describe`] | all of it, for one entry |
 //! | `adapter` | changes of the zone as records |
@@ -31,19 +34,23 @@
 
 mod accessors;
 mod adapter;
-mod bytecode_names;
+mod bytecode_table;
 mod bytecodes;
 pub mod cog_method;
 mod cost;
 pub mod describe;
 mod family;
 pub mod heap;
+mod instructions;
 mod interpreted;
 mod interpreter;
+pub mod listing;
+mod literals;
 pub mod map;
 pub mod names;
 pub mod pic;
 mod regions;
+mod sampled;
 pub mod saved;
 pub mod testing;
 mod trampolines;

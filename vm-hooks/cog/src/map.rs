@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 
 use crate::bytecodes::{Bytecodes, Encoding};
 use crate::cog_method::{BlockMethod, CogMethod};
+use crate::instructions::{Instruction, Instructions};
 
 /// Annotations of map bytes.
 mod annotation {
@@ -244,9 +245,12 @@ impl MapSource<'_> {
 
     /// Pairs places with mapped bytecodes. The first place is the stack check, at the first bytecode.
     /// `may_follow`: places of other code may follow those of this code.
-    fn entries(&self, places: &[Place], mut walk: Walk, may_follow: bool) -> Map {
+    fn entries(&self, places: &[Place], walk: Walk, may_follow: bool) -> Map {
         let mut entries = Vec::with_capacity(places.len());
-        let mut steps = Steps::new(self.bytecodes, self.bytes, &walk);
+        let bytes = self.bytes.get(..walk.to).unwrap_or(self.bytes);
+        let mut steps = Instructions::new(self.bytecodes, bytes, walk.from);
+        (steps.skips_blocks, steps.ends_at_return) = (true, walk.ends_at_return);
+        let mut steps = steps.filter_map(|one| walk.mapped(&one));
         let mut places = places.iter();
         if let Some(first) = places.next() {
             entries.push(MapEntry {
@@ -255,9 +259,8 @@ impl MapSource<'_> {
                 is_listed: false,
             });
         }
-        walk.to = walk.to.min(self.bytes.len());
         for place in places {
-            let Some((bytecode, is_listed)) = steps.next_mapped(&walk) else {
+            let Some((bytecode, is_listed)) = steps.next() else {
                 match may_follow {
                     true => break,
                     false => return Map::Flawed(Flaw::TooLong),
@@ -285,86 +288,17 @@ struct Walk {
     from: usize,
     to: usize,
     is_block: bool,
-    /// A return that no jump skips is the last bytecode.
     ends_at_return: bool,
 }
 
-/// A walk over bytecodes.
-struct Steps<'a> {
-    bytecodes: &'a Bytecodes,
-    bytes: &'a [u8],
-    at: usize,
-    /// Furthest target of a forward jump.
-    continues_at: usize,
-    /// Number of extensions in front of `at`, and the value of those of kind B.
-    extensions: usize,
-    extension: Option<i64>,
-    is_over: bool,
-}
-
-impl<'a> Steps<'a> {
-    fn new(bytecodes: &'a Bytecodes, bytes: &'a [u8], walk: &Walk) -> Self {
-        Steps {
-            bytecodes,
-            bytes,
-            at: walk.from,
-            continues_at: 0,
-            extensions: 0,
-            extension: None,
-            is_over: false,
-        }
-    }
-
-    /// Goes behind the next mapped bytecode; returns it, and whether primitive 253 lists it.
-    fn next_mapped(&mut self, walk: &Walk) -> Option<(u32, bool)> {
-        while !self.is_over && self.at < walk.to {
-            let code = *self.bytes.get(self.at)?;
-            let bytecode = self.bytecodes.get(code);
-            let span = match bytecode.has_span || bytecode.creates_block {
-                true => (self.bytecodes).span(self.bytes, self.at, self.extension.unwrap_or(0)),
-                false => 0,
-            };
-            let mut shown = self.at;
-            if span < 0 && !bytecode.creates_block {
-                shown = shown.saturating_sub(2 * self.extensions);
-            }
-            let behind = self.at.saturating_add(usize::from(bytecode.bytes.max(1)));
-            let skipped = behind.saturating_add(usize::try_from(span).unwrap_or(0));
-            if span > 0 {
-                self.continues_at = self.continues_at.max(skipped);
-            }
-            self.is_over =
-                walk.ends_at_return && bytecode.is_return && self.at >= self.continues_at;
-            self.extend(code, bytecode.is_extension);
-            self.at = if bytecode.creates_block {
-                skipped
-            } else {
-                behind
-            };
-            if bytecode.is_mapped || (walk.is_block && bytecode.is_mapped_in_block) {
-                return Some((u32::try_from(shown).ok()?, bytecode.is_mapped));
-            }
-        }
-        None
-    }
-
-    /// Notes the extension at `at`; another bytecode ends a row of extensions.
-    fn extend(&mut self, code: u8, is_extension: bool) {
-        if !is_extension {
-            (self.extensions, self.extension) = (0, None);
-            return;
-        }
-        let operand = self.at.checked_add(1).and_then(|at| self.bytes.get(at));
-        let operand = operand.copied().unwrap_or(0);
-        if code == EXTENSION_B {
-            self.extension = Some(match self.extension {
-                None => i64::from(operand.cast_signed()),
-                Some(before) => (before << 8).wrapping_add(i64::from(operand)),
-            });
-        }
-        self.extensions += 1;
+impl Walk {
+    /// The mapped bytecode of an instruction, and whether primitive 253 lists it. A jump back counts from its
+    /// extensions on.
+    fn mapped(&self, one: &Instruction) -> Option<(u32, bool)> {
+        let is_mapped = one.bytecode.is_mapped;
+        let is_jump_back = one.span < 0 && !one.bytecode.creates_block;
+        let at = if is_jump_back { one.first } else { one.at };
+        let at = u32::try_from(at).ok()?;
+        (is_mapped || self.is_block && one.bytecode.is_mapped_in_block).then_some((at, is_mapped))
     }
 }
-
-/// The extension of the operand B.
-const EXTENSION_B: u8 = 225;

@@ -172,8 +172,17 @@ impl<'m> Names<'m> {
         }
     }
 
+    /// Whether an object is a symbol.
+    #[must_use]
+    pub fn is_symbol(&self, object: &Object) -> bool {
+        self.symbol_class == Some(object.class_index) && object.contents() == Contents::Bytes
+    }
+
     /// A string's text: UTF-8, else Latin-1. A string with control characters is none.
-    fn text(&self, string: &Object) -> Result<String, AdapterError> {
+    ///
+    /// # Errors
+    /// No such string, or one of more than 1,024 bytes; failed reads.
+    pub fn text(&self, string: &Object) -> Result<String, AdapterError> {
         let bytes = match string.contents() {
             Contents::Bytes => self.heap.bytes(string, MAX_NAME)?,
             _ => Vec::new(),

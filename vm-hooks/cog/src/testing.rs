@@ -7,6 +7,9 @@ use vmscope_process::{
 };
 use vmscope_records::{Avma, Pid};
 
+use crate::cog_method::{CogMethod, EntryKind};
+use crate::vm::Vm;
+
 /// A core file with the VM's symbols.
 pub struct Snapshot {
     /// Memory of the core file.
@@ -17,6 +20,8 @@ pub struct Snapshot {
     pub program: String,
     /// Symbols at run-time addresses.
     pub symbols: Vec<Symbol>,
+    /// Entries of the code zone.
+    pub entries: Vec<CogMethod>,
 }
 
 impl std::fmt::Debug for Snapshot {
@@ -37,12 +42,26 @@ impl Snapshot {
         let core = CoreFile::from_file(Arc::new(ModuleFile::from_image(core.into())))?;
         let mappings = core.info().mappings.clone();
         let first = mappings.iter().find_map(MapEntry::path);
-        Ok(Snapshot {
+        let mut snapshot = Snapshot {
             program: String::from_utf8_lossy(first.unwrap_or_default()).into_owned(),
             memory: Arc::new(core),
             mappings,
             symbols: symbols.lines().filter_map(symbol).collect(),
-        })
+            entries: Vec::new(),
+        };
+        if let Ok(Some(vm)) = Vm::open(&snapshot.process())
+            && let Ok((zone, ())) = vm.with_zone(&*snapshot.memory, |_, _| Ok(()))
+        {
+            snapshot.entries = zone.methods.entries;
+        }
+        Ok(snapshot)
+    }
+
+    /// Addresses as samples have: one per entry.
+    #[must_use]
+    pub fn sampled(&self) -> Vec<Avma> {
+        let entries = self.entries.iter();
+        entries.map(|entry| Avma(entry.at.0 + 64)).collect()
     }
 
     /// The process.
@@ -113,8 +132,8 @@ impl Snapshot {
         }))
     }
 
-    /// A place that the reader reads, by two numbers of a fuzzer: a variable, a word of the code zone, or a
-    /// word of the objects.
+    /// A place that the reader reads, by two numbers of a fuzzer: a variable, a word of the code zone, of the
+    /// table of bytecodes, of the objects, or of a compiled method.
     #[must_use]
     pub fn place(&self, kind: u8, number: u32) -> Avma {
         let number = u64::from(number);
@@ -127,7 +146,7 @@ impl Snapshot {
             let words = to.saturating_sub(from).max(8) / 8;
             Avma(from.saturating_add(number % words * 8))
         };
-        match kind % 4 {
+        match kind % 5 {
             0 => {
                 let names: Vec<_> = crate::variables::names().collect();
                 let index = usize::try_from(number).unwrap_or(0) % names.len().max(1);
@@ -138,7 +157,17 @@ impl Snapshot {
                 let table = variable("generatorTable").0;
                 within(table, table.saturating_add(1 << 14))
             }
-            _ => within(value("nilObj"), value("nilObj").saturating_add(0x50_0000)),
+            3 => within(value("nilObj"), value("nilObj").saturating_add(0x50_0000)),
+            _ => {
+                let methods = self
+                    .entries
+                    .iter()
+                    .filter(|entry| entry.kind == EntryKind::Method);
+                let methods: Vec<Avma> = methods.map(|entry| entry.method).collect();
+                let index = usize::try_from(number >> 5).unwrap_or(0) % methods.len().max(1);
+                let method = methods.get(index).map_or(0, |method| method.0);
+                within(method, method + 32 * 8)
+            }
         }
     }
 }

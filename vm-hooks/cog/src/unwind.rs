@@ -225,7 +225,7 @@ impl CogUnwinder {
             .find(|(pc, _)| self.is_caller(&owner, *pc))
             .ok_or(ChainEnd::Broken)?;
         Ok(Unwound {
-            is_guess: true,
+            is_late: true,
             ..Unwound::certain(FrameRegisters { pc, sp, fp })
         })
     }

@@ -4,6 +4,7 @@
 //! collections in between ([`collections`]).
 
 mod collections;
+mod compactions;
 mod figures;
 mod look;
 mod parameters;
@@ -13,7 +14,8 @@ use vmscope_records::TimeNs;
 
 use crate::Variables;
 use collections::Collections;
-use look::Look;
+use compactions::Compactions;
+use look::{Look, Reader};
 
 pub(crate) use look::NAMES;
 
@@ -26,7 +28,10 @@ const EPOCH_SECONDS: u64 = 2_177_452_800;
 /// Reader of one VM's statistics.
 #[derive(Debug, Default)]
 pub struct VmData {
+    /// Made at the first poll.
+    reader: Option<Reader>,
     collections: Collections,
+    compactions: Compactions,
     /// Time of the last figures.
     figures_at: Option<TimeNs>,
     /// Look of the last figures.
@@ -45,21 +50,24 @@ impl VmData {
         (clock, is_last): (VmClock, bool),
         poll: &mut Poll,
     ) -> Result<(), AdapterError> {
-        let look = Look::read(variables, memory)?;
+        let next = self.figures_at.map(|at| at.0.saturating_add(FIGURES_EVERY));
+        let is_due = is_last || next.is_none_or(|next| poll.began().0 >= next);
+        let new = || Reader::new(variables, memory.pointer_bytes());
+        let look = self.reader.get_or_insert_with(new).read(memory, is_due)?;
         let read_at = poll.now();
         if self.figures_at.is_none() {
             look.tell_missing(poll);
-            parameters::tell_facts(&look, poll);
+            parameters::tell_facts(look, poll);
         }
-        self.collections.take(&look, clock, read_at, poll);
-        let next = self.figures_at.map(|at| at.0.saturating_add(FIGURES_EVERY));
-        let is_due = is_last || next.is_none_or(|next| poll.began().0 >= next);
-        if is_due && self.figures_of.as_ref() != Some(&look) {
-            figures::tell(&look, poll);
-            parameters::tell(&look, poll);
-            self.collections.tell_totals(&look, poll);
+        self.collections.take(look, clock, read_at, poll);
+        self.compactions.take(look, read_at, poll);
+        if is_due && self.figures_of.as_ref() != Some(look) {
+            figures::tell(look, poll);
+            parameters::tell(look, poll);
+            self.collections.tell_totals(look, poll);
+            compactions::tell_totals(look, poll);
             self.figures_at = Some(poll.began());
-            self.figures_of = Some(look);
+            self.figures_of = Some(look.clone());
         }
         Ok(())
     }

@@ -137,6 +137,14 @@ impl Methods {
         self.entries.get(index.ok()?)
     }
 
+    /// The entry whose code contains `at`.
+    #[must_use]
+    pub fn around(&self, at: Avma) -> Option<&CogMethod> {
+        let after = self.entries.partition_point(|entry| entry.at <= at);
+        let entry = self.entries.get(after.checked_sub(1)?)?;
+        (at < entry.end()).then_some(entry)
+    }
+
     fn walk(&mut self, layout: Layout, fields: &Fields) -> Result<(), Damage> {
         let mut from = 0;
         while let Some((raw, at)) = raw_at(&self.bytes, self.start, from, fields) {

@@ -14,10 +14,11 @@ use common::{snapshot, unpacked};
 use vmscope_cog::cog_method::EntryKind;
 use vmscope_cog::{CogAdapter, Family, Vm};
 use vmscope_process::{
-    Adapter as _, AdapterError, AdapterFamily as _, KeySource, Poll, ProcessView,
+    Adapter as _, AdapterError, AdapterFamily as _, KeySource, Launch, Poll, ProcessView,
 };
 use vmscope_records::{
-    Avma, Constituent, ConstituentKind, Method, PcMap, ProcessKey, Range, Record, TimeNs,
+    Avma, Constituent, ConstituentKey, ConstituentKind, Method, PcMap, ProcessKey, Range, Record,
+    TimeNs,
 };
 
 /// Times in milliseconds of polls that read counters alone, after a poll at 7.
@@ -169,6 +170,16 @@ fn freed_entries_keep_their_selectors() {
     assert_eq!(at(0x563e_6cf0_1d1b).unwrap().name, "Bench>>fib:");
 }
 
+/// A command's samples have the registers that an attached VM's samples have, also without callers.
+#[test]
+fn a_command_needs_what_a_running_vm_needs() {
+    let process = snapshot("idle").process();
+    let adapter = CogAdapter::new(Vm::open(&process).unwrap().unwrap());
+    let needs = Family.launch_needs(&Launch::default());
+    assert_eq!(needs, adapter.sample_needs());
+    assert_eq!(needs.registers != 0, cfg!(target_arch = "x86_64"));
+}
+
 /// Where the samples of the busy VM fell, as another reader found.
 #[test]
 fn samples_fall_into_the_zone_as_known() {
@@ -300,15 +311,87 @@ fn a_pic_gets_another_case_and_is_freed() {
     let compaction = (compactions, vec![1]);
     let compacted = snapshot.patched([patches, vec![compaction]].concat());
     let records = poll_at(1307, &mut adapter, &compacted, &keys);
-    let gone = records.iter().filter_map(|record| match record {
+    let [last, time] = [1207, 1307].map(|time| TimeNs(time * 1_000_000));
+    let gone: Vec<_> = gone(&records).collect();
+    assert_eq!(gone, [(before.key, last, time)]);
+    // Everything else stayed in its place.
+    let new = constituents(&records);
+    let new: Vec<_> = new.iter().map(|one| (one.start, &*one.name)).collect();
+    assert_eq!(new, [(pic.at, "freed area")]);
+}
+
+/// A code compaction that drops entries between two methods with equal code moves the second one to the
+/// place of the first one. Code below them keeps its keys, also over another compaction.
+#[test]
+fn a_compaction_moves_code_to_the_place_of_equal_code() {
+    let snapshot = snapshot("idle");
+    let process = snapshot.process();
+    let vm = Vm::open(&process).unwrap().unwrap();
+    let (zone, ()) = vm.with_zone(process.memory(), |_, _| Ok(())).unwrap();
+    let variable = |name| vm.variables.at(name).unwrap();
+    let mut adapter = CogAdapter::new(vm.clone());
+    let keys = KeySource::new();
+    let records = poll_at(7, &mut adapter, &process, &keys);
+    let before = constituents(&records);
+    let start = |name: &str| before.iter().find(|one| one.name == name).unwrap().start;
+    let [first, second] = ["Square>>area", "Blob>>area"].map(start);
+    let distance = second.0 - first.0;
+    let entry = |at| zone.methods.entries.iter().find(|entry| entry.at == at);
+    let [one, other] = [first, second].map(|at| entry(at).unwrap());
+    // Nothing but the compiled method tells the two apart.
+    assert_eq!((one.header, one.size), (other.header, other.size));
+    assert_eq!(
+        (one.selector, one.stack_check),
+        (other.selector, other.stack_check)
+    );
+    let length = usize::try_from(zone.bounds.free.0 - second.0).unwrap();
+    let code = process
+        .memory()
+        .read_vec(second, length as u64, length)
+        .unwrap();
+    let word = |at: Avma, number: u64| (at, number.to_le_bytes().to_vec());
+    let mut patches = vec![
+        (first, code),
+        word(variable("mzFreeStart"), zone.bounds.free.0 - distance),
+    ];
+    for moved in zone.methods.entries.iter().filter(|one| one.at >= second) {
+        if moved.kind == EntryKind::Method {
+            patches.push(word(Avma(moved.method.0 + 8), moved.at.0 - distance));
+        }
+    }
+    let compacted = |count: u64| {
+        let count = word(variable("statCodeCompactionCount"), count);
+        snapshot.patched([patches.clone(), vec![count]].concat())
+    };
+    let records = poll_at(1007, &mut adapter, &compacted(1), &keys);
+    assert!(gone(&records).count() > 100);
+    let is_below = |one: &&&Constituent| one.start < first;
+    let below: Vec<_> = before.iter().filter(is_below).map(|one| one.key).collect();
+    assert!(gone(&records).all(|(key, ..)| !below.contains(&key)));
+    let after = constituents(&records);
+    assert_eq!(after.iter().filter(is_below).count(), 0);
+    let moved = after.iter().find(|one| one.start == first).unwrap();
+    assert_eq!(moved.name, "Blob>>area");
+    // The next compaction moves nothing.
+    let records = poll_at(2007, &mut adapter, &compacted(2), &keys);
+    assert_eq!(
+        (constituents(&records), gone(&records).count()),
+        (vec![], 0)
+    );
+    // After two at once, all code of the zone's methods counts as new.
+    let records = poll_at(3007, &mut adapter, &compacted(4), &keys);
+    let is_method = |one: &&&Constituent| one.kind == ConstituentKind::Method;
+    let methods = before.iter().filter(is_below).filter(is_method);
+    let new = constituents(&records);
+    assert_eq!(new.iter().filter(is_below).count(), methods.count());
+}
+
+/// Key, last sight and end of code that is gone.
+fn gone(records: &[Record]) -> impl Iterator<Item = (ConstituentKey, TimeNs, TimeNs)> {
+    records.iter().filter_map(|record| match record {
         Record::ConstituentGone(gone) => Some((gone.key, gone.last_seen, gone.time)),
         _ => None,
-    });
-    let [last, time] = [1207, 1307].map(|time| TimeNs(time * 1_000_000));
-    assert!({ gone }.any(|gone| gone == (before.key, last, time)));
-    let new = constituents(&records);
-    let new = new.iter().find(|one| one.start == pic.at).unwrap();
-    assert_eq!(new.name, "freed area");
+    })
 }
 
 /// A VM in a collection has no error. Its code is unknown until a poll finds a pause.

@@ -72,9 +72,9 @@ fn labels_divide_the_interpreter() {
         let part = parts.find(|part| part.start.0 <= start + offset && start + offset < part.end.0);
         part.unwrap().name.clone()
     };
-    assert_eq!(at(46352), "pushReceiverVariable (V3 0)");
-    assert_eq!(at(45446 + 3), "pushReceiverVariable (V3 13)");
-    assert_eq!(at(20100), "returnReceiver (V3 120, Sista 88)");
+    assert_eq!(at(46352), "pushRcvr: (V3 0)");
+    assert_eq!(at(45446 + 3), "pushRcvr: (V3 13)");
+    assert_eq!(at(20100), "returnSelf (V3 120, Sista 88)");
     let rules = records.iter().find_map(|record| match record {
         Record::InterpreterRules(rules) => Some(rules),
         _ => None,

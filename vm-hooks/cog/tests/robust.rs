@@ -21,6 +21,10 @@ use vmscope_records::{Avma, ProcessKey, Record, TimeNs};
 
 static SNAPSHOTS: LazyLock<[Snapshot; 2]> = LazyLock::new(|| [snapshot("idle"), snapshot("busy")]);
 
+/// Addresses in all code of both snapshots.
+static SAMPLED: LazyLock<Vec<Avma>> =
+    LazyLock::new(|| SNAPSHOTS.iter().flat_map(Snapshot::sampled).collect());
+
 /// Polls twice. Returns all records, or the error of a poll.
 fn read(process: &ProcessView) -> Result<Vec<Record>, AdapterError> {
     let Some(mut adapter) = Family.recognise(process)? else {
@@ -29,7 +33,8 @@ fn read(process: &ProcessView) -> Result<Vec<Record>, AdapterError> {
     let mut all = Vec::new();
     let keys = KeySource::new();
     for _ in 0..2 {
-        let mut poll = Poll::new(keys.clone(), ProcessKey(1), Arc::new(|| TimeNs(7)));
+        let poll = Poll::new(keys.clone(), ProcessKey(1), Arc::new(|| TimeNs(7)));
+        let mut poll = poll.with_touched(SAMPLED.clone());
         adapter.poll(process, &mut poll)?;
         all.extend(poll.finish());
     }
@@ -48,6 +53,25 @@ fn is_within_bounds(read: &Result<Vec<Record>, AdapterError>) {
             }
         }
     }
+}
+
+/// The code that enters the blocks of a method lies in the method.
+#[test]
+fn a_block_entry_behind_its_method_is_told() {
+    let snapshot = snapshot("idle");
+    let vm = Vm::open(&snapshot.process()).unwrap().unwrap();
+    let read_zone =
+        |process: &ProcessView| vm.with_zone(process.memory(), |_, _| Ok(())).unwrap().0;
+    let zone = read_zone(&snapshot.process());
+    let mut entries = zone.methods.entries.iter();
+    let home = entries.find(|one| !one.blocks.is_empty()).unwrap();
+    let process = snapshot.patched(vec![(Avma(home.at.0 + 14), vec![0xff, 0xff])]);
+    let damage = read_zone(&process).methods.damage.unwrap();
+    assert_eq!(
+        (damage.what, damage.value, damage.at),
+        ("block entry of a method", 0xffff, home.at)
+    );
+    is_within_bounds(&read(&process));
 }
 
 /// Numbers that break what computes with them, and small ones.

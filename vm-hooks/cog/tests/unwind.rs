@@ -35,7 +35,7 @@ fn certain(shown: &[u64]) -> Chain {
         shown: shown.to_vec(),
         methods: Vec::new(),
         end: ChainEnd::Whole,
-        is_guess: false,
+        is_late: false,
     }
 }
 
@@ -143,7 +143,7 @@ fn deep(pages: &[u64], per_page: usize) -> (Stacks, Vec<u64>) {
 fn pages_in_the_copy_are_certain() {
     let (stacks, expected) = deep(&[4, 3], 28);
     let chain = stacks.chain(FIB_CODE, COPY);
-    assert_eq!((chain.end, chain.is_guess), (ChainEnd::Whole, false));
+    assert_eq!((chain.end, chain.is_late), (ChainEnd::Whole, false));
     assert_eq!(chain.shown, expected);
 }
 
@@ -152,7 +152,7 @@ fn pages_outside_the_copy_are_guesses() {
     let pages: Vec<u64> = (0..20).map(|page| 49 - (page * 7) % 50).collect();
     let (stacks, expected) = deep(&pages, 28);
     let chain = stacks.chain(FIB_CODE, 2048);
-    assert_eq!((chain.end, chain.is_guess), (ChainEnd::Whole, true));
+    assert_eq!((chain.end, chain.is_late), (ChainEnd::Whole, true));
     assert_eq!(chain.shown.len(), 28 * 20 - 1);
     assert_eq!(chain.shown, expected);
 }
@@ -170,7 +170,7 @@ fn contexts_without_frames() {
     let chain = stacks.chain(FIB_CODE, COPY);
     assert_eq!(chain.shown, [method + 8 + 33, MAIN_CALL]);
     assert_eq!(chain.methods, [method]);
-    assert_eq!((chain.end, chain.is_guess), (ChainEnd::Whole, true));
+    assert_eq!((chain.end, chain.is_late), (ChainEnd::Whole, true));
 }
 
 #[test]
@@ -218,7 +218,7 @@ fn c_code_leads_to_the_smalltalk_frame() {
         };
         let found = chain(&mut *unwinder, trampoline, &stack, TimeNs(1));
         assert_eq!(found.shown, [FIB_CALL, FIB_CALL, MAIN_CALL]);
-        assert_eq!((found.end, found.is_guess), (ChainEnd::Whole, true));
+        assert_eq!((found.end, found.is_late), (ChainEnd::Whole, true));
         // The VM has gone on: its frame pointer has changed.
         stacks.set("framePointer", fp - 64);
         let found = chain(&mut *stacks.unwinder(), trampoline, &stack, TimeNs(1));

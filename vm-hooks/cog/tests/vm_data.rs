@@ -83,6 +83,7 @@ fn figures_are_the_vms_own_numbers() {
         ("Collections", "scavenger, scavenge", 765.0),
         ("Collections", "global collector, full", 49.0),
         ("Collections", "global collector, full time", 15_415_000.0),
+        ("Collections", "code zone, compaction", 0.0),
     ] {
         assert_eq!(
             value(&records, section, name).to_bits(),
@@ -133,15 +134,8 @@ fn collections_between_polls_are_told_or_counted() {
         ],
     );
     let records = poll(&mut adapter, &changed, 2);
-    let collections: Vec<&Collection> = records
-        .iter()
-        .filter_map(|record| match record {
-            Record::Collection(one) => Some(&**one),
-            _ => None,
-        })
-        .collect();
-    let [scavenge] = collections[..] else {
-        panic!("{collections:?}");
+    let [scavenge] = collections(&records)[..] else {
+        panic!("{records:?}");
     };
     assert_eq!(
         (&*scavenge.collector, &*scavenge.kind),
@@ -159,6 +153,64 @@ fn collections_between_polls_are_told_or_counted() {
         value(&records, "Collections", "global collector, full").to_bits(),
         50_f64.to_bits()
     );
+}
+
+fn collections(records: &[Record]) -> Vec<&Collection> {
+    let collections = records.iter().filter_map(|record| match record {
+        Record::Collection(one) => Some(&**one),
+        _ => None,
+    });
+    collections.collect()
+}
+
+#[test]
+fn code_compactions_are_told_or_counted() {
+    let snapshot = snapshot("busy");
+    let process = snapshot.process();
+    let mut adapter = CogAdapter::new(Vm::open(&process).unwrap().unwrap());
+    let after = |count, micros, in_progress| {
+        let values = [
+            ("statCodeCompactionCount", count),
+            ("statCodeCompactionUsecs", micros),
+            ("compactionInProgress", in_progress),
+        ];
+        patch(&snapshot, &values)
+    };
+    poll(&mut adapter, &process, 1);
+    let records = poll(&mut adapter, &after(0, 0, 1), 2);
+    assert_eq!(collections(&records), Vec::<&Collection>::new());
+    let records = poll(&mut adapter, &after(1, 500_000, 0), 3);
+    let [compaction] = collections(&records)[..] else {
+        panic!("{records:?}");
+    };
+    let names = (&*compaction.collector, &*compaction.kind);
+    assert_eq!(names, ("code zone", "compaction"));
+    let time = |ms: u64| Some(TimeNs(ms * 1_000_000));
+    assert_eq!((compaction.begin, compaction.end), (time(2000), time(2500)));
+    assert_eq!((compaction.number, compaction.missed), (1, 0));
+    // No look sees the next two.
+    let records = poll(&mut adapter, &after(3, 500_700, 0), 4);
+    assert_eq!(collections(&records), Vec::<&Collection>::new());
+    for (section, name, expected) in [
+        ("Compiled Code Compactions", "compactions", 3.0),
+        (
+            "Compiled Code Compactions",
+            "compaction time",
+            500_700_000.0,
+        ),
+        ("Collections", "code zone, compaction", 3.0),
+        ("Collections", "code zone, compaction time", 500_700_000.0),
+    ] {
+        let value = value(&records, section, name);
+        assert_eq!(value.to_bits(), f64::to_bits(expected), "{name}");
+    }
+    poll(&mut adapter, &after(3, 500_700, 1), 5);
+    let records = poll(&mut adapter, &after(4, 500_900, 0), 6);
+    let [compaction] = collections(&records)[..] else {
+        panic!("{records:?}");
+    };
+    assert_eq!((compaction.number, compaction.missed), (4, 2));
+    assert_eq!(compaction.missed_ns, Some(700_000));
 }
 
 #[test]

@@ -5,7 +5,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
 use vmscope_process::{
-    Adapter, AdapterError, AdapterFamily, Environment, EnvironmentChange, Launch, ProcessView,
+    Adapter, AdapterError, AdapterFamily, Environment, EnvironmentChange, FilesReason, Launch,
+    ProcessView,
 };
 use vmscope_records::{Pid, TimeNs, VmIdentity};
 
@@ -107,6 +108,10 @@ impl AdapterFamily for Family {
         state.folder = launch.folder.as_os_str().as_bytes().to_vec();
         state.requests =
             FileRequests::new(&changes, |name| std::env::var_os(name), &launch.command);
+        if let Some(FilesReason::Obstacle(why)) = &launch.files {
+            let text = format!("{why}: its code is known by a file that it writes");
+            state.limits.push((text, ""));
+        }
         if !launch.folder_is_writable && state.requests.kinds().any(|kind| kind == VmKind::V8) {
             let text = format!(
                 "V8 cannot write a jitdump into {} and writes a perf map instead: no lines; code \

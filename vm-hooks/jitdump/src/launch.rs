@@ -23,8 +23,9 @@ pub(crate) const MONO_FRAME_POINTERS: &str = "disable_omit_fp";
 /// Gives each interpreted function of V8 code of its own, which has the function's name.
 const V8_INTERPRETED: &str = "--interpreted-frames-native-stack";
 
-/// Changes of the environment of a command. V8 writes its dump into the working folder; if that takes
-/// no files, a perf map (in `/tmp`) instead. `--precise` also names V8's interpreted functions.
+/// Changes of the environment of a command. Node.js is left alone unless the launch has a reason for
+/// files: its V8 is read from memory. V8 writes its dump into the working folder; if that takes no
+/// files, a perf map (in `/tmp`) instead. `--precise` also names V8's interpreted functions.
 #[must_use]
 pub fn launch_environment(launch: &Launch) -> Vec<EnvironmentChange> {
     let program = launch.command.first().map_or("", |one| file_name(one));
@@ -34,14 +35,17 @@ pub fn launch_environment(launch: &Launch) -> Vec<EnvironmentChange> {
     }];
     let is_v8 = ["node", "nodejs", "npm", "npx", "yarn", "pnpm", "deno"].contains(&program);
     v8.extend((launch.precise && is_v8).then_some(V8_INTERPRETED));
-    let mut changes = vec![
-        append("NODE_OPTIONS", " ", &v8.join(" ")),
+    let mut changes = Vec::new();
+    if launch.files.is_some() {
+        changes.push(append("NODE_OPTIONS", " ", &v8.join(" ")));
+    }
+    changes.extend([
         append("DENO_V8_FLAGS", ",", &v8.join(",")),
         set_default("PYTHONPERFSUPPORT", "1"),
         // 2 writes a jitdump alone, with the perf map's names and tiers, and with times. 1 writes both
         // files at the cost of both, 3 the perf map.
         set_default("DOTNET_PerfMapEnabled", "2"),
-    ];
+    ]);
     match program {
         // Both files: OTP 24 has no way to ask for the dump alone.
         "erl" | "erlc" | "escript" | "elixir" | "elixirc" | "iex" | "mix" | "rebar3" | "gleam" => {
@@ -110,6 +114,7 @@ fn set_default(name: &str, value: &str) -> EnvironmentChange {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use vmscope_process::FilesReason;
 
     fn changed(command: &[&str], writable: bool) -> Vec<(String, String)> {
         changed_for(command, writable, false)
@@ -120,6 +125,7 @@ mod tests {
             command: command.iter().map(|&word| word.to_owned()).collect(),
             folder_is_writable: writable,
             precise,
+            files: Some(FilesReason::Asked),
             ..Launch::default()
         };
         let changes = launch_environment(&launch).into_iter();
@@ -142,6 +148,13 @@ mod tests {
         assert!(holds(&node, "DENO_V8_FLAGS", "--perf-prof"));
         let node = changed(&["node", "x.js"], false);
         assert!(holds(&node, "NODE_OPTIONS", "--perf-basic-prof"));
+    }
+
+    #[test]
+    fn node_is_left_alone_without_a_reason() {
+        let changes = launch_environment(&Launch::default());
+        let mut names = changes.iter().map(crate::attribution::name_of);
+        assert!(!names.any(|name| name == "NODE_OPTIONS"), "{changes:?}");
     }
 
     #[test]

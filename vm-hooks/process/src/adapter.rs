@@ -58,6 +58,13 @@ pub trait AdapterFamily: Send + Sync {
         Vec::new()
     }
 
+    /// Why this family, which reads its VMs from memory, can't read the VM of a command that `record`
+    /// is about to start: a clause for a sentence. Default: `None`, also for commands without such a VM.
+    fn launch_obstacle(&self, launch: &Launch) -> Option<String> {
+        let _ = launch;
+        None
+    }
+
     /// Sample contents to request when `record` starts a command that may run a VM of this family.
     /// Each addition makes every sample of every program larger. The recording keeps them for
     /// samples inside interpreters only. Default: nothing.
@@ -89,6 +96,21 @@ pub struct Launch {
     /// `--precise`: request exact positions, and names of interpreted functions, from the VM even if that
     /// slows it down. Otherwise a family requests only data that names of JIT code need.
     pub precise: bool,
+    /// The program that the kernel executes: the command's, or the interpreter of its script. Empty if
+    /// unknown.
+    pub program: PathBuf,
+    /// Why VMs shall write files about their code even if vmscope can read them from memory; `None`
+    /// if they shall not.
+    pub files: Option<FilesReason>,
+}
+
+/// Reason for files of VMs that vmscope reads from memory otherwise.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FilesReason {
+    /// The user requested them.
+    Asked,
+    /// The command's VM can't be read ([`AdapterFamily::launch_obstacle`]).
+    Obstacle(String),
 }
 
 /// A change of a command's environment.

@@ -154,8 +154,8 @@ impl ProcessView {
     /// Adds symbols at run-time addresses for module `path`, for tests and core files without
     /// binaries. They take precedence over the file.
     #[must_use]
-    pub fn with_symbols(mut self, path: &str, symbols: Vec<Symbol>) -> Self {
-        self.given.insert(path.as_bytes().to_vec(), symbols);
+    pub fn with_symbols(mut self, path: impl AsRef<[u8]>, symbols: Vec<Symbol>) -> Self {
+        self.given.insert(path.as_ref().to_vec(), symbols);
         self
     }
 

@@ -5,7 +5,7 @@ mod machine_code;
 mod pieces;
 mod run;
 
-pub use code_rule::{CodeRule, MAX_CALL_BYTES, ends_with_call};
+pub use code_rule::{CodeRule, MAX_CALL_BYTES, behind_first_call, ends_with_call};
 pub use machine_code::{InterpretedFrames, KeptFramePointers, MachineCode};
 pub use pieces::{Piece, Pieces};
 pub use run::{Jumps, Run, sampled_register};
@@ -67,6 +67,9 @@ pub struct Unwound {
     pub method: Option<Avma>,
     /// Whether the rule is a guess: nothing confirms it.
     pub is_guess: bool,
+    /// Whether callers were read from the process after the sample: its copy of the stack does not have
+    /// them.
+    pub is_late: bool,
     /// End of the chain after `between`: `caller` means nothing then. [`ChainEnd::Whole`] if the
     /// last frame is the thread's first. For frames with `shown` or `between`; for others the result
     /// of [`Unwinder::caller`] says the same.
@@ -82,6 +85,7 @@ impl Unwound {
             shown: None,
             method: None,
             is_guess: false,
+            is_late: false,
             end: None,
             between: Arc::default(),
         }

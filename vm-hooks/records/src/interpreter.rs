@@ -41,6 +41,13 @@ pub enum SamplePlace {
         /// In bytes.
         offset: i32,
     },
+    /// The sum of two registers.
+    Sum {
+        /// One register.
+        base: u32,
+        /// The other.
+        index: u32,
+    },
 }
 
 /// Meaning of a value.
@@ -79,15 +86,17 @@ impl InterpreterRules {
 }
 
 impl SamplePlace {
-    /// Register with the value or the base.
+    /// Registers with the value or its parts, one bit each.
     #[must_use]
-    pub const fn register(self) -> u32 {
+    pub fn registers(self) -> u64 {
+        let bit = |number| 1_u64.checked_shl(number).unwrap_or(0);
         match self {
-            SamplePlace::Register(number) | SamplePlace::Stack { base: number, .. } => number,
+            SamplePlace::Register(number) | SamplePlace::Stack { base: number, .. } => bit(number),
+            SamplePlace::Sum { base, index } => bit(base) | bit(index),
         }
     }
 
-    /// Address of the stack word; `None` for a register.
+    /// Address of the stack word; `None` for registers.
     #[must_use]
     pub fn address(self, detail: &SampleDetail) -> Option<Avma> {
         let SamplePlace::Stack { base, offset } = self else {
@@ -101,8 +110,13 @@ impl SamplePlace {
     /// stack copy and its words.
     #[must_use]
     pub fn value(self, detail: &SampleDetail) -> Option<u64> {
-        if let SamplePlace::Register(number) = self {
-            return detail.registers.as_ref()?.value(number);
+        let register = |number| detail.registers.as_ref()?.value(number);
+        match self {
+            SamplePlace::Register(number) => return register(number),
+            SamplePlace::Sum { base, index } => {
+                return Some(register(base)?.wrapping_add(register(index)?));
+            }
+            SamplePlace::Stack { .. } => {}
         }
         let at = self.address(detail)?;
         let word = detail.words.iter().find(|word| word.at == at);

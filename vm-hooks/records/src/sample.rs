@@ -59,6 +59,8 @@ pub struct CallChain {
     /// Whether a frame without an unwind rule was passed by its frame pointer: nothing confirms
     /// its callers.
     pub guessed: bool,
+    /// Whether callers were read from the process after the sample, which may have changed them.
+    pub late: bool,
 }
 
 /// Why a chain of callers ends (TRUTH.md §9).

@@ -40,6 +40,7 @@ fn records() -> Vec<Record> {
             user: vec![Avma(0x40_1000), Avma(0x40_0ff0)],
             end: ChainEnd::Depth,
             guessed: false,
+            late: false,
         }),
         registers: Some(Registers {
             arch: Arch::X86_64,

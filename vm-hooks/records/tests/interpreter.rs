@@ -76,6 +76,9 @@ fn what_was_not_taken_has_no_value() {
     assert_eq!(SamplePlace::Register(1).value(&carried), Some(2));
     assert_eq!(SamplePlace::Register(2).value(&carried), None);
     assert_eq!(SamplePlace::Register(64).value(&carried), None);
+    let sum = |base, index| SamplePlace::Sum { base, index }.value(&carried);
+    assert_eq!(sum(1, 1), Some(4));
+    assert_eq!(sum(1, 2), None);
     let below = SamplePlace::Stack {
         base: 0,
         offset: -2,

@@ -9,10 +9,11 @@ use std::time::Duration;
 use rustc_hash::FxHashMap;
 use vmscope_process::pages::Pages;
 use vmscope_process::{
-    Adapter, AdapterError, Cadence, CodeZone, FramePointers, Poll, ProcessView, SeenCode, Unwinder,
+    Adapter, AdapterError, Cadence, CodeZone, MAX_TOUCHED_OF_A_POLL, Poll, ProcessView,
+    SampleNeeds, SeenCode, Unwinder,
 };
 use vmscope_records::{
-    Avma, Constituent, ConstituentKind, GoneReason, Method, MethodKey, VmIdentity,
+    Avma, Constituent, ConstituentKind, GoneReason, Method, MethodKey, TimeNs, VmIdentity,
 };
 
 use self::maps::Maps;
@@ -20,11 +21,15 @@ use self::methods::Wholes;
 use crate::bytecodes::ConstantKinds;
 use crate::code::{self, Code, Kind};
 use crate::function::{Function, Script};
+use crate::interpreted::Interpreted;
+use crate::interpreter::{Interpreter, sample_needs};
 use crate::isolate::{Isolate, Tables};
 use crate::object::{Heap, Tagged};
 use crate::owners::Owners;
 use crate::regions;
 use crate::registry::Streams;
+use crate::state::{Epoch, States};
+use crate::unwind::CodeFrames;
 use crate::vm::V8;
 
 /// Pauses between polls.
@@ -51,10 +56,22 @@ pub struct V8Adapter {
     methods: FxHashMap<MethodId, MethodKey>,
     names: FxHashMap<MethodKey, String>,
     owners: Owners,
+    interpreter: Interpreter,
+    interpreted: Interpreted,
     maps: Maps,
     wholes: Wholes,
     cadence: Cadence,
     told: Vec<String>,
+    states: States,
+    /// Epoch of the code that was read last, and begin of that poll.
+    epoch: Option<Epoch>,
+    read_at: TimeNs,
+    /// Begin of the last poll that tried to read the code.
+    tried_at: TimeNs,
+    is_last: bool,
+    frames: CodeFrames,
+    /// Values of samples that may be bytecodes, ascending.
+    touched: Vec<Tagged>,
 }
 
 /// A piece of code that was described.
@@ -110,10 +127,19 @@ impl V8Adapter {
             methods: FxHashMap::default(),
             names: FxHashMap::default(),
             owners: Owners::default(),
+            interpreter: Interpreter::default(),
+            interpreted: Interpreted::default(),
             maps: Maps::default(),
             wholes: Wholes::default(),
             cadence: Cadence::new(PAUSES.0, PAUSES.1, MANY_CHANGES),
             told: Vec::new(),
+            states: States::default(),
+            epoch: None,
+            read_at: TimeNs(0),
+            tried_at: TimeNs(0),
+            is_last: false,
+            frames: CodeFrames::default(),
+            touched: Vec::new(),
         }
     }
 
@@ -223,6 +249,89 @@ impl V8Adapter {
         Ok(Some(key))
     }
 
+    /// Keeps values of samples for the next poll that reads code.
+    fn keep_touched(&mut self, poll: &Poll) {
+        let unknown = self.interpreted.unknown(poll.touched());
+        self.touched.extend(unknown);
+        self.touched.sort_unstable();
+        self.touched.dedup();
+        self.touched.truncate(MAX_TOUCHED_OF_A_POLL);
+    }
+
+    /// Reports interpreted functions that samples show.
+    fn tell_interpreted(
+        &mut self,
+        reader: &mut Reader<'_>,
+        poll: &mut Poll,
+    ) -> Result<(), AdapterError> {
+        let mut maps = Vec::new();
+        for isolate in reader.isolates {
+            let map = (reader.tables).root(*isolate, "bytecode_array_map", reader.heap.memory)?;
+            maps.push(map);
+        }
+        self.keep_touched(poll);
+        let values = std::mem::take(&mut self.touched);
+        let found = reader.direct.fields(&values, 0)?;
+        for (value, map) in values.into_iter().zip(found) {
+            if !map.is_some_and(|map| maps.contains(&map)) || !self.interpreted.has_room() {
+                continue;
+            }
+            let Some(info) = self.owner(value, reader)? else {
+                continue;
+            };
+            let method = self.method_of(info, reader, poll)?;
+            let put = match method {
+                Some(method) => self.interpreted.put(&reader.heap, value, (info, method)),
+                None => Ok(()),
+            };
+            match put {
+                Err(error) if error.is_final() => return Err(error),
+                _ => {}
+            }
+        }
+        if reader.has_owners {
+            self.keep_interpreted(reader, poll)?;
+        }
+        self.interpreted.tell(poll);
+        Ok(())
+    }
+
+    /// Forgets interpreted functions whose bytecodes have moved.
+    fn keep_interpreted(
+        &mut self,
+        reader: &mut Reader<'_>,
+        poll: &mut Poll,
+    ) -> Result<(), AdapterError> {
+        let known: Vec<_> = self.interpreted.functions().collect();
+        for (bytecodes, info, method) in known {
+            let now = self.owners.function(bytecodes);
+            let is_same = match now {
+                Some(other) if other != info => {
+                    self.method_of(other, reader, poll)? == Some(method)
+                }
+                other => other.is_some(),
+            };
+            if !is_same {
+                self.interpreted.forget(bytecodes);
+            }
+        }
+        Ok(())
+    }
+
+    /// The method of a `SharedFunctionInfo`; `None` if it is damaged.
+    fn method_of(
+        &mut self,
+        info: Tagged,
+        reader: &mut Reader<'_>,
+        poll: &mut Poll,
+    ) -> Result<Option<MethodKey>, AdapterError> {
+        match reader.heap.function(info) {
+            Err(error) if error.is_final() => Err(error),
+            Err(_) => Ok(None),
+            Ok(function) => self.method(&function, reader, poll),
+        }
+    }
+
     fn tell(&mut self, all: Vec<Known>, poll: &mut Poll) -> usize {
         let seen = all.iter().map(|known| SeenCode {
             identity: known.identity,
@@ -238,6 +347,19 @@ impl V8Adapter {
             .update(poll, seen, describe, |_| GoneReason::Freed);
         self.known = all.into_iter().map(|one| (one.code.start, one)).collect();
         changes
+    }
+
+    /// Looks at V8's state. In one epoch, no code goes.
+    fn look(
+        &mut self,
+        process: &ProcessView,
+        poll: &mut Poll,
+    ) -> Result<Option<Epoch>, AdapterError> {
+        let epoch = self.states.look(process.memory(), self.is_last, poll)?;
+        if epoch.is_some() && epoch == self.epoch {
+            self.zone.is_whole_at(poll.began());
+        }
+        Ok(epoch)
     }
 
     fn limit(&mut self, text: &str, poll: &mut Poll) {
@@ -363,12 +485,25 @@ impl Adapter for V8Adapter {
         }
     }
 
+    fn sample_needs(&self) -> SampleNeeds {
+        sample_needs()
+    }
+
     fn poll(&mut self, process: &ProcessView, poll: &mut Poll) -> Result<(), AdapterError> {
         if !self.has_begun {
             poll.rules("v8", regions::rules(&self.vm.product.modules));
             poll.fact("V8", self.vm.version.clone());
         }
         self.maps.touched(poll);
+        let now = poll.began();
+        let is_due = u128::from(now.since(self.tried_at).0) >= self.cadence.pause().as_nanos();
+        if self.has_begun && !self.is_last && !is_due {
+            self.keep_touched(poll);
+            self.look(process, poll)?;
+            poll.code_is_told_until(self.read_at);
+            return Ok(());
+        }
+        self.tried_at = now;
         let vm = self.vm.clone();
         let pages = Pages::new(process.memory());
         let isolates = vm.isolates(&pages)?;
@@ -380,6 +515,9 @@ impl Adapter for V8Adapter {
             None => vm.tables(first, &pages)?,
         };
         self.tables = Some(tables.clone());
+        let followed = (&vm, &tables);
+        self.states.follow(&isolates, followed, process, poll)?;
+        let epoch = self.look(process, poll)?;
         let heap = vm.heap(&pages);
         let direct = vm.heap(process.memory());
         let Streams { addresses, damage } = vm.streams(process, &direct, (&tables, first))?;
@@ -393,11 +531,16 @@ impl Adapter for V8Adapter {
             has_owners: false,
         };
         let all = self.identify(&codes, &mut reader, poll)?;
+        let codes = all.iter().map(|known| &known.code);
+        self.frames.update(codes, &vm, process)?;
         let changes = self.tell(all, poll);
+        self.tell_interpreted(&mut reader, poll)?;
+        (self.interpreter).poll((&vm, process), (&tables, &isolates), poll)?;
         if let Some(damage) = damage {
             self.limit(damage, poll);
         }
         self.tell_maps(process, &mut reader, poll)?;
+        (self.epoch, self.read_at) = (epoch, now);
         self.has_begun = true;
         self.cadence.found(changes);
         Ok(())
@@ -407,17 +550,20 @@ impl Adapter for V8Adapter {
         self.has_begun
     }
 
-    fn unwinder(&mut self, _: &ProcessView) -> Option<Box<dyn Unwinder>> {
-        Some(Box::new(FramePointers))
+    fn unwinder(&mut self, process: &ProcessView) -> Option<Box<dyn Unwinder>> {
+        self.frames.unwinder(&self.vm, process)
     }
 
     fn next_poll(&self) -> Duration {
-        self.cadence.pause()
+        self.states.pause()
     }
 
     fn finish(&mut self, process: &ProcessView, poll: &mut Poll) -> Result<(), AdapterError> {
         match process.is_alive() {
-            true => self.poll(process, poll),
+            true => {
+                self.is_last = true;
+                self.poll(process, poll)
+            }
             false => Ok(()),
         }
     }

@@ -11,7 +11,12 @@
 //! | [`function`], [`owners`] | functions and scripts; functions by their bytecodes |
 //! | [`positions`], [`inlining`], [`lines`] | from machine code to functions and lines |
 //! | [`sparkplug`], [`bytecodes`] | Sparkplug's bytecodes; instructions and listings |
+//! | `interpreter`, `interpreted` | handlers of bytecodes; interpreted functions |
+//! | `state`, `collector` | activity and collectors of all isolates |
+//! | `collections`, `spaces` | collections as records; memory of the heap's spaces |
+//! | `unwind` | callers |
 //! | `adapter`, `family` | changes of machine code as records; recognition |
+//! | [`launch`] | whether a program's V8 can be read, before its start |
 //!
 //! The source of layouts and algorithms is V8's source text, compared with running Node.js.
 #![forbid(unsafe_code)]
@@ -27,11 +32,16 @@
 mod adapter;
 pub mod bytecodes;
 pub mod code;
+mod collections;
+pub mod collector;
 pub mod debug;
 mod family;
 pub mod function;
 pub mod inlining;
+mod interpreted;
+mod interpreter;
 pub mod isolate;
+pub mod launch;
 pub mod lines;
 pub mod object;
 pub mod owners;
@@ -39,8 +49,11 @@ pub mod positions;
 pub mod product;
 pub mod regions;
 pub mod registry;
+mod spaces;
 pub mod sparkplug;
+mod state;
 mod strings;
+mod unwind;
 pub mod versions;
 mod vlq;
 pub mod vm;

@@ -12,7 +12,7 @@ use crate::registry::{self, Streams};
 use crate::versions::{Layout, Registry, SUPPORTED};
 
 /// Names of V8's variables.
-const VERSION: [&str; 4] = [
+pub(crate) const VERSION: [&str; 4] = [
     "_ZN2v88internal7Version6major_E",
     "_ZN2v88internal7Version6minor_E",
     "_ZN2v88internal7Version6build_E",

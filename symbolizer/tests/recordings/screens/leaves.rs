@@ -318,6 +318,7 @@ fn leaf(
                 user: addresses(user),
                 end,
                 guessed: false,
+                late: false,
             }),
             registers,
             ..SampleDetail::default()

@@ -1,4 +1,5 @@
-//! A Cog VM's memory with overwritten parts: two polls of the adapter end, with records or an error.
+//! A Cog VM's memory with overwritten parts, and samples in all of its code: two polls of the adapter end,
+//! with records or an error.
 #![no_main]
 
 use std::sync::{Arc, LazyLock};
@@ -52,7 +53,8 @@ fuzz_target!(|input: &[u8]| {
     };
     let keys = KeySource::new();
     for _ in 0..2 {
-        let mut poll = Poll::new(keys.clone(), ProcessKey(1), Arc::new(|| TimeNs(7)));
+        let poll = Poll::new(keys.clone(), ProcessKey(1), Arc::new(|| TimeNs(7)));
+        let mut poll = poll.with_touched(snapshot.sampled());
         let result = adapter.poll(&process, &mut poll);
         for record in poll.finish() {
             if let Record::Constituent(one) = record {

@@ -3,7 +3,7 @@
 use vmscope_process::SeenCode;
 use vmscope_records::{Avma, BoundaryRule, BytecodePc, ConstituentKind, Exactness, PcMap, PicCase};
 
-use super::{Identity, Part};
+use super::identity::{Ages, Identity, Part};
 use crate::cog_method::{CogMethod, EntryKind};
 use crate::describe::{Described, Name, NamedCase};
 use crate::map::Map;
@@ -37,19 +37,8 @@ impl Piece {
     }
 }
 
-/// Identity of an entry of the zone.
-pub fn identity(compactions: u64, entry: &CogMethod) -> Identity {
-    Identity {
-        at: entry.at,
-        size: u64::from(entry.size),
-        part: Part::Entry(entry.kind),
-        header: entry.header,
-        compactions,
-    }
-}
-
 /// Addresses of all pieces of a zone, ascending.
-pub fn codes(zone: &Zone) -> Vec<SeenCode<Identity>> {
+pub fn codes(zone: &Zone, ages: &Ages) -> Vec<SeenCode<Identity>> {
     let one = |part, (start, end): (Avma, Avma), compactions| SeenCode {
         identity: Identity {
             at: start,
@@ -68,9 +57,9 @@ pub fn codes(zone: &Zone) -> Vec<SeenCode<Identity>> {
     for entry in &zone.methods.entries {
         let at = |offset: u16| Avma(entry.at.0.saturating_add(u64::from(offset)));
         for (part, from, to) in parts(entry) {
-            let mut code = one(part, (at(from), at(to)), zone.compactions);
+            let mut code = one(part, (at(from), at(to)), ages.at(entry.at));
             if let Part::Entry(_) = part {
-                code.identity = identity(zone.compactions, entry);
+                code.identity = ages.identity(entry);
             }
             codes.push(code);
         }
@@ -102,7 +91,7 @@ fn parts(entry: &CogMethod) -> impl Iterator<Item = (Part, u16, u16)> {
 
 /// The piece with this identity. `described` gives the description of an entry.
 pub fn piece<'d>(
-    zone: &Zone,
+    (zone, ages): (&Zone, &Ages),
     identity: &Identity,
     described: impl Fn(&Identity) -> Option<&'d Described>,
 ) -> Option<Piece> {
@@ -121,7 +110,7 @@ pub fn piece<'d>(
             let entries = &zone.methods.entries;
             let after = entries.partition_point(|entry| entry.at <= identity.at);
             let entry = entries.get(after.checked_sub(1)?)?;
-            let whole = self::identity(zone.compactions, entry);
+            let whole = ages.identity(entry);
             Some(part_of(entry, whole, identity.part, described(&whole)?))
         }
     }

@@ -58,7 +58,7 @@ struct Callers {
     frames: Arc<[OtherFrame]>,
     end: ChainEnd,
     /// The sample does not confirm all.
-    is_guess: bool,
+    is_late: bool,
 }
 
 /// Words of one page: from the sample, or read now.
@@ -85,7 +85,7 @@ impl PageWords<'_> {
 #[derive(Default)]
 struct Found {
     frames: Vec<OtherFrame>,
-    is_guess: bool,
+    is_late: bool,
     /// Pages that were walked.
     pages: FxHashSet<usize>,
 }
@@ -103,7 +103,7 @@ impl CogUnwinder {
         Ok(Unwound {
             between: callers.frames,
             end: Some(callers.end),
-            is_guess: callers.is_guess,
+            is_late: callers.is_late,
             ..Unwound::certain(frame.registers)
         })
     }
@@ -123,10 +123,10 @@ impl CogUnwinder {
         let callers = Callers {
             frames: found.frames.into(),
             end,
-            is_guess: found.is_guess,
+            is_late: found.is_late,
         };
         // The sample's own copy is another one each time.
-        if let Some(counts) = counts.filter(|_| callers.is_guess) {
+        if let Some(counts) = counts.filter(|_| callers.is_late) {
             if self.known.len() >= MAX_KNOWN {
                 self.known.clear();
             }
@@ -160,7 +160,7 @@ impl CogUnwinder {
             context = match sender & 7 {
                 1 => self.walk_page((context, sender - 1), frame, found)?,
                 0 => {
-                    found.is_guess = true;
+                    found.is_late = true;
                     let shown = self.position(method, program_counter);
                     put(found, shown.ok_or(ChainEnd::Broken)?)?;
                     sender
@@ -246,13 +246,13 @@ impl CogUnwinder {
                 }
             }
         };
-        found.is_guess |= !is_copied;
+        found.is_late |= !is_copied;
         if words.word(context_at)? != context {
             return Err(ChainEnd::Broken);
         }
         let owner = self.owner(fp, |at| words.word(at))?;
         let (is_known, shown) = self.head((page, fp), &owner, &words);
-        found.is_guess |= !is_known;
+        found.is_late |= !is_known;
         put(found, shown)?;
         let mut fp = fp;
         loop {

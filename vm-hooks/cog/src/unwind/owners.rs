@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use rustc_hash::FxHashMap;
-use vmscope_process::Memory;
+use vmscope_process::{Memory, monotonic_time};
 use vmscope_records::{Avma, TimeNs};
 
 use crate::cog_method::{CogMethod, EntryKind, Fields, Layout, RawEntry};
@@ -59,6 +59,7 @@ pub(super) struct Owners {
     /// Address of the number of code compactions, which move methods.
     compactions_at: Option<Avma>,
     compactions: u64,
+    /// Time of the last look.
     looked: TimeNs,
 }
 
@@ -73,12 +74,13 @@ impl Owners {
         }
     }
 
-    /// Forgets all methods if the VM has moved them since the last sample.
+    /// Forgets all methods if the VM has moved them before `sample`. A look serves all samples before it:
+    /// vmscope unwinds many at a time.
     pub fn look(&mut self, sample: TimeNs, memory: &dyn Memory) {
-        if self.looked == sample {
+        if sample <= self.looked {
             return;
         }
-        self.looked = sample;
+        self.looked = monotonic_time().unwrap_or(sample);
         let count = self.compactions_at.map(|at| memory.read_u64(at));
         let Some(Ok(count)) = count else {
             self.bodies.clear();
@@ -149,5 +151,29 @@ fn body(start: u64, end: u64, stack_check: u16) -> Body {
     Body {
         code: start..end.max(start),
         framed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use vmscope_process::testing::FakeMemory;
+
+    use super::*;
+    use crate::CountedMemory;
+
+    #[test]
+    fn one_look_serves_all_samples_before_it() {
+        let at = Avma(0x1000);
+        let mut memory = FakeMemory::new();
+        memory.write(at, &[0; 8]);
+        let memory = CountedMemory::new(&memory);
+        let mut owners = Owners::new(Layout::Classic, Some(at));
+        let now = monotonic_time().unwrap();
+        for before in (0..100).rev() {
+            owners.look(TimeNs(now.0 - before), &memory);
+        }
+        assert_eq!(memory.cost().reads, 1);
+        owners.look(TimeNs(u64::MAX), &memory);
+        assert_eq!(memory.cost().reads, 2);
     }
 }

@@ -11,7 +11,7 @@ use super::VmClock;
 use super::look::Look;
 
 /// Tolerance in nanoseconds between the VM's clock and this one.
-const TOLERANCE: u64 = 1_000_000;
+pub(super) const TOLERANCE: u64 = 1_000_000;
 
 /// A kind of collection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -252,17 +252,25 @@ impl Collections {
     }
 
     /// Reports exact number and duration of all collections.
-    #[expect(clippy::cast_precision_loss, reason = "figures for a report")]
     pub fn tell_totals(&self, look: &Look, poll: &mut Poll) {
         for kind in Kind::ALL {
-            let (collector, name) = kind.names();
-            let (count, time) = kind.counters();
-            if let Some(count) = look.get(count) {
-                let time = look.get(time).map(|time| time as f64 * 1000.0);
-                let figures = (count as f64, time);
-                poll.collector_totals(collector, name, CollectionScope::Whole, figures);
-            }
+            tell_total(kind.names(), kind.counters(), look, poll);
         }
+    }
+}
+
+/// Reports number and duration of all events of a collector and kind. `counters`: variables of both.
+#[expect(clippy::cast_precision_loss, reason = "figures for a report")]
+pub(super) fn tell_total(
+    (collector, kind): (&str, &str),
+    (count, time): (&str, &str),
+    look: &Look,
+    poll: &mut Poll,
+) {
+    if let Some(count) = look.get(count) {
+        let time = look.get(time).map(|time| time as f64 * 1000.0);
+        let figures = (count as f64, time);
+        poll.collector_totals(collector, kind, CollectionScope::Whole, figures);
     }
 }
 

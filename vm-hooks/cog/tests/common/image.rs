@@ -21,6 +21,8 @@ pub const ARRAY: u32 = 51;
 pub const SYMBOL: u32 = 60;
 pub const POINT: u32 = 61;
 pub const POINT_CLASS: u32 = 62;
+pub const STRING: u32 = 63;
+pub const LARGE_POSITIVE: u32 = 33;
 const CLASS_SLOTS: u64 = 9;
 const METACLASS_SLOTS: u64 = 6;
 
@@ -32,10 +34,12 @@ pub struct Image {
     variables: u64,
     classes: Vec<u64>,
     free: u64,
+    pub nil: u64,
 }
 
 impl Image {
-    /// A VM with the classes `Array`, `Symbol`, `Point` and `Point class`.
+    /// A VM with the classes `Array`, `Symbol`, `ByteString`, `LargePositiveInteger`, `Point` and
+    /// `Point class`.
     pub fn new(word: usize) -> Self {
         Self::with_zone(word, LIMIT)
     }
@@ -50,6 +54,7 @@ impl Image {
             variables: VARIABLES,
             classes: vec![0; 1024],
             free: METHODS,
+            nil: 0,
         };
         image
             .memory
@@ -58,19 +63,30 @@ impl Image {
         let symbol = image.class(b"Symbol");
         let point = image.class(b"Point");
         let metaclass = image.object(1, 1, &[0, 0, 0, 0, 0, point]);
+        let string = image.class(b"ByteString");
+        let large = image.class(b"LargePositiveInteger");
         for (index, class) in [
             (ARRAY, array),
             (SYMBOL, symbol),
             (POINT, point),
             (POINT_CLASS, metaclass),
+            (STRING, string),
+            (LARGE_POSITIVE, large),
         ] {
             image.classes[index as usize] = class;
         }
         let page = image.object(16, 2, &image.classes.clone());
         let roots = image.object(16, 2, &[page]);
         let not_understood = image.symbol(b"doesNotUnderstand:");
+        let plus = image.symbol(b"+");
+        let one = image.tagged(1);
+        let selectors = image.object(ARRAY, 2, &[plus, one]);
         let mut special = vec![0; 60];
-        (special[7], special[20]) = (array, not_understood);
+        for constant in &mut special[..3] {
+            *constant = image.object(POINT, 0, &[]);
+        }
+        image.nil = special[0];
+        (special[7], special[20], special[23]) = (array, not_understood, selectors);
         let special = image.object(ARRAY, 2, &special);
         for (name, value) in [
             ("hiddenRootsObj", roots),
@@ -149,7 +165,7 @@ impl Image {
     }
 
     /// An object with bytes; `base` is the format without unused bytes.
-    fn bytes(&mut self, class: u32, base: u64, bytes: &[u8]) -> u64 {
+    pub fn bytes(&mut self, class: u32, base: u64, bytes: &[u8]) -> u64 {
         let slots = bytes.len().div_ceil(self.word);
         let mut body = bytes.to_vec();
         body.resize(slots * self.word, 0);
@@ -219,8 +235,7 @@ impl Image {
                 let flags = flag(one.is_return, 2)
                     | flag(one.creates_block, 3)
                     | flag(one.is_mapped, 4)
-                    | flag(one.is_mapped_in_block, 5)
-                    | flag(one.is_extension, 6);
+                    | flag(one.is_mapped_in_block, 5);
                 table.extend([0, 0, one.bytes, flags, 0, 0, 0, 0]);
             }
         }

@@ -56,7 +56,7 @@ pub struct Chain {
     /// Method objects of interpreted frames.
     pub methods: Vec<u64>,
     pub end: ChainEnd,
-    pub is_guess: bool,
+    pub is_late: bool,
 }
 
 impl Stacks {
@@ -227,7 +227,7 @@ pub fn chain(
         shown: Vec::new(),
         methods: Vec::new(),
         end: ChainEnd::Whole,
-        is_guess: false,
+        is_late: false,
     };
     let mut frame = Frame {
         registers,
@@ -252,7 +252,7 @@ pub fn chain(
             *last = shown.0;
             all.methods.extend(unwound.method.map(|method| method.0));
         }
-        all.is_guess |= unwound.is_guess;
+        all.is_late |= unwound.is_late;
         for other in unwound.between.iter() {
             all.shown.push(other.shown.0);
             all.methods.extend(other.method.map(|method| method.0));

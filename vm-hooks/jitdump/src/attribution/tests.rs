@@ -9,6 +9,7 @@ fn requests(command: &[&str]) -> FileRequests {
     let launch = vmscope_process::Launch {
         command: command.clone(),
         folder_is_writable: true,
+        files: Some(vmscope_process::FilesReason::Asked),
         ..Default::default()
     };
     let changes = crate::launch::launch_environment(&launch);

@@ -48,14 +48,16 @@ impl Wire<m::InterpreterRules> for InterpreterRules {
 }
 
 fn source_message(source: &InterpreterSource) -> m::InterpreterSource {
-    let (on_stack, offset) = match source.place {
-        SamplePlace::Register(_) => (false, 0),
-        SamplePlace::Stack { offset, .. } => (true, i64::from(offset)),
+    let (register, offset, added) = match source.place {
+        SamplePlace::Register(register) => (register, None, None),
+        SamplePlace::Stack { base, offset } => (base, Some(offset), None),
+        SamplePlace::Sum { base, index } => (base, None, Some(index)),
     };
     m::InterpreterSource {
-        register: source.place.register(),
-        on_stack,
-        offset,
+        register,
+        on_stack: offset.is_some(),
+        offset: offset.map_or(0, i64::from),
+        added,
         holds: match source.holds {
             InterpreterValue::Bytecode => 1,
             InterpreterValue::Method => 2,
@@ -75,6 +77,11 @@ fn source_of(source: &m::InterpreterSource) -> Result<Option<InterpreterSource>,
         SamplePlace::Stack {
             base: source.register,
             offset: i32::try_from(source.offset).map_err(|_| WireError::Range("offset"))?,
+        }
+    } else if let Some(index) = source.added {
+        SamplePlace::Sum {
+            base: source.register,
+            index,
         }
     } else {
         SamplePlace::Register(source.register)

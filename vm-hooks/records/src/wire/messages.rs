@@ -158,7 +158,7 @@ messages! {
         1 index: u32, 2 chain: optional <CallChain>, 3 registers: optional <Registers>,
         4 stack: optional <StackBytes>, 5 words: repeated <Word>,
     }
-    CallChain { 1 kernel_deltas: repeated i64, 2 user_deltas: repeated i64, 3 truncated: flag, 4 end: u32, 5 guessed: flag }
+    CallChain { 1 kernel_deltas: repeated i64, 2 user_deltas: repeated i64, 3 truncated: flag, 4 end: u32, 5 guessed: flag, 6 late: flag }
     Registers { 1 elf_machine: u32, 2 mask: u64, 3 values: repeated u64 }
     StackBytes = StackBytes { 1 sp: u64, 2 bytes: bytes }
     Word = Word { 1 at: u64, 2 value: u64 }
@@ -233,7 +233,9 @@ messages! {
         1 process: u32, 2 time: u64, 3 vm: text, 4 starts: repeated u64, 5 sizes: repeated u64,
         6 sources: repeated <InterpreterSource>,
     }
-    InterpreterSource { 1 register: u32, 2 on_stack: flag, 3 offset: i64, 4 holds: u32 }
+    InterpreterSource {
+        1 register: u32, 2 on_stack: flag, 3 offset: i64, 4 holds: u32, 5 added: optional u32,
+    }
     Compilation = Compilation if super::code::check_times {
         1 process: u32, 2 thread: u32, 3 id: u64, 4 name: text, 5 tier: text,
         6 osr_bci: optional u32, 7 absent_at: optional u64, 8 first_seen: u64, 9 last_seen: u64,

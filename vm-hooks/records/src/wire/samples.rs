@@ -118,6 +118,7 @@ fn detail_message(index: usize, detail: &SampleDetail) -> m::SampleDetail {
                 end => end.code(),
             },
             guessed: chain.guessed,
+            late: chain.late,
         }),
         registers: detail.registers.as_ref().map(|registers| m::Registers {
             elf_machine: registers.arch.to_wire(),
@@ -139,6 +140,7 @@ fn detail_of(detail: m::SampleDetail) -> Result<SampleDetail, WireError> {
                 false => ChainEnd::from_code(chain.end),
             },
             guessed: chain.guessed,
+            late: chain.late,
         }),
         registers: detail
             .registers

@@ -55,7 +55,7 @@ generate! {
     // Its order in time is the caller's business.
     Sample { time, thread, pc, mode, detail: option::weighted(0.3, Generate::generate()) }
     SampleDetail { chain, registers, stack, words }
-    CallChain { kernel, user, end, guessed }
+    CallChain { kernel, user, end, guessed, late }
     StackBytes { sp, bytes: vec(any::<u8>(), 0..100) }
     Word { at, value }
     ConstituentGone { key, last_seen, time, reason }
@@ -227,12 +227,11 @@ plain! {
             Registers { arch, mask, values }
         },
     );
-    SamplePlace = (any::<u32>(), any::<Option<i32>>()).prop_map(|(register, offset)| {
-        offset.map_or(SamplePlace::Register(register), |offset| {
-            let base = register;
-            SamplePlace::Stack { base, offset }
-        })
-    });
+    SamplePlace = prop_oneof![
+        any::<u32>().prop_map(SamplePlace::Register),
+        any::<(u32, i32)>().prop_map(|(base, offset)| SamplePlace::Stack { base, offset }),
+        any::<(u32, u32)>().prop_map(|(base, index)| SamplePlace::Sum { base, index }),
+    ];
     Position = prop_oneof![
         Just(Position::Unknown),
         BytecodePc::generate().prop_map(Position::Bytecode),

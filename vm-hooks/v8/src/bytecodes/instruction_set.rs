@@ -105,7 +105,7 @@ impl InstructionSet {
     /// [`TableError`]: the lengths of instructions are unknown, so nothing can be decoded.
     pub fn new(tables: Tables) -> Result<Self, TableError> {
         let count = tables.sizes.len() / SCALES;
-        if count == 0 || count > MAX_OPCODES || tables.sizes.len() % SCALES != 0 {
+        if count == 0 || count > MAX_OPCODES || !tables.sizes.len().is_multiple_of(SCALES) {
             return Err(TableError::Sizes(tables.sizes.len()));
         }
         if let Some(empty) = tables.sizes.iter().position(|size| *size == 0) {
@@ -158,7 +158,8 @@ impl InstructionSet {
     }
 }
 
-/// Operand types in V8's order, from number 1. Some types have one size at all scales. V8 10 lacks flags of two bytes; V8 13 has another kind of register.
+/// Operand types in V8's order, from number 1. Some types have one size at all scales. V8 10 lacks flags
+/// of two bytes; V8 13 has another kind of register.
 fn kinds_of(operand_sizes: &[u8]) -> Option<Vec<OperandKind>> {
     use OperandKind::{
         Count, Flags, Index, Intrinsic, NativeContext, Register, RegisterList, RegisterPair,

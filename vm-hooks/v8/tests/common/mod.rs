@@ -1,8 +1,8 @@
-//! What tests with Node.js share.
+//! What tests of Node.js share.
 
 #![allow(clippy::disallowed_methods, reason = "tests print themselves")]
-#![allow(dead_code, reason = "each test uses a part of it")]
 #![allow(clippy::panic, reason = "tests fail by it")]
+#![allow(dead_code, reason = "each test uses a part of it")]
 
 pub mod nodes;
 pub mod stopped;

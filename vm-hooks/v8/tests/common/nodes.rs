@@ -1,7 +1,11 @@
 //! The releases of Node.js on this machine.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
+
+use vmscope_process::{ElfFile, LoadBias, ModuleFile};
 
 use super::skipped;
 
@@ -15,6 +19,44 @@ pub struct Node {
     pub program: PathBuf,
     /// 18, 20, …
     pub release: u32,
+}
+
+impl Node {
+    /// Writes a copy of the program that calls its V8 99. It runs, if V8 does not check the sum of its
+    /// snapshot (from 22 on).
+    pub fn as_unknown_version(&self, copy: &Path) {
+        let file = ModuleFile::from_file(File::open(&self.program).expect("a program"));
+        let elf = ElfFile::open(Arc::new(file.expect("a file"))).expect("an ELF file");
+        let names =
+            ["major", "minor", "build"].map(|name| format!("_ZN2v88internal7Version6{name}_E"));
+        let names = names.each_ref().map(String::as_str);
+        let symbols = elf.find(&names, LoadBias(0)).expect("symbols").into_iter();
+        let places = symbols.map(|symbol| {
+            let address = symbol.expect("V8's version").address.get();
+            let mut segments = elf.segments().iter();
+            let offset = segments.find_map(|segment| {
+                let into = address.checked_sub(segment.address)?;
+                (into < segment.file_bytes).then_some(segment.offset + into)
+            });
+            usize::try_from(offset.expect("in the file")).expect("an offset")
+        });
+        let places: Vec<usize> = places.collect();
+        let mut bytes = std::fs::read(&self.program).expect("a program");
+        let [major, minor, build] = [0, 1, 2].map(|at| {
+            let number = bytes[places[at]..][..4].try_into().expect("4 bytes");
+            u32::from_le_bytes(number)
+        });
+        bytes[places[0]..][..4].copy_from_slice(&99_u32.to_le_bytes());
+        let rest = format!(".{minor}.{build}");
+        let (old, new) = (format!("{major}{rest}"), format!("99{rest}"));
+        // V8 compares the text with the text in its snapshot.
+        for at in memchr::memmem::find_iter(&bytes.clone(), old.as_bytes()) {
+            bytes[at..at + new.len()].copy_from_slice(new.as_bytes());
+        }
+        std::fs::write(copy, bytes).expect("a copy");
+        let rights = self.program.metadata().expect("a program").permissions();
+        std::fs::set_permissions(copy, rights).expect("our copy");
+    }
 }
 
 /// A release that `.ci/nodes` got; says SKIPPED if it is missing.

@@ -1,4 +1,4 @@
-//! Files to import, read whole up to a maximum.
+//! Files of users, read whole up to a maximum.
 
 use anyhow::{Context, Result, bail};
 use std::fs::File;
@@ -9,7 +9,7 @@ use std::path::Path;
 ///
 /// # Errors
 /// A missing or unreadable file, more than `max` bytes.
-pub(super) fn read(path: &Path, max: u64) -> Result<Vec<u8>> {
+pub fn read(path: &Path, max: u64) -> Result<Vec<u8>> {
     read_rest(open(path)?, path, max)
 }
 
@@ -17,7 +17,7 @@ pub(super) fn read(path: &Path, max: u64) -> Result<Vec<u8>> {
 ///
 /// # Errors
 /// A missing or unreadable file.
-pub(super) fn open(path: &Path) -> Result<File> {
+pub fn open(path: &Path) -> Result<File> {
     File::open(path).with_context(|| format!("cannot open {}", path.display()))
 }
 
@@ -25,7 +25,7 @@ pub(super) fn open(path: &Path) -> Result<File> {
 ///
 /// # Errors
 /// An unreadable file, more than `max` bytes.
-pub(super) fn read_rest(file: File, path: &Path, max: u64) -> Result<Vec<u8>> {
+pub fn read_rest(file: File, path: &Path, max: u64) -> Result<Vec<u8>> {
     let shown = path.display();
     let mut bytes = Vec::new();
     let read = file.take(max.saturating_add(1)).read_to_end(&mut bytes);

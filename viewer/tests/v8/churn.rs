@@ -1,0 +1,89 @@
+//! Truth in time (docs/truth.md §7): functions that are made, compiled and dropped all the time.
+
+use vmscope_records::ConstituentKind;
+use vmscope_symbolizer::profile::EntryKind;
+use vmscope_symbolizer::{Profile, Region};
+
+use crate::common::ran::{KINDS, Ran, last_begun, log_of};
+use crate::common::say;
+use crate::common::vmscope::{Folder, can_sample};
+use crate::node::Recorded;
+use crate::v8::nodes::{Node, nodes};
+
+/// Outcome of every single sample.
+#[derive(Debug, Default)]
+struct Asked {
+    /// Named for the function that ran then.
+    right: u64,
+    /// Named for another function of the program.
+    wrong: u64,
+    doubtful: u64,
+    /// Generated code without a name, during logged runs.
+    unnamed: u64,
+    /// Some of the wrong ones.
+    examples: Vec<String>,
+}
+
+/// Whether `name` is one of the program's: a kind and a number.
+fn is_of_program(name: &str) -> bool {
+    name.split_once('_')
+        .is_some_and(|(kind, _)| KINDS.contains(&kind))
+}
+
+fn ask(profile: &Profile, log: &[Ran]) -> Asked {
+    let mut asked = Asked::default();
+    let samples = &profile.trace.samples;
+    for (time, &place) in samples.times.iter().zip(&samples.places) {
+        let last = last_begun(log, time.0);
+        let ran = last.filter(|ran| ran.is_at(time.0));
+        let site = &profile.sites[profile.site_of_place[place]];
+        let entry = &profile.entries[site.entry];
+        let is_method = entry.kind == EntryKind::Code(ConstituentKind::Method);
+        if is_method && is_of_program(&entry.name) {
+            // A function also runs for some microseconds before and after its logged run.
+            if last.is_some_and(|last| last.code == entry.name) {
+                asked.right += 1;
+            } else {
+                asked.wrong += 1;
+                let code = last.map(|ran| (&*ran.code, time.0 - ran.begin));
+                let example = format!("{} [{}], while {code:?} ran", entry.name, entry.tier);
+                asked.examples.push(example);
+            }
+        } else if ran.is_some() {
+            let is_unnamed = entry.kind == EntryKind::Unnamed && entry.region == Region::Generated;
+            asked.unnamed += u64::from(is_unnamed);
+            asked.doubtful += u64::from(entry.kind == EntryKind::Doubtful);
+        }
+    }
+    asked
+}
+
+fn churned(node: &Node) {
+    let log = Folder::new();
+    let file = log.file("log");
+    let script = crate::common::programs::script("churn.js");
+    let arguments = [script.as_os_str(), "--log".as_ref(), file.as_os_str()];
+    let recorded = Recorded::of(&[], &node.program, arguments);
+    let asked = ask(&recorded.profile, &log_of(&file));
+    let collections = &recorded.said[0]["collections"];
+    let told = format!(
+        "churn on Node {}: right {}, wrong {}, doubtful {}, unnamed {}; {collections} full collections",
+        node.release, asked.right, asked.wrong, asked.doubtful, asked.unnamed
+    );
+    say(&told);
+    let shown = format!("{told}: {:#?}", asked.examples);
+    recorded.check(collections.as_u64() > Some(5), &shown);
+    recorded.check(asked.right > 500, &shown);
+    recorded.check(asked.wrong == 0, &shown);
+    // New code has no name until the next poll, and may be gone by then.
+    recorded.check(2 * (asked.doubtful + asked.unnamed) < asked.right, &shown);
+}
+
+#[test]
+fn each_sample_is_of_the_function_that_ran_then() {
+    if can_sample() {
+        for node in nodes() {
+            churned(&node);
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! Names, tiers and start lines of samples beside what V8 tells of the same process.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+
+use vmscope_jitdump::vm::CodeName;
+use vmscope_records::recording::{Item, Reader};
+use vmscope_records::{ConstituentKind, Content, CpuMode};
+use vmscope_symbolizer::profile::EntryKind;
+use vmscope_symbolizer::{Profile, SiteId};
+
+use crate::common::say;
+use crate::common::vmscope::{Folder, can_sample, profile};
+use crate::running::{ready, recorded};
+use crate::told::Telling;
+use crate::v8::nodes::{Node, nodes};
+
+/// Samples of one tier.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tally {
+    equal: u64,
+    unequal: u64,
+    /// Without a name in the report.
+    unnamed: u64,
+    doubtful: u64,
+    /// Of several pieces of code, one after another.
+    reused: u64,
+}
+
+impl Tally {
+    fn all(self) -> u64 {
+        self.equal + self.unequal + self.unnamed + self.doubtful
+    }
+}
+
+/// What the report has for a sample, as V8 tells it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Reported {
+    name: String,
+    tier: String,
+    line: u32,
+}
+
+/// The function whose machine code a place is in: the outermost one.
+fn reported(profile: &Profile, site: SiteId) -> Reported {
+    let site = &profile.sites[site];
+    let entry = &profile.entries[site.entry];
+    let own = site.via.last().unwrap_or(&site.frame);
+    let method = own.method.and_then(|key| profile.trace.methods.get(&key));
+    let name = match site.via.is_empty() {
+        true => &*entry.name,
+        false => &*own.name,
+    };
+    Reported {
+        name: name.to_owned(),
+        tier: entry.tier.clone(),
+        line: method.map_or(entry.line.unwrap_or(0), |method| method.line),
+    }
+}
+
+/// Builtins as V8's symbols name them, or without their beginning and end.
+fn plain(name: &str) -> &str {
+    let name = name.strip_prefix("Builtins_").unwrap_or(name);
+    name.strip_suffix("Handler").unwrap_or(name)
+}
+
+fn is_equal(told: &CodeName, reported: &Reported) -> bool {
+    match &told.kind {
+        // V8 keeps no way from the code to the pattern.
+        ConstituentKind::RegExp => true,
+        ConstituentKind::Method => {
+            (&*told.name, &*told.tier, told.line)
+                == (&*reported.name, &*reported.tier, reported.line)
+        }
+        _ => plain(&told.name) == plain(&reported.name),
+    }
+}
+
+/// Addresses of user samples by time; none for times of several samples.
+fn addresses(recording: &Path) -> HashMap<u64, Option<u64>> {
+    let file = BufReader::new(File::open(recording).expect("a recording"));
+    let mut reader = Reader::open(file).expect("a recording");
+    let mut all = HashMap::new();
+    while let Some(chunk) = reader.next_chunk(Content::SAMPLES).expect("a chunk") {
+        let samples = chunk.items().filter_map(|item| match item {
+            Item::Samples(samples) => Some(samples),
+            _ => None,
+        });
+        for sample in samples.flatten() {
+            if sample.mode == CpuMode::User {
+                let pc = all.entry(sample.time.0).or_insert(Some(sample.pc.0));
+                *pc = pc.filter(|pc| *pc == sample.pc.0);
+            }
+        }
+    }
+    all
+}
+
+/// Samples by tier, and examples of unequal ones.
+fn compare(recording: &Path, telling: &Telling) -> (BTreeMap<String, Tally>, Vec<String>) {
+    let (profile, _) = profile(recording);
+    let addresses = addresses(recording);
+    let mut tallies: BTreeMap<String, Tally> = BTreeMap::new();
+    let mut examples = Vec::new();
+    let samples = &profile.trace.samples;
+    for (time, &place) in samples.times.iter().zip(&samples.places) {
+        let Some(Some(pc)) = addresses.get(&time.0) else {
+            continue;
+        };
+        let told = telling.at(*pc, time.0);
+        let Some(first) = told.first() else {
+            continue;
+        };
+        let tier = match first.kind {
+            ConstituentKind::RegExp => "RegExp",
+            _ => &*first.tier,
+        };
+        let tally = tallies.entry(tier.to_owned()).or_default();
+        let site = profile.site_of_place[place];
+        match &profile.entries[profile.sites[site].entry].kind {
+            _ if told.len() > 1 => tally.reused += 1,
+            EntryKind::Unnamed => tally.unnamed += 1,
+            EntryKind::Doubtful => tally.doubtful += 1,
+            _ => {
+                let reported = reported(&profile, site);
+                if is_equal(first, &reported) {
+                    tally.equal += 1;
+                } else {
+                    tally.unequal += 1;
+                    examples.push(format!("{pc:#x} at {}: {first:?} is {reported:?}", time.0));
+                }
+            }
+        }
+    }
+    (tallies, examples)
+}
+
+/// Which tiers a program's samples are to be in.
+fn are_equal(node: &Node, flag: &str, words: &[&str], tiers: &[&str]) {
+    let (folder, place) = (Folder::new(), Folder::new());
+    let file = folder.file("out.vmscope");
+    let pid = recorded(ready(node, &[flag], words, &place), &file, 5000);
+    let telling = match flag {
+        "--perf-prof" => Telling::of_dump(pid, place.path()),
+        _ => Telling::of_map(pid),
+    };
+    let (tallies, examples) = compare(&file, &telling);
+    let what = format!("Node {} {flag} {words:?}", node.release);
+    for (tier, tally) in &tallies {
+        say(&format!("{what}: {tier}: {tally:?}"));
+    }
+    let shown = format!(
+        "{what}: {tallies:#?}\n{:#?}",
+        &examples[..examples.len().min(20)]
+    );
+    for tier in tiers {
+        let tally = tallies.get(*tier).copied().unwrap_or_default();
+        assert!(tally.all() >= 20, "{tier}: {shown}");
+    }
+    for (tier, tally) in tallies {
+        // A function's first instructions run before its frame is there.
+        let allowed = if tier == "Sparkplug" {
+            tally.all() / 100
+        } else {
+            0
+        };
+        assert!(tally.unequal <= allowed, "{tier}: {shown}");
+        // New code has no name until the next poll.
+        let unknown = tally.unnamed + tally.doubtful;
+        assert!(unknown * 20 <= tally.all().max(200), "{tier}: {shown}");
+    }
+}
+
+fn of_all_nodes(flag: &str) {
+    if !can_sample() {
+        return;
+    }
+    for node in nodes() {
+        let words = ["tiers.js", "--forever", "--text"];
+        let mut tiers = vec!["TurboFan", "Sparkplug", "RegExp"];
+        // Node 20 tells its builtins' addresses in the file alone.
+        tiers.extend((node.release != 20 && flag == "--perf-basic-prof").then_some("builtin"));
+        are_equal(&node, flag, &words, &tiers);
+    }
+}
+
+#[test]
+fn names_are_those_of_the_perf_map() {
+    of_all_nodes("--perf-basic-prof");
+}
+
+#[test]
+fn names_are_those_of_the_jitdump() {
+    of_all_nodes("--perf-prof");
+}
+
+/// Maglev's code runs until TurboFan replaces it: a program whose functions are new all the time.
+#[test]
+fn names_of_new_functions_are_those_of_the_jitdump() {
+    if !can_sample() {
+        return;
+    }
+    for node in nodes() {
+        let tiers = match node.release {
+            ..22 => &["TurboFan"][..],
+            _ => &["TurboFan", "Maglev"],
+        };
+        are_equal(&node, "--perf-prof", &["churn.js", "--forever"], tiers);
+    }
+}

@@ -1,0 +1,142 @@
+//! JavaScript with known shares (docs/truth.md §3, §4, §6): functions of all tiers, and lines.
+
+use nix::sys::signal::Signal;
+use serde_json::Value;
+
+use crate::agreement::{Detail, agrees, missing, shares};
+use crate::common::programs::script;
+use crate::common::say;
+use crate::common::vmscope::{Folder, attached, can_sample};
+use crate::measured::{JITTER, T, Worst};
+use crate::node::Recorded;
+use crate::running::ready;
+use crate::v8::nodes::{Node, nodes};
+
+const BOTH: [Detail; 2] = [Detail::Functions, Detail::Lines];
+const LOOPS: &str = "2000,4000,6000,8000,3000,5000";
+
+/// `vmscope record -- node FLAGS PROGRAM ARGUMENTS`, with cycles of varying length.
+fn recorded(node: &Node, flags: &[&str], program: &str, arguments: &[&str]) -> Recorded {
+    let program = script(program);
+    let program = program.to_str().expect("UTF-8");
+    let words = [flags, &[program, "--jitter", JITTER], arguments].concat();
+    Recorded::of(&[], &node.program, words)
+}
+
+/// Switches for no optimising compiler at all.
+fn unoptimised(node: &Node) -> Vec<&'static str> {
+    let mut flags = vec!["--no-opt"];
+    flags.extend((node.release >= 22).then_some("--no-maglev"));
+    flags
+}
+
+fn of_all_nodes(check: impl Fn(&Node)) {
+    if can_sample() {
+        nodes().iter().for_each(check);
+    }
+}
+
+#[test]
+fn optimised_functions_and_lines() {
+    of_all_nodes(|node| {
+        let recorded = recorded(node, &[], "known_shares.js", &["--cycles", "1200"]);
+        let what = format!("Node {}, optimised", node.release);
+        agrees(&what, &recorded, &recorded.said[0], &BOTH);
+    });
+}
+
+/// V8's baseline compiler makes the code.
+#[test]
+fn functions_and_lines_of_sparkplug() {
+    of_all_nodes(|node| {
+        let arguments = ["--cycles", "1200", "--baseline"];
+        let recorded = recorded(node, &unoptimised(node), "known_shares.js", &arguments);
+        let what = format!("Node {}, Sparkplug", node.release);
+        agrees(&what, &recorded, &recorded.said[0], &BOTH);
+        let of_tier = |tier| {
+            let is_ours =
+                |name: &Value| name.as_str().is_some_and(|name| name.starts_with("share_"));
+            recorded.samples(|entry| is_ours(&entry["name"]) && entry["tier"] == tier)
+        };
+        let (sparkplug, turbofan) = (of_tier("Sparkplug"), of_tier("TurboFan"));
+        recorded.check(
+            sparkplug > 1000 && turbofan == 0,
+            &format!("{sparkplug}, {turbofan}"),
+        );
+    });
+}
+
+/// Inlined functions, methods of several classes, recursion, and a function that only Sparkplug compiles.
+#[test]
+fn functions_of_each_kind() {
+    of_all_nodes(|node| {
+        let recorded = recorded(node, &[], "tiers.js", &["--cycles", "800"]);
+        let what = format!("Node {}, tiers", node.release);
+        agrees(&what, &recorded, &recorded.said[0], &[Detail::Functions]);
+        let tier_is = |name: &'static str, tier: &'static str| {
+            recorded.samples(move |entry| entry["name"] == name && entry["tier"] == tier)
+        };
+        for (name, tier) in [
+            ("numeric", "TurboFan"),
+            ("fib", "TurboFan"),
+            ("too_big", "Sparkplug"),
+        ] {
+            let samples = tier_is(name, tier);
+            recorded.check(
+                samples > 100,
+                &format!("{name} [{tier}] has {samples} samples"),
+            );
+        }
+    });
+}
+
+/// A process that nobody prepared.
+#[test]
+fn a_running_process() {
+    of_all_nodes(|node| {
+        let (folder, place) = (Folder::new(), Folder::new());
+        let words = ["known_shares.js", "--forever", "--jitter", JITTER];
+        let mut target = ready(node, &[], &words, &place);
+        let working = attached(target.pid(), &folder.file("out.vmscope"), 6000);
+        target.signal(Signal::SIGTERM);
+        let program: Value = serde_json::from_str(&target.wait()).expect("its report");
+        let run = working.end().code(0);
+        let recorded = Recorded::read(&folder, place, run);
+        let what = format!("Node {}, attach", node.release);
+        agrees(&what, &recorded, &program, &BOTH);
+    });
+}
+
+/// docs/truth.md §6, as in the suite `truth`: `share_b` is made to take twice as long by its loop
+/// count alone.
+#[test]
+fn a_function_slowed_down_grows_by_that_and_no_other_does() {
+    let Some(node) = nodes().pop().filter(|_| can_sample()) else {
+        return;
+    };
+    let slower = LOOPS.replacen("4000", "8000", 1);
+    let [before, after] = [LOOPS, &slower].map(|loops| {
+        let arguments = ["--cycles", "1200", "--loops", loops];
+        recorded(&node, &[], "known_shares.js", &arguments)
+    });
+    let old = shares(&before, &before.said[0], Detail::Functions);
+    let new = shares(&after, &after.said[0], Detail::Functions);
+    let is_slowed = |functions: &[String]| functions == ["share_b"];
+    let (range, b) = old
+        .iter()
+        .find(|((functions, _), _)| is_slowed(functions))
+        .expect("it is a range");
+    let lost = missing(&before) + missing(&after);
+    let mut worst = Worst::default();
+    for (range, share) in &old {
+        let before = (*share, *b, is_slowed(&range.0));
+        new[range].compare_slowed(&format!("{range:?}"), before, lost, &mut worst);
+    }
+    say(&format!(
+        "causality: share_b {:.2} % -> {:.2} %; greatest error {:.2} points",
+        100.0 * b.share,
+        100.0 * new[range].share,
+        100.0 * worst.difference,
+    ));
+    assert!(new[range].share - b.share > T * b.error);
+}

@@ -1,0 +1,31 @@
+//! Workers and child processes: each has an isolate and code of its own.
+
+use crate::common::programs::script;
+use crate::common::say;
+use crate::common::vmscope::can_sample;
+use crate::node::Recorded;
+use crate::v8::nodes::nodes;
+
+#[test]
+fn functions_of_workers_and_child_processes() {
+    if !can_sample() {
+        return;
+    }
+    for node in nodes() {
+        let recorded = Recorded::of(&[], &node.program, [script("family.js")]);
+        recorded.check(recorded.said.len() == 4, &format!("{:?}", recorded.said));
+        let mut told = Vec::new();
+        for member in &recorded.said {
+            let name = &member["function"];
+            let samples = recorded.samples(|entry| entry["name"] == *name && entry["tier"] != "");
+            recorded.check(samples >= 200, &format!("{name} has {samples} samples"));
+            told.push(format!("{name} {samples}"));
+        }
+        let named = recorded.named();
+        say(&format!(
+            "Node {}: {told:?}, {named:.4} named",
+            node.release
+        ));
+        recorded.check(named >= 0.97, &format!("{named} named"));
+    }
+}

@@ -1,0 +1,261 @@
+//! Ignition, the interpreter: its handlers of bytecodes, which are builtins, and what samples show in
+//! them.
+//!
+//! Handlers lie one after the other in V8's block of builtins. Since V8 11, each isolate maps this block
+//! again near its code. The dispatch table of an isolate has the addresses of its handlers.
+
+use rustc_hash::FxHashSet;
+use vmscope_process::{AdapterError, Memory, Poll, ProcessView, SampleNeeds};
+use vmscope_records::{
+    Avma, CodeChange, Constituent, ConstituentKind, InterpreterSource, InterpreterValue, PcMap,
+    SamplePlace, TimeNs,
+};
+
+use crate::isolate::{Isolate, Tables};
+use crate::vm::V8;
+
+/// Names of builtins in symbols.
+const PREFIX: &str = "Builtins_";
+const SUFFIX: &str = "Handler";
+
+/// The first handler, which the first entry of a dispatch table refers to.
+const FIRST: &str = "Builtins_WideHandler";
+
+/// The builtin that enters interpreted functions.
+const ENTRY: &str = "InterpreterEntryTrampoline";
+
+/// Builtins that are no handlers, although they are called so.
+const OTHERS: &str = "AtomicsMutex";
+
+/// Maximum number of builtins.
+const MAX_BUILTINS: usize = 1 << 13;
+
+/// Maximum number of routines: a dispatch table has 256 bytecodes for each of three sizes of operands.
+const MAX_ROUTINES: usize = 3 * 256 + 1;
+
+/// Maximum number of bytes between routines of one range.
+const MAX_GAP: u64 = 64;
+
+/// Suffixes of handlers and bytecodes with larger operands.
+const SIZES: [(&str, &str); 2] = [("ExtraWide", ".ExtraWide"), ("Wide", ".Wide")];
+
+/// Registers in the kernel's numbering (`perf_regs.h`).
+const RBP: u32 = 6;
+const R9: u32 = 17;
+const R12: u32 = 20;
+
+/// Bytes of stack in a sample; the frame is this near in 99.8 % of them.
+const STACK_BYTES: u32 = 256;
+
+/// Offset of the bytecodes in the frame of an interpreted function.
+const FRAME_BYTECODES: i32 = -32;
+
+/// Data that samples need: none on processors other than x86-64, whose registers are unknown.
+///
+/// r12 holds the tagged address of the bytecodes, r9 the offset of the current one. Frames of
+/// interpreted functions hold the bytecodes as well.
+#[must_use]
+pub fn sample_needs() -> SampleNeeds {
+    if !cfg!(target_arch = "x86_64") {
+        return SampleNeeds::default();
+    }
+    let source = |place, holds| InterpreterSource { place, holds };
+    let frame = SamplePlace::Stack {
+        base: RBP,
+        offset: FRAME_BYTECODES,
+    };
+    let bytecode = SamplePlace::Sum {
+        base: R12,
+        index: R9,
+    };
+    let sources = vec![
+        source(bytecode, InterpreterValue::Bytecode),
+        source(frame, InterpreterValue::Method),
+        source(SamplePlace::Register(R12), InterpreterValue::Method),
+    ];
+    let registers = sources.iter().map(|source| source.place.registers());
+    SampleNeeds {
+        registers: registers.fold(0, |all, one| all | one),
+        stack_bytes: STACK_BYTES,
+        sources,
+    }
+}
+
+/// A routine of the interpreter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Routine {
+    /// Distance from the first handler.
+    offset: i64,
+    size: u64,
+    name: String,
+}
+
+impl Routine {
+    fn range(&self, first: Avma) -> (Avma, Avma) {
+        let start = first.0.wrapping_add_signed(self.offset);
+        (Avma(start), Avma(start.saturating_add(self.size)))
+    }
+}
+
+/// The interpreter of one V8.
+#[derive(Clone, Debug, Default)]
+pub struct Interpreter {
+    /// Ascending; `None` before they were read.
+    routines: Option<Vec<Routine>>,
+    /// Addresses of first handlers that were reported.
+    told: FxHashSet<Avma>,
+}
+
+impl Interpreter {
+    /// Reports the interpreters of new isolates.
+    ///
+    /// # Errors
+    /// Unreadable symbols; failed reads.
+    pub fn poll(
+        &mut self,
+        (vm, process): (&V8, &ProcessView),
+        (tables, isolates): (&Tables, &[Isolate]),
+        poll: &mut Poll,
+    ) -> Result<(), AdapterError> {
+        let memory = process.memory();
+        let mut new = Vec::new();
+        for isolate in isolates {
+            let first = first_handler(*isolate, tables, memory)?;
+            new.extend(first.filter(|first| self.told.insert(*first)));
+        }
+        if new.is_empty() {
+            return Ok(());
+        }
+        let routines = match self.routines.take() {
+            Some(routines) => routines,
+            None => routines(vm, process)?,
+        };
+        if routines.is_empty() {
+            let text = "this V8 does not name the handlers of its bytecodes: interpreted functions \
+                        are unknown";
+            poll.limit(text.to_owned(), "");
+        }
+        for first in new {
+            for routine in &routines {
+                poll.code(CodeChange::Seen(constituent(first, routine, poll)));
+            }
+        }
+        let mut ranges: Vec<_> = (self.told.iter())
+            .flat_map(|first| ranges(*first, &routines))
+            .collect();
+        ranges.sort_unstable();
+        let sources = sample_needs().sources;
+        if !ranges.is_empty() && !sources.is_empty() {
+            poll.interpreter("v8", ranges, sources);
+        }
+        self.routines = Some(routines);
+        Ok(())
+    }
+}
+
+/// Address of an isolate's first handler; `None` before V8 has filled the table.
+fn first_handler(
+    isolate: Isolate,
+    tables: &Tables,
+    memory: &dyn Memory,
+) -> Result<Option<Avma>, AdapterError> {
+    let table = tables.reference(isolate, "Interpreter::dispatch_table_address", memory)?;
+    let Some(table) = table.filter(|table| table.0 != 0) else {
+        return Ok(None);
+    };
+    let first = memory.read_u64(table);
+    let first = first.map_err(AdapterError::reading("dispatch table"))?;
+    Ok(Some(Avma(first)).filter(|first| first.0 != 0))
+}
+
+/// The interpreter's routines, from the symbols of builtins.
+fn routines(vm: &V8, process: &ProcessView) -> Result<Vec<Routine>, AdapterError> {
+    let symbols = process.symbols_beginning(&vm.product.module, PREFIX, MAX_BUILTINS)?;
+    let Some(first) = symbols.iter().find(|symbol| symbol.name == FIRST) else {
+        return Ok(Vec::new());
+    };
+    let first = first.address.0;
+    let each = symbols.iter().filter_map(|symbol| {
+        let name = symbol.name.strip_prefix(PREFIX)?;
+        let name = match name.strip_suffix(SUFFIX) {
+            Some(handler) if !name.starts_with(OTHERS) => bytecode_name(handler),
+            _ if name == ENTRY => name.to_owned(),
+            _ => return None,
+        };
+        Some(Routine {
+            offset: symbol.address.0.wrapping_sub(first) as i64,
+            size: symbol.size,
+            name,
+        })
+    });
+    let mut all: Vec<Routine> = each.take(MAX_ROUTINES).collect();
+    all.sort_by_key(|routine| routine.offset);
+    Ok(all)
+}
+
+/// A bytecode in V8's notation, from its handler's name: `LdaSmi.Wide`. A handler of several bytecodes
+/// names them all.
+fn bytecode_name(handler: &str) -> String {
+    if handler == "ShortStar" {
+        let each: Vec<String> = (0..16).map(|number| format!("Star{number}")).collect();
+        return format!("ShortStar ({})", each.join(", "));
+    }
+    let split = SIZES.iter().find_map(|(suffix, dotted)| {
+        let base = handler.strip_suffix(suffix)?;
+        (!base.is_empty() && !base.ends_with("DebugBreak")).then(|| format!("{base}{dotted}"))
+    });
+    split.unwrap_or_else(|| handler.to_owned())
+}
+
+/// Ranges of routines, which are ascending.
+fn ranges(first: Avma, routines: &[Routine]) -> Vec<(Avma, Avma)> {
+    let mut all: Vec<(Avma, Avma)> = Vec::new();
+    for routine in routines {
+        let (start, end) = routine.range(first);
+        match all.last_mut() {
+            Some(last) if start.0.saturating_sub(last.1.0) <= MAX_GAP => last.1 = end.max(last.1),
+            _ => all.push((start, end)),
+        }
+    }
+    all
+}
+
+/// A routine exists as long as its isolate.
+fn constituent(first: Avma, routine: &Routine, poll: &Poll) -> Constituent {
+    let (start, end) = routine.range(first);
+    Constituent {
+        key: poll.keys().constituent(),
+        process: poll.process(),
+        since: TimeNs(0),
+        absent_at: None,
+        start,
+        end,
+        kind: ConstituentKind::Interpreter,
+        tier: String::new(),
+        name: routine.name.clone(),
+        method: None,
+        cases: Vec::new(),
+        map: PcMap::None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn handlers_have_the_names_of_their_bytecodes() {
+        for (handler, bytecode) in [
+            ("LdaZero", "LdaZero"),
+            ("LdaSmiWide", "LdaSmi.Wide"),
+            ("LdaSmiExtraWide", "LdaSmi.ExtraWide"),
+            ("Wide", "Wide"),
+            ("ExtraWide", "ExtraWide"),
+            ("DebugBreakWide", "DebugBreakWide"),
+            ("DebugBreakExtraWide", "DebugBreakExtraWide"),
+        ] {
+            assert_eq!(bytecode_name(handler), bytecode);
+        }
+        assert!(bytecode_name("ShortStar").ends_with(", Star15)"));
+    }
+}
