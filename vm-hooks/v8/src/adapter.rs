@@ -261,14 +261,11 @@ impl V8Adapter {
     /// Reports interpreted functions that samples show.
     fn tell_interpreted(
         &mut self,
+        process: &ProcessView,
         reader: &mut Reader<'_>,
         poll: &mut Poll,
     ) -> Result<(), AdapterError> {
-        let mut maps = Vec::new();
-        for isolate in reader.isolates {
-            let map = (reader.tables).root(*isolate, "bytecode_array_map", reader.heap.memory)?;
-            maps.push(map);
-        }
+        let maps = reader.bytecode_maps()?;
         self.keep_touched(poll);
         let values = std::mem::take(&mut self.touched);
         let found = reader.direct.fields(&values, 0)?;
@@ -279,7 +276,13 @@ impl V8Adapter {
             let Some(info) = self.owner(value, reader)? else {
                 continue;
             };
-            let method = self.method_of(info, reader, poll)?;
+            // Lines and bytecodes; the name alone if they are unreadable.
+            let whole = poll.spending(|poll| self.whole(info, process, reader, poll));
+            let method = match whole {
+                Err(error) if error.is_final() => return Err(error),
+                Ok(Some(whole)) => Some(whole.key),
+                _ => self.method_of(info, reader, poll)?,
+            };
             let put = match method {
                 Some(method) => self.interpreted.put(&reader.heap, value, (info, method)),
                 None => Ok(()),
@@ -384,13 +387,18 @@ impl Reader<'_> {
         })
     }
 
-    /// The bytecodes of a function; `None` if it has none. Reads without the cache.
-    fn bytecodes_of(&self, info: Tagged) -> Result<Option<Tagged>, AdapterError> {
+    /// The maps of bytecodes, one of each isolate.
+    fn bytecode_maps(&self) -> Result<Vec<Tagged>, AdapterError> {
         let root = |isolate: &Isolate| {
             let memory = self.heap.memory;
             self.tables.root(*isolate, "bytecode_array_map", memory)
         };
-        let maps: Vec<Tagged> = self.isolates.iter().map(root).collect::<Result<_, _>>()?;
+        self.isolates.iter().map(root).collect()
+    }
+
+    /// The bytecodes of a function; `None` if it has none. Reads without the cache.
+    fn bytecodes_of(&self, info: Tagged) -> Result<Option<Tagged>, AdapterError> {
+        let maps = self.bytecode_maps()?;
         self.direct.bytecodes_of(info, &maps)
     }
 
@@ -534,7 +542,7 @@ impl Adapter for V8Adapter {
         let codes = all.iter().map(|known| &known.code);
         self.frames.update(codes, &vm, process)?;
         let changes = self.tell(all, poll);
-        self.tell_interpreted(&mut reader, poll)?;
+        self.tell_interpreted(process, &mut reader, poll)?;
         (self.interpreter).poll((&vm, process), (&tables, &isolates), poll)?;
         if let Some(damage) = damage {
             self.limit(damage, poll);
