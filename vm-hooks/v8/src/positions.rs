@@ -9,6 +9,9 @@
 
 use crate::vlq;
 
+/// An entry holds for at most this many bytes of code; code beyond has no line (docs/truth.md §5).
+const MAX_DISTANCE: u32 = 4096;
+
 /// Maximum number of entries; the largest functions have some 100,000.
 const MAX_ENTRIES: usize = 1 << 22;
 
@@ -128,9 +131,9 @@ pub struct PositionPiece {
     pub position: ScriptPosition,
 }
 
-/// Pieces of `size` bytes of code, ascending. An entry holds up to the next entry, or up to the code's
-/// end. Neighbours differ. Code before the first entry has no piece. Code without script offset has no
-/// piece.
+/// Pieces of `size` bytes of code, ascending. An entry holds up to the next entry or the code's end, and
+/// for [`MAX_DISTANCE`] bytes at most. Neighbours differ. Code before the first entry has no piece. Code
+/// without script offset has no piece.
 ///
 /// # Errors
 /// [`PositionError`].
@@ -145,6 +148,7 @@ pub fn pieces(table: &[u8], size: u32) -> Result<Vec<PositionPiece>, PositionErr
             inside(entry.code),
             next.map_or(size, |next| inside(next.code)),
         );
+        let end = end.min(start.saturating_add(MAX_DISTANCE));
         if start >= end || entry.position.offset.is_none() {
             continue;
         }
@@ -233,6 +237,8 @@ mod tests {
         ];
         assert_eq!(pieces(&table, 50).unwrap(), expected);
         assert_eq!(pieces(&[], 50).unwrap(), []);
+        let far = pieces(&table, 9000).unwrap();
+        assert_eq!(far.last(), Some(&piece(99, 99 + 4096, at(1, 0))));
     }
 
     #[test]

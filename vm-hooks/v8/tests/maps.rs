@@ -37,16 +37,20 @@ struct Told {
 }
 
 impl Told {
+    /// The last poll reads at once; others keep to the adapter's pauses.
     fn poll(&mut self, adapter: &mut dyn Adapter, process: &ProcessView, touched: Vec<Avma>) {
         let clock = Arc::new(monotonic_time);
         let mut poll = Poll::new(self.keys.clone(), ProcessKey(1), clock).with_touched(touched);
-        adapter.poll(process, &mut poll).unwrap();
+        adapter.finish(process, &mut poll).unwrap();
         for record in poll.finish() {
             match record {
                 Record::Constituent(one) => drop(self.code.insert(one.key, *one)),
                 Record::ConstituentGone(gone) => drop(self.code.remove(&gone.key)),
                 Record::Method(method) => drop(self.methods.insert(method.key, *method)),
-                Record::Limit(limit) => panic!("{limit:?}"),
+                Record::Limit(limit) => {
+                    let is_ours = ["lines", "bytecodes"].map(|word| limit.text.contains(word));
+                    assert_eq!(is_ours, [false; 2], "{limit:?}");
+                }
                 _ => {}
             }
         }
@@ -143,7 +147,9 @@ fn every_sampled_function_has_a_map() {
     for node in nodes() {
         let (_, told) = told(&node, &[]);
         let (mut covers, mut boundaries, mut none) = (0, 0, 0);
-        for one in told.code.values().filter(|one| !one.tier.is_empty()) {
+        let compilers = ["Sparkplug", "Maglev", "TurboFan"];
+        let is_compiled = |one: &&Constituent| compilers.contains(&&*one.tier);
+        for one in told.code.values().filter(is_compiled) {
             let size = u32::try_from(one.end.0 - one.start.0).unwrap();
             match &one.map {
                 PcMap::None => none += usize::from(one.method.is_some()),

@@ -20,10 +20,6 @@ use crate::sparkplug;
 /// Maximum bytes of a table.
 const MAX_TABLE: usize = 64 << 20;
 
-/// A source position without successor holds for this many bytes; code beyond has no line
-/// (docs/truth.md §5).
-const MAX_DISTANCE: u32 = 4096;
-
 /// Maximum number of sampled addresses that wait for their map.
 const MAX_WAITING: usize = 4 * MAX_TOUCHED_OF_A_POLL;
 
@@ -227,7 +223,7 @@ impl V8Adapter {
             };
             covers.push(Cover {
                 start: piece.start,
-                end: piece.end.min(piece.start.saturating_add(MAX_DISTANCE)),
+                end: piece.end,
                 chain,
                 exactness: Exactness::Approximate,
                 method_error: 0,
