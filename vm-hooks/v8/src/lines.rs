@@ -85,7 +85,7 @@ impl Lines {
         }
     }
 
-    /// Line of a character, 1-based. `None` beyond the source, and beyond the first [`MAX_LINES`].
+    /// Line of a character, 1-based. `None` beyond the source, and beyond line 4,194,305.
     #[must_use]
     pub fn line_of(&self, offset: u32) -> Option<u32> {
         let before = self.starts.partition_point(|start| *start <= offset);

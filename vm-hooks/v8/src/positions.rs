@@ -56,7 +56,7 @@ pub enum PositionError {
     /// The numbers exceed 64 bits.
     #[error("entry {0} of the source positions is out of range")]
     Range(usize),
-    /// More than [`MAX_ENTRIES`].
+    /// More than 4,194,304 entries.
     #[error("more than {MAX_ENTRIES} source positions")]
     TooMany,
 }
@@ -132,7 +132,7 @@ pub struct PositionPiece {
 }
 
 /// Pieces of `size` bytes of code, ascending. An entry holds up to the next entry or the code's end, and
-/// for [`MAX_DISTANCE`] bytes at most. Neighbours differ. Code before the first entry has no piece. Code
+/// for 4,096 bytes at most. Neighbours differ. Code before the first entry has no piece. Code
 /// without script offset has no piece.
 ///
 /// # Errors
