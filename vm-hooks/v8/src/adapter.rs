@@ -403,7 +403,7 @@ impl Adapter for V8Adapter {
         } else {
             self.read_hits((process, &vm), &mut reader, poll)?
         };
-        self.tell_interpreted(&mut reader, poll)?;
+        self.tell_interpreted(process, &mut reader, poll)?;
         (self.interpreter).poll((&vm, process), (&tables, &isolates), poll)?;
         self.tell_maps(process, &mut reader, poll)?;
         self.read_at = now;

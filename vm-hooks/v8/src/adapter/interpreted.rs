@@ -1,6 +1,6 @@
 //! Interpreted functions that samples show.
 
-use vmscope_process::{AdapterError, Poll};
+use vmscope_process::{AdapterError, Poll, ProcessView};
 
 use super::V8Adapter;
 use super::reader::Reader;
@@ -9,14 +9,11 @@ impl V8Adapter {
     /// Reports interpreted functions that samples show.
     pub(super) fn tell_interpreted(
         &mut self,
+        process: &ProcessView,
         reader: &mut Reader<'_>,
         poll: &mut Poll,
     ) -> Result<(), AdapterError> {
-        let mut maps = Vec::new();
-        for isolate in reader.isolates {
-            let map = (reader.tables).root(*isolate, "bytecode_array_map", reader.heap.memory)?;
-            maps.push(map);
-        }
+        let maps = reader.bytecode_maps()?;
         self.interpreted.keep(poll);
         let values = self.interpreted.take_kept();
         let found = reader.direct.fields(&values, 0)?;
@@ -30,7 +27,13 @@ impl V8Adapter {
                 }
                 continue;
             };
-            let method = self.method_of(info, reader, poll)?;
+            // Lines and bytecodes; the name alone if they are unreadable.
+            let whole = poll.spending(|poll| self.whole(info, process, reader, poll));
+            let method = match whole {
+                Err(error) if error.is_final() => return Err(error),
+                Ok(Some(whole)) => Some(whole.key),
+                _ => self.method_of(info, reader, poll)?,
+            };
             let put = match method {
                 Some(method) => self.interpreted.put(&reader.heap, value, (info, method)),
                 None => Ok(()),
