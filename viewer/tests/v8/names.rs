@@ -20,8 +20,11 @@ use crate::v8::nodes::{Node, nodes};
 /// Samples of one tier.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tally {
+    /// Function, tier and start line as V8 tells them.
     equal: u64,
     unequal: u64,
+    /// Of the equal ones: the report has no start line.
+    without_line: u64,
     /// Without a name in the report.
     unnamed: u64,
     doubtful: u64,
@@ -35,7 +38,7 @@ impl Tally {
     }
 }
 
-/// What the report has for a sample, as V8 tells it.
+/// A sample's function in the report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Reported {
     name: String,
@@ -71,8 +74,8 @@ fn is_equal(told: &CodeName, reported: &Reported) -> bool {
         // V8 keeps no way from the code to the pattern.
         ConstituentKind::RegExp => true,
         ConstituentKind::Method => {
-            (&*told.name, &*told.tier, told.line)
-                == (&*reported.name, &*reported.tier, reported.line)
+            let is_line = reported.line == 0 || reported.line == told.line;
+            is_line && (&*told.name, &*told.tier) == (&*reported.name, &*reported.tier)
         }
         _ => plain(&told.name) == plain(&reported.name),
     }
@@ -127,6 +130,8 @@ fn compare(recording: &Path, telling: &Telling) -> (BTreeMap<String, Tally>, Vec
                 let reported = reported(&profile, site);
                 if is_equal(first, &reported) {
                     tally.equal += 1;
+                    let has_line = reported.line != 0 || first.line == 0;
+                    tally.without_line += u64::from(!has_line);
                 } else {
                     tally.unequal += 1;
                     examples.push(format!("{pc:#x} at {}: {first:?} is {reported:?}", time.0));
@@ -137,7 +142,7 @@ fn compare(recording: &Path, telling: &Telling) -> (BTreeMap<String, Tally>, Vec
     (tallies, examples)
 }
 
-/// Which tiers a program's samples are to be in.
+/// Compares samples of a program, whose code is in `tiers`.
 fn are_equal(node: &Node, flag: &str, words: &[&str], tiers: &[&str]) {
     let (folder, place) = (Folder::new(), Folder::new());
     let file = folder.file("out.vmscope");
@@ -167,6 +172,7 @@ fn are_equal(node: &Node, flag: &str, words: &[&str], tiers: &[&str]) {
             0
         };
         assert!(tally.unequal <= allowed, "{tier}: {shown}");
+        assert_eq!(tally.without_line, 0, "{tier}: {shown}");
         // New code has no name until the next poll.
         let unknown = tally.unnamed + tally.doubtful;
         assert!(unknown * 20 <= tally.all().max(200), "{tier}: {shown}");

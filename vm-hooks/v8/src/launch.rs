@@ -1,4 +1,4 @@
-//! Whether the V8 of a program can be read, before it starts: by the program's file.
+//! Before a program starts, its file tells whether vmscope can read its V8.
 
 use std::fs::File;
 use std::path::Path;
@@ -16,8 +16,8 @@ const CONSTANTS: [&str; 3] = [VERSION[0], VERSION[1], "v8dbg_TaggedSize"];
 /// `NODE_MODULE_VERSION`.
 const LIBRARIES: [(u32, u32); 4] = [(108, 18), (115, 20), (127, 22), (137, 24)];
 
-/// Why vmscope can't read the V8 that `program` contains or loads, as a clause; `None` if it can, and
-/// for programs without V8.
+/// Reason, as a clause, why vmscope can't read the V8 that `program` contains or loads. `None` for a
+/// readable V8, and for programs without V8.
 #[must_use]
 pub fn obstacle(program: &Path) -> Option<String> {
     let file: Arc<dyn ReadAt> = Arc::new(ModuleFile::from_file(File::open(program).ok()?).ok()?);

@@ -22,8 +22,8 @@ pub struct Node {
 }
 
 impl Node {
-    /// Writes a copy of the program that calls its V8 99. It runs, if V8 does not check the sum of its
-    /// snapshot (from 22 on).
+    /// Writes a copy of the program that calls its V8 99. Copies of 22 and
+    /// later run; earlier ones check the sum of their snapshot.
     pub fn as_unknown_version(&self, copy: &Path) {
         let file = ModuleFile::from_file(File::open(&self.program).expect("a program"));
         let elf = ElfFile::open(Arc::new(file.expect("a file"))).expect("an ELF file");
