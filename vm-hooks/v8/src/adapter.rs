@@ -41,6 +41,8 @@ pub struct V8Adapter {
     vm: V8,
     tables: Option<Tables>,
     has_begun: bool,
+    /// Greatest number of isolates at one time.
+    isolates: usize,
     zone: CodeZone<Identity>,
     /// Code by its first address.
     known: FxHashMap<Avma, Known>,
@@ -99,6 +101,7 @@ impl V8Adapter {
             vm,
             tables: None,
             has_begun: false,
+            isolates: 0,
             zone: CodeZone::new(),
             known: FxHashMap::default(),
             methods: FxHashMap::default(),
@@ -408,6 +411,10 @@ impl Adapter for V8Adapter {
         let Some(first) = isolates.first().copied() else {
             return Ok(());
         };
+        if isolates.len() > self.isolates {
+            self.isolates = isolates.len();
+            poll.fact("isolates", self.isolates.to_string());
+        }
         let tables = match &self.tables {
             Some(tables) => tables.clone(),
             None => vm.tables(first, &pages)?,
