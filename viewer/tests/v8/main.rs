@@ -31,6 +31,7 @@ mod agreement;
 mod measured;
 
 mod churn;
+mod collections;
 mod launch;
 mod names;
 mod running;
