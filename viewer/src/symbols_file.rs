@@ -66,7 +66,7 @@ impl SymbolsFile {
 }
 
 impl SymbolsOptions {
-    /// Gives the file's symbols to the module of the process that has them.
+    /// Gives the file's symbols to a module of the process.
     ///
     /// # Errors
     /// An unreadable file, a wrong list, another build's file, no such module.

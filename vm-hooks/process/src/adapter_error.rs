@@ -88,6 +88,16 @@ pub enum AdapterError {
         /// Its address.
         at: Avma,
     },
+    /// A structure that contradicts itself.
+    #[error("the VM's {what} is damaged (at {at}): {why}")]
+    Damaged {
+        /// The structure.
+        what: &'static str,
+        /// The contradiction, in words.
+        why: String,
+        /// Its address.
+        at: Avma,
+    },
     /// Too many entries, or a circular list.
     #[error("the VM's {what}: more than {cap} entries")]
     TooMany {

@@ -79,7 +79,7 @@ pub use process::{Environment, ProcessView, monotonic_time, own_root, wall_time}
 pub use root::Root;
 pub use unwind::{
     CodeRule, Frame, FramePointers, FrameRegisters, InterpretedFrames, Jumps, KeptFramePointers,
-    MAX_CALL_BYTES, MachineCode, OtherFrame, Piece, Pieces, Run, Unwinder, Unwound, ends_with_call,
-    sampled_register,
+    MAX_CALL_BYTES, MachineCode, OtherFrame, Piece, Pieces, Run, Unwinder, Unwound,
+    behind_first_call, ends_with_call, sampled_register,
 };
 pub use zone::{CodeZone, SeenCode};

@@ -5,7 +5,7 @@ mod machine_code;
 mod pieces;
 mod run;
 
-pub use code_rule::{CodeRule, MAX_CALL_BYTES, ends_with_call};
+pub use code_rule::{CodeRule, MAX_CALL_BYTES, behind_first_call, ends_with_call};
 pub use machine_code::{InterpretedFrames, KeptFramePointers, MachineCode};
 pub use pieces::{Piece, Pieces};
 pub use run::{Jumps, Run, sampled_register};

@@ -1,17 +1,24 @@
 //! The adapter: reads all machine code at each poll, and reports changes.
 
+mod maps;
+mod methods;
+
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use rustc_hash::FxHashMap;
 use vmscope_process::pages::Pages;
 use vmscope_process::{
-    Adapter, AdapterError, Cadence, CodeZone, FramePointers, Poll, ProcessView, SampleNeeds,
-    SeenCode, Unwinder,
+    Adapter, AdapterError, Cadence, CodeZone, MAX_TOUCHED_OF_A_POLL, Poll, ProcessView,
+    SampleNeeds, SeenCode, Unwinder,
 };
 use vmscope_records::{
-    Avma, Constituent, ConstituentKind, GoneReason, Method, MethodKey, VmIdentity,
+    Avma, Constituent, ConstituentKind, GoneReason, Method, MethodKey, TimeNs, VmIdentity,
 };
 
+use self::maps::Maps;
+use self::methods::Wholes;
+use crate::bytecodes::ConstantKinds;
 use crate::code::{self, Code, Kind};
 use crate::function::{Function, Script};
 use crate::interpreted::Interpreted;
@@ -21,6 +28,8 @@ use crate::object::{Heap, Tagged};
 use crate::owners::Owners;
 use crate::regions;
 use crate::registry::Streams;
+use crate::state::{Epoch, States};
+use crate::unwind::CodeFrames;
 use crate::vm::V8;
 
 /// Pauses between polls.
@@ -45,14 +54,26 @@ pub struct V8Adapter {
     isolates: usize,
     zone: CodeZone<Identity>,
     /// Code by its first address.
-    known: FxHashMap<Avma, Known>,
+    known: BTreeMap<Avma, Known>,
     methods: FxHashMap<MethodId, MethodKey>,
     names: FxHashMap<MethodKey, String>,
     owners: Owners,
     interpreter: Interpreter,
     interpreted: Interpreted,
+    maps: Maps,
+    wholes: Wholes,
     cadence: Cadence,
     told: Vec<String>,
+    states: States,
+    /// Epoch of the code that was read last, and begin of that poll.
+    epoch: Option<Epoch>,
+    read_at: TimeNs,
+    /// Begin of the last poll that tried to read the code.
+    tried_at: TimeNs,
+    is_last: bool,
+    frames: CodeFrames,
+    /// Values of samples that may be bytecodes, ascending.
+    touched: Vec<Tagged>,
 }
 
 /// A piece of code that was described.
@@ -60,6 +81,8 @@ pub struct V8Adapter {
 struct Known {
     code: Code,
     identity: Identity,
+    /// Whether its map was reported, or can't be read.
+    is_mapped: bool,
 }
 
 /// One lifetime of a piece of code. V8 moves code rarely, and then all its objects: code at an old
@@ -103,14 +126,23 @@ impl V8Adapter {
             has_begun: false,
             isolates: 0,
             zone: CodeZone::new(),
-            known: FxHashMap::default(),
+            known: BTreeMap::new(),
             methods: FxHashMap::default(),
             names: FxHashMap::default(),
             owners: Owners::default(),
             interpreter: Interpreter::default(),
             interpreted: Interpreted::default(),
+            maps: Maps::default(),
+            wholes: Wholes::default(),
             cadence: Cadence::new(PAUSES.0, PAUSES.1, MANY_CHANGES),
             told: Vec::new(),
+            states: States::default(),
+            epoch: None,
+            read_at: TimeNs(0),
+            tried_at: TimeNs(0),
+            is_last: false,
+            frames: CodeFrames::default(),
+            touched: Vec::new(),
         }
     }
 
@@ -148,6 +180,7 @@ impl V8Adapter {
                     kind: code.kind,
                     method,
                 },
+                is_mapped: false,
             });
         }
         all.sort_by_key(|one| one.code.start);
@@ -197,16 +230,7 @@ impl V8Adapter {
         reader: &mut Reader<'_>,
         poll: &mut Poll,
     ) -> Result<Option<MethodKey>, AdapterError> {
-        let script = match function.script {
-            Some(script) => reader.script(script)?,
-            None => Script::default(),
-        };
-        let id = MethodId {
-            name: function.name.clone(),
-            script: if script.name.is_empty() { script.id } else { 0 },
-            file: script.name,
-            position: function.position,
-        };
+        let id = reader.method_id(function)?;
         if let Some(key) = self.methods.get(&id) {
             return Ok(Some(*key));
         }
@@ -228,6 +252,15 @@ impl V8Adapter {
         Ok(Some(key))
     }
 
+    /// Keeps values of samples for the next poll that reads code.
+    fn keep_touched(&mut self, poll: &Poll) {
+        let unknown = self.interpreted.unknown(poll.touched());
+        self.touched.extend(unknown);
+        self.touched.sort_unstable();
+        self.touched.dedup();
+        self.touched.truncate(MAX_TOUCHED_OF_A_POLL);
+    }
+
     /// Reports interpreted functions that samples show.
     fn tell_interpreted(
         &mut self,
@@ -239,7 +272,8 @@ impl V8Adapter {
             let map = (reader.tables).root(*isolate, "bytecode_array_map", reader.heap.memory)?;
             maps.push(map);
         }
-        let values: Vec<Tagged> = self.interpreted.unknown(poll.touched()).collect();
+        self.keep_touched(poll);
+        let values = std::mem::take(&mut self.touched);
         let found = reader.direct.fields(&values, 0)?;
         for (value, map) in values.into_iter().zip(found) {
             if !map.is_some_and(|map| maps.contains(&map)) || !self.interpreted.has_room() {
@@ -308,19 +342,27 @@ impl V8Adapter {
             end: known.identity.end,
         });
         let names = &self.names;
-        let name_of = |method: MethodKey| names.get(&method).cloned();
         let describe = |identity: &Identity, constituent: &mut Constituent, _: &mut Poll| {
-            constituent.kind = kind_of(identity.kind);
-            constituent.tier = identity.kind.tier().to_owned();
-            constituent.method = identity.method;
-            let name = identity.method.and_then(name_of);
-            constituent.name = name.unwrap_or_else(|| shown_kind(identity.kind).to_owned());
+            describe(names, identity, constituent);
         };
         let changes = self
             .zone
             .update(poll, seen, describe, |_| GoneReason::Freed);
         self.known = all.into_iter().map(|one| (one.code.start, one)).collect();
         changes
+    }
+
+    /// Looks at V8's state. In one epoch, no code goes.
+    fn look(
+        &mut self,
+        process: &ProcessView,
+        poll: &mut Poll,
+    ) -> Result<Option<Epoch>, AdapterError> {
+        let epoch = self.states.look(process.memory(), self.is_last, poll)?;
+        if epoch.is_some() && epoch == self.epoch {
+            self.zone.is_whole_at(poll.began());
+        }
+        Ok(epoch)
     }
 
     fn limit(&mut self, text: &str, poll: &mut Poll) {
@@ -332,6 +374,40 @@ impl V8Adapter {
 }
 
 impl Reader<'_> {
+    fn method_id(&mut self, function: &Function) -> Result<MethodId, AdapterError> {
+        let script = match function.script {
+            Some(script) => self.script(script)?,
+            None => Script::default(),
+        };
+        Ok(MethodId {
+            name: function.name.clone(),
+            script: if script.name.is_empty() { script.id } else { 0 },
+            file: script.name,
+            position: function.position,
+        })
+    }
+
+    /// The bytecodes of a function; `None` if it has none. Reads without the cache.
+    fn bytecodes_of(&self, info: Tagged) -> Result<Option<Tagged>, AdapterError> {
+        let root = |isolate: &Isolate| {
+            let memory = self.heap.memory;
+            self.tables.root(*isolate, "bytecode_array_map", memory)
+        };
+        let maps: Vec<Tagged> = self.isolates.iter().map(root).collect::<Result<_, _>>()?;
+        self.direct.bytecodes_of(info, &maps)
+    }
+
+    /// Maps of constants, which all isolates share.
+    fn kinds(&self) -> Result<ConstantKinds, AdapterError> {
+        let isolate = self.isolates.first().copied();
+        let isolate = isolate.ok_or(AdapterError::NotReady { what: "isolate" })?;
+        let root = |name| self.tables.root(isolate, name, self.heap.memory);
+        Ok(ConstantKinds {
+            number: root("heap_number_map")?,
+            function: root("shared_function_info_map")?,
+        })
+    }
+
     /// The function of optimised code.
     fn optimised(&self, code: &Code) -> Result<Tagged, AdapterError> {
         const WRAPPED: u64 = 8;
@@ -358,6 +434,22 @@ impl Reader<'_> {
         self.scripts.insert(script, read.clone());
         Ok(read)
     }
+}
+
+/// Completes a constituent, but for its map.
+fn describe(
+    names: &FxHashMap<MethodKey, String>,
+    identity: &Identity,
+    constituent: &mut Constituent,
+) {
+    constituent.kind = kind_of(identity.kind);
+    constituent.tier = identity.kind.tier().to_owned();
+    constituent.method = identity.method;
+    let name = identity.method.and_then(|method| names.get(&method));
+    constituent.name = match name {
+        Some(name) => name.clone(),
+        None => shown_kind(identity.kind).to_owned(),
+    };
 }
 
 fn kind_of(kind: Kind) -> ConstituentKind {
@@ -405,6 +497,16 @@ impl Adapter for V8Adapter {
             poll.rules("v8", regions::rules(&self.vm.product.modules));
             poll.fact("V8", self.vm.version.clone());
         }
+        self.maps.touched(poll);
+        let now = poll.began();
+        let is_due = u128::from(now.since(self.tried_at).0) >= self.cadence.pause().as_nanos();
+        if self.has_begun && !self.is_last && !is_due {
+            self.keep_touched(poll);
+            self.look(process, poll)?;
+            poll.code_is_told_until(self.read_at);
+            return Ok(());
+        }
+        self.tried_at = now;
         let vm = self.vm.clone();
         let pages = Pages::new(process.memory());
         let isolates = vm.isolates(&pages)?;
@@ -420,6 +522,9 @@ impl Adapter for V8Adapter {
             None => vm.tables(first, &pages)?,
         };
         self.tables = Some(tables.clone());
+        let followed = (&vm, &tables);
+        self.states.follow(&isolates, followed, process, poll)?;
+        let epoch = self.look(process, poll)?;
         let heap = vm.heap(&pages);
         let direct = vm.heap(process.memory());
         let Streams { addresses, damage } = vm.streams(process, &direct, (&tables, first))?;
@@ -433,12 +538,16 @@ impl Adapter for V8Adapter {
             has_owners: false,
         };
         let all = self.identify(&codes, &mut reader, poll)?;
+        let codes = all.iter().map(|known| &known.code);
+        self.frames.update(codes, &vm, process)?;
         let changes = self.tell(all, poll);
         self.tell_interpreted(&mut reader, poll)?;
         (self.interpreter).poll((&vm, process), (&tables, &isolates), poll)?;
         if let Some(damage) = damage {
             self.limit(damage, poll);
         }
+        self.tell_maps(process, &mut reader, poll)?;
+        (self.epoch, self.read_at) = (epoch, now);
         self.has_begun = true;
         self.cadence.found(changes);
         Ok(())
@@ -448,17 +557,20 @@ impl Adapter for V8Adapter {
         self.has_begun
     }
 
-    fn unwinder(&mut self, _: &ProcessView) -> Option<Box<dyn Unwinder>> {
-        Some(Box::new(FramePointers))
+    fn unwinder(&mut self, process: &ProcessView) -> Option<Box<dyn Unwinder>> {
+        self.frames.unwinder(&self.vm, process)
     }
 
     fn next_poll(&self) -> Duration {
-        self.cadence.pause()
+        self.states.pause()
     }
 
     fn finish(&mut self, process: &ProcessView, poll: &mut Poll) -> Result<(), AdapterError> {
         match process.is_alive() {
-            true => self.poll(process, poll),
+            true => {
+                self.is_last = true;
+                self.poll(process, poll)
+            }
             false => Ok(()),
         }
     }

@@ -32,6 +32,15 @@ pub struct Code {
     pub positions: Tagged,
 }
 
+impl Code {
+    /// Bytes of instructions.
+    #[must_use]
+    pub fn size(&self) -> u32 {
+        let size = self.end.0.saturating_sub(self.start.0);
+        u32::try_from(size).unwrap_or(u32::MAX)
+    }
+}
+
 /// Kinds of machine code in the heap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {

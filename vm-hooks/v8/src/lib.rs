@@ -12,6 +12,9 @@
 //! | [`positions`], [`inlining`], [`lines`] | from machine code to functions and lines |
 //! | [`sparkplug`], [`bytecodes`] | Sparkplug's bytecodes; instructions and listings |
 //! | `interpreter`, `interpreted` | handlers of bytecodes; interpreted functions |
+//! | `state`, `collector` | activity and collectors of all isolates |
+//! | `collections`, `spaces` | collections as records; memory of the heap's spaces |
+//! | `unwind` | callers |
 //! | `adapter`, `family` | changes of machine code as records; recognition |
 //! | [`launch`] | whether a program's V8 can be read, before its start |
 //!
@@ -29,6 +32,8 @@
 mod adapter;
 pub mod bytecodes;
 pub mod code;
+mod collections;
+pub mod collector;
 pub mod debug;
 mod family;
 pub mod function;
@@ -44,8 +49,11 @@ pub mod positions;
 pub mod product;
 pub mod regions;
 pub mod registry;
+mod spaces;
 pub mod sparkplug;
+mod state;
 mod strings;
+mod unwind;
 pub mod versions;
 mod vlq;
 pub mod vm;

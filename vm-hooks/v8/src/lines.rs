@@ -12,22 +12,10 @@ pub enum Width {
     Two,
 }
 
-impl Width {
-    /// Bytes of a character.
-    #[must_use]
-    pub fn bytes(self) -> u64 {
-        match self {
-            Width::One => 1,
-            Width::Two => 2,
-        }
-    }
-}
-
 /// Where the lines of a source begin. Its pieces come one after the other, so that no source must be
 /// in memory as a whole.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lines {
-    width: Width,
     /// First character of each line but the first.
     starts: Vec<u32>,
     /// Number of characters so far.
@@ -38,12 +26,17 @@ pub struct Lines {
     known_until: u32,
 }
 
+impl Default for Lines {
+    fn default() -> Self {
+        Lines::new()
+    }
+}
+
 impl Lines {
     /// Lines of an empty source.
     #[must_use]
-    pub fn new(width: Width) -> Self {
+    pub fn new() -> Self {
         Lines {
-            width,
             starts: Vec::new(),
             length: 0,
             was_return: false,
@@ -54,14 +47,14 @@ impl Lines {
     /// Lines of a whole source.
     #[must_use]
     pub fn of(source: &[u8], width: Width) -> Self {
-        let mut lines = Lines::new(width);
-        lines.add(source);
+        let mut lines = Lines::new();
+        lines.add(source, width);
         lines
     }
 
-    /// Adds the next piece of the source: whole characters, little-endian.
-    pub fn add(&mut self, piece: &[u8]) {
-        match self.width {
+    /// Adds the next piece of the source: whole characters, little-endian. Pieces may differ in width.
+    pub fn add(&mut self, piece: &[u8], width: Width) {
+        match width {
             Width::One => piece.iter().for_each(|byte| self.take(u16::from(*byte))),
             Width::Two => {
                 let (characters, _) = piece.as_chunks::<2>();
@@ -138,9 +131,9 @@ mod tests {
 
     #[test]
     fn memory_is_bounded() {
-        let mut lines = Lines::new(Width::One);
+        let mut lines = Lines::new();
         for _ in 0..5 {
-            lines.add(&vec![b'\n'; 1 << 20]);
+            lines.add(&vec![b'\n'; 1 << 20], Width::One);
         }
         assert!(lines.is_cut() && lines.heap_bytes() <= 4 * MAX_LINES);
         assert_eq!(lines.line_of(4 << 20), Some((4 << 20) + 1));
@@ -153,9 +146,9 @@ mod tests {
         fn pieces_are_as_the_whole(source in "[a\r\n]{0,40}", cut in 0..40_usize, at in 0..40_usize) {
             let bytes = source.as_bytes();
             let (first, second) = bytes.split_at(cut.min(bytes.len()));
-            let mut lines = Lines::new(Width::One);
-            lines.add(first);
-            lines.add(second);
+            let mut lines = Lines::new();
+            lines.add(first, Width::One);
+            lines.add(second, Width::One);
             let at = at.min(bytes.len());
             let ends = (0..at).filter(|&i| match bytes[i] {
                 b'\r' => i + 1 < bytes.len() && bytes[i + 1] != b'\n',

@@ -97,6 +97,33 @@ impl Owners {
     }
 }
 
+impl Heap<'_> {
+    /// The bytecodes of a function; `None` if it has none. `maps`: the maps of bytecodes.
+    ///
+    /// # Errors
+    /// Failed reads.
+    pub fn bytecodes_of(
+        &self,
+        function: Tagged,
+        maps: &[Tagged],
+    ) -> Result<Option<Tagged>, AdapterError> {
+        let field = |object: Tagged, offset| match self.field(object, offset, "function") {
+            Err(error) if error.is_final() => Err(error),
+            field => Ok(field.unwrap_or_default()),
+        };
+        let data = field(function, self.layout.function.data)?;
+        let offsets = [self.layout.code.data, INTERPRETER_BYTECODES];
+        let inner = offsets.map(|offset| field(data, offset));
+        for object in [Ok(data)].into_iter().chain(inner) {
+            let object = object?;
+            if maps.contains(&field(object, 0)?) {
+                return Ok(Some(object));
+            }
+        }
+        Ok(None)
+    }
+}
+
 /// Objects in an array; `offsets` are those of its length and its first item.
 fn items(
     heap: &Heap<'_>,

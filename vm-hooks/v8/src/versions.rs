@@ -34,6 +34,8 @@ pub struct Layout {
     pub string: StringFields,
     /// All machine code, where V8 has a list of it; its pages otherwise.
     pub registry: Registry,
+    /// Collections.
+    pub collector: CollectorFields,
 }
 
 /// Fields of an `InstructionStream` (V8 10: a `Code`).
@@ -144,6 +146,27 @@ pub struct StringFields {
     pub not_string: u64,
 }
 
+/// Where an isolate tells its collections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CollectorFields {
+    /// The heap, in an isolate.
+    pub heap: u64,
+    /// Number of the isolate in its process (32 bits), in an isolate.
+    pub number: u64,
+    /// Numbers of mark-compacts and of all collections (32 bits each), in the heap.
+    pub counts: u64,
+    /// Microseconds of all pauses, in the heap; `None` if V8 does not sum them up.
+    pub pauses: Option<u64>,
+    /// Address of the `GCTracer`, in the heap.
+    pub tracer: u64,
+    /// The previous event, in a tracer; the current event is at 0.
+    pub previous: u64,
+    /// Begin of an event. Its end and its sizes follow.
+    pub begin: u64,
+    /// Whether times are milliseconds in floating point, else microseconds.
+    pub has_milliseconds: bool,
+}
+
 /// Where all machine code can be found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Registry {
@@ -213,6 +236,16 @@ const COMMON: Layout = Layout {
         not_string: 0x80,
     },
     registry: Registry::Trees { allocations: 40 },
+    collector: CollectorFields {
+        heap: 0xdea0,
+        number: 0xeb30,
+        counts: 0x1b0,
+        pauses: Some(0x6b8),
+        tracer: 0x6c8,
+        previous: 0x600,
+        begin: 32,
+        has_milliseconds: false,
+    },
 };
 
 const PAGES: Registry = Registry::Pages {
@@ -248,6 +281,16 @@ const V8_10: Layout = Layout {
     },
     scope: OLD_SCOPE,
     registry: PAGES,
+    collector: CollectorFields {
+        heap: 0xc638,
+        number: 0xd4f0,
+        counts: 0x268,
+        pauses: None,
+        tracer: 0x918,
+        previous: 0x588,
+        begin: 32,
+        has_milliseconds: true,
+    },
     ..COMMON
 };
 
@@ -271,6 +314,16 @@ const V8_11: Layout = Layout {
     },
     scope: OLD_SCOPE,
     registry: PAGES,
+    collector: CollectorFields {
+        heap: 0xd2c0,
+        number: 0xe118,
+        counts: 0x240,
+        pauses: None,
+        tracer: 0x8f8,
+        previous: 0x5b0,
+        begin: 32,
+        has_milliseconds: true,
+    },
     ..COMMON
 };
 
@@ -296,6 +349,16 @@ const V8_13: Layout = Layout {
         inlining: 8,
     },
     registry: Registry::Trees { allocations: 8 },
+    collector: CollectorFields {
+        heap: 0xeff8,
+        number: 0xfba0,
+        counts: 0x238,
+        pauses: Some(0x740),
+        tracer: 0x750,
+        previous: 0x658,
+        begin: 40,
+        has_milliseconds: false,
+    },
     ..COMMON
 };
 

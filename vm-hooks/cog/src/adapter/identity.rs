@@ -37,7 +37,7 @@ pub enum Part {
 pub struct Ages {
     /// Code compactions before the zone was read.
     compactions: u64,
-    /// Fewer of them, of entries that stayed in their place since.
+    /// Older numbers: entries that stayed in their place over compactions.
     stayed: FxHashMap<Avma, u64>,
 }
 
@@ -73,8 +73,8 @@ impl Ages {
 
     /// Takes a code compaction into account. Entries that stayed in their place keep their identity.
     ///
-    /// One compaction moves code down only. So code that is at its old address was there all the time.
-    /// After several compactions, this is no longer sure, and all code counts as new.
+    /// A compaction moves code down only: code at its old address never left this address. After several
+    /// compactions, other code may have used the address meanwhile, so all code counts as new.
     pub fn compacted(&mut self, zone: &Zone, known: &mut FxHashMap<Identity, Known>) {
         let old = std::mem::replace(self, Self::new(zone.compactions));
         if old.compactions.checked_add(1) != Some(zone.compactions) {
@@ -92,7 +92,7 @@ impl Ages {
     }
 }
 
-/// Whether two entries at one address, before and after a code compaction, are the same code.
+/// Compares an entry before a code compaction with the entry at its address afterwards.
 ///
 /// The compiled method tells methods with equal code apart. PICs have none: the same selector and cases
 /// count.

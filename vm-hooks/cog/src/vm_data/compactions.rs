@@ -31,7 +31,7 @@ pub(super) struct Compactions {
 /// A compaction that a look saw in progress.
 #[derive(Clone, Copy, Debug)]
 struct Open {
-    /// Begin of the look before, which did not see it; `None` without such a look.
+    /// Begin of the last look that saw no compaction; `None` without such a look.
     absent: Option<TimeNs>,
     /// End of the first look that saw it.
     seen: TimeNs,
@@ -101,8 +101,8 @@ impl Compactions {
 }
 
 impl Open {
-    /// Begin and end of a compaction of `length` nanoseconds that had ended at `ended`: the latest ones
-    /// that the looks allow, too late by less than its length. `None` if the length contradicts the looks.
+    /// Latest possible begin and end of a compaction of `length` nanoseconds that had ended at `ended`. The
+    /// error is smaller than the length. `None` if the length contradicts the looks.
     fn place(&self, length: u64, ended: TimeNs) -> Option<(TimeNs, TimeNs)> {
         let begin = self.seen.0.min(ended.0.checked_sub(length)?);
         let is_possible = |absent: TimeNs| begin.saturating_add(TOLERANCE) >= absent.0;

@@ -127,7 +127,7 @@ impl Reader {
         }
     }
 
-    /// Reads the numbers of events, and the others if `is_whole`.
+    /// Reads numbers that events change; with `is_whole`, all statistics.
     ///
     /// # Errors
     /// Failed reads; [`AdapterError::Torn`] if events change them during each attempt.

@@ -212,6 +212,22 @@ fn is_in_body(code: &[u8], begin: u64, pc: u64) -> bool {
         )
 }
 
+/// Offset behind the first call of code without a branch before it.
+#[must_use]
+pub fn behind_first_call(code: &[u8]) -> Option<usize> {
+    let mut decoder = Decoder::new(64, code, DecoderOptions::NONE);
+    for insn in &mut decoder {
+        match insn.flow_control() {
+            FlowControl::Call | FlowControl::IndirectCall => {
+                return usize::try_from(insn.next_ip()).ok();
+            }
+            FlowControl::Next if !insn.is_invalid() => {}
+            _ => return None,
+        }
+    }
+    None
+}
+
 /// Whether code ends with a call.
 #[must_use]
 pub fn ends_with_call(code: &[u8]) -> bool {
@@ -359,6 +375,29 @@ mod tests {
     }
 
     #[test]
+    fn a_return_removes_as_many_arguments_as_the_caller_passed() {
+        let method = [
+            0x48, 0x8b, 0x4d, 0xe8, // mov -0x18(%rbp),%rcx
+            0xc9, // leave
+            0x41, 0x5a, // pop %r10
+            0x48, 0x8d, 0x24, 0xcc, // lea (%rsp,%rcx,8),%rsp
+            0x41, 0x52, // push %r10
+            0xc3, // ret
+        ];
+        assert_eq!(at(&method, 0), by_fp(16, 0));
+        assert_eq!(at(&method, 5), by_sp(8, None));
+        // Only a register has the return address.
+        assert_eq!(at(&method, 7), None);
+        let added = [
+            0x59, // pop %rcx
+            0x48, 0x01, 0xdc, // add %rbx,%rsp
+            0x51, // push %rcx
+            0xc3, // ret
+        ];
+        assert_eq!(at(&added, 0), by_sp(8, None));
+    }
+
+    #[test]
     fn a_frame_that_grows_after_the_prologue_has_no_rule() {
         let method = [
             0x53, // push %rbx
@@ -417,6 +456,13 @@ mod tests {
             assert!(!ends_with_call(&[call, &[0x90]].concat()), "{call:x?}");
         }
         assert!(!ends_with_call(&[]) && !ends_with_call(&[0xff; 9]));
+        let code = [0xbb, 0x10, 0, 0, 0, 0xe8, 1, 2, 3, 4, 0x50];
+        assert_eq!(behind_first_call(&code), Some(10));
+        assert_eq!(behind_first_call(&code[..9]), None);
+        assert_eq!(
+            behind_first_call(&[&[0xeb, 0x00], &code[..]].concat()),
+            None
+        );
     }
 
     proptest! {

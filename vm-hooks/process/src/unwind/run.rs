@@ -117,7 +117,18 @@ impl<'a> Run<'a> {
 
     /// The caller, if a path returns within `steps` instructions.
     #[must_use]
-    pub fn caller(mut self, steps: usize, jumps: Jumps) -> Option<FrameRegisters> {
+    pub fn caller(self, steps: usize, jumps: Jumps) -> Option<FrameRegisters> {
+        self.caller_if(steps, jumps, |_| true)
+    }
+
+    /// Likewise, of the first path whose caller `accept` takes.
+    #[must_use]
+    pub fn caller_if(
+        mut self,
+        steps: usize,
+        jumps: Jumps,
+        mut accept: impl FnMut(&FrameRegisters) -> bool,
+    ) -> Option<FrameRegisters> {
         let mut met: FxHashSet<u64> = FxHashSet::default();
         let mut paths = vec![(self.from.pc, self.values())];
         let mut left = steps;
@@ -143,8 +154,8 @@ impl<'a> Run<'a> {
                         }
                         insn.next_ip()
                     }
-                    Step::Returns(caller) => return Some(caller),
-                    Step::End => break,
+                    Step::Returns(caller) if accept(&caller) => return Some(caller),
+                    Step::Returns(_) | Step::End => break,
                 };
             }
         }
@@ -228,6 +239,9 @@ impl<'a> Run<'a> {
     fn plain(&mut self, insn: &Instruction, values: &mut Values) -> Step {
         let sp = values.get(Register::RSP);
         let is_stack = insn.op0_kind() == OpKind::Register && insn.op0_register() == Register::RSP;
+        if is_stack && let Some(caller) = self.returns_over_arguments(insn, values) {
+            return Step::Returns(caller);
+        }
         match insn.mnemonic() {
             Mnemonic::Push => {
                 let value = match insn.op0_kind() {
@@ -285,6 +299,33 @@ impl<'a> Run<'a> {
             Some(_) => Step::Next,
             None => Step::End,
         }
+    }
+
+    /// The caller, if code takes its return address off the stack, removes arguments, and returns (V8:
+    /// the caller passes their number). The caller's stack pointer then lies below the removed arguments.
+    fn returns_over_arguments(
+        &self,
+        insn: &Instruction,
+        values: &Values,
+    ) -> Option<FrameRegisters> {
+        let removes = match insn.mnemonic() {
+            Mnemonic::Lea => insn.memory_index() != Register::None,
+            Mnemonic::Add => insn.op1_kind() == OpKind::Register,
+            _ => false,
+        };
+        let offset = usize::try_from(insn.next_ip().wrapping_sub(self.begin)).ok()?;
+        let code = self.code.get(offset..).filter(|_| removes)?;
+        let mut decoder = Decoder::with_ip(64, code, insn.next_ip(), DecoderOptions::NONE);
+        let (push, ret) = (decoder.decode(), decoder.decode());
+        let is_push = push.mnemonic() == Mnemonic::Push && push.op0_kind() == OpKind::Register;
+        if !is_push || ret.flow_control() != FlowControl::Return {
+            return None;
+        }
+        Some(FrameRegisters {
+            pc: values.get(push.op0_register())?,
+            sp: values.get(Register::RSP)?,
+            fp: values.get(Register::RBP)?,
+        })
     }
 
     fn forget_written(&mut self, insn: &Instruction, values: &mut Values) {

@@ -1,0 +1,275 @@
+//! Pc maps of sampled code: covers of optimised code, boundaries of Sparkplug's.
+
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use vmscope_process::{AdapterError, MAX_TOUCHED_OF_A_POLL, Poll, ProcessView};
+use vmscope_records::{
+    Avma, Chain, ChainFrame, CodeChange, Constituent, ConstituentKind, Cover, Exactness, PcMap,
+    Stream,
+};
+
+use super::methods::Whole;
+use super::{Known, Reader, V8Adapter};
+use crate::code::{Code, Kind};
+use crate::inlining::Inlining;
+use crate::object::Tagged;
+use crate::positions::{self, ScriptPosition};
+use crate::sparkplug;
+
+/// Maximum bytes of a table.
+const MAX_TABLE: usize = 64 << 20;
+
+/// A source position without successor holds for this many bytes; code beyond has no line
+/// (docs/truth.md §5).
+const MAX_DISTANCE: u32 = 4096;
+
+/// Maximum number of sampled addresses that wait for their map.
+const MAX_WAITING: usize = 4 * MAX_TOUCHED_OF_A_POLL;
+
+/// What is known about maps.
+#[derive(Debug, Default)]
+pub(super) struct Maps {
+    /// Sampled addresses without a search so far.
+    waiting: FxHashSet<Avma>,
+}
+
+impl Maps {
+    /// Adds sampled addresses. A poll may fail before it searches them.
+    pub fn touched(&mut self, poll: &mut Poll) {
+        let mut too_many = 0;
+        for at in poll.touched() {
+            if self.waiting.len() < MAX_WAITING {
+                self.waiting.insert(*at);
+            } else {
+                too_many += 1;
+            }
+        }
+        if too_many > 0 {
+            poll.lost(Stream::Adapter, too_many, poll.began());
+        }
+    }
+}
+
+impl V8Adapter {
+    /// Reports the maps of sampled code without a map, as far as there is time.
+    pub(super) fn tell_maps(
+        &mut self,
+        process: &ProcessView,
+        reader: &mut Reader<'_>,
+        poll: &mut Poll,
+    ) -> Result<(), AdapterError> {
+        let waiting = std::mem::take(&mut self.maps.waiting);
+        let mut hit: Vec<Avma> = waiting.iter().filter_map(|at| self.unmapped(*at)).collect();
+        hit.sort_unstable();
+        hit.dedup();
+        for start in hit {
+            if poll.spare().is_zero() {
+                self.maps.waiting.insert(start);
+                continue;
+            }
+            poll.spending(|poll| self.tell_map(start, process, reader, poll))?;
+        }
+        Ok(())
+    }
+
+    /// First address of the code at `at`, if the code can have a map and has none.
+    fn unmapped(&self, at: Avma) -> Option<Avma> {
+        let (start, known) = self.known.range(..=at).next_back()?;
+        let can_have = matches!(
+            known.code.kind,
+            Kind::Baseline | Kind::Maglev | Kind::Turbofan
+        );
+        (at < known.code.end && can_have && !known.is_mapped).then_some(*start)
+    }
+
+    fn tell_map(
+        &mut self,
+        start: Avma,
+        process: &ProcessView,
+        reader: &mut Reader<'_>,
+        poll: &mut Poll,
+    ) -> Result<(), AdapterError> {
+        let Some(Known { code, identity, .. }) = self.known.get(&start).cloned() else {
+            return Ok(());
+        };
+        let map = match code.kind {
+            Kind::Baseline => self.boundaries(&code, process, reader, poll),
+            _ => self.covers(&code, process, reader, poll),
+        };
+        // Between the reading of the list and this one, V8 may have freed or moved the objects.
+        if !reader.is_still(&code)? {
+            self.maps.waiting.insert(start);
+            return Ok(());
+        }
+        let map = match map {
+            Err(error) if error.is_final() => return Err(error),
+            Err(error) => {
+                let error = error.in_full();
+                self.limit(&format!("some code has no lines: {error}"), poll);
+                PcMap::None
+            }
+            Ok(map) => map,
+        };
+        if let Some(known) = self.known.get_mut(&start) {
+            known.is_mapped = true;
+        }
+        let Some((key, start, end)) = self.zone.get(&identity).filter(|_| map != PcMap::None)
+        else {
+            return Ok(());
+        };
+        let mut constituent = Constituent {
+            key,
+            process: poll.process(),
+            since: poll.now(),
+            absent_at: None,
+            start,
+            end,
+            kind: ConstituentKind::Method,
+            tier: String::new(),
+            name: String::new(),
+            method: None,
+            cases: Vec::new(),
+            map,
+        };
+        super::describe(&self.names, &identity, &mut constituent);
+        poll.code(CodeChange::Seen(constituent));
+        Ok(())
+    }
+
+    /// Map of Sparkplug's code.
+    fn boundaries(
+        &mut self,
+        code: &Code,
+        process: &ProcessView,
+        reader: &mut Reader<'_>,
+        poll: &mut Poll,
+    ) -> Result<PcMap, AdapterError> {
+        if let Some(info) = self.owner(code.data, reader)? {
+            self.whole(info, process, reader, poll)?;
+        }
+        let Some(set) = self.instructions(process, reader, poll)? else {
+            return Ok(PcMap::None);
+        };
+        let what = "Sparkplug's bytecodes";
+        let table = reader.heap.bytes(code.positions, MAX_TABLE, what)?;
+        let bytecodes = reader.heap.bytecodes(code.data)?;
+        let instructions = set.instructions(&bytecodes).map_while(Result::ok);
+        let map = sparkplug::map(&table, instructions.map(|it| it.pc), code.size());
+        map.map_err(|error| damaged(error, code))
+    }
+
+    /// Map of optimised code.
+    fn covers(
+        &mut self,
+        code: &Code,
+        process: &ProcessView,
+        reader: &mut Reader<'_>,
+        poll: &mut Poll,
+    ) -> Result<PcMap, AdapterError> {
+        let fields = reader.heap.layout.optimised;
+        let what = "source positions";
+        let table = reader.heap.bytes(code.positions, MAX_TABLE, what)?;
+        let pieces = positions::pieces(&table, code.size());
+        let pieces = pieces.map_err(|error| damaged(error, code))?;
+        let what = "inlined calls";
+        let calls = reader.heap.item(code.data, fields.inlining, what)?;
+        let calls = reader.heap.bytes(calls, MAX_TABLE, what)?;
+        let literals = reader.heap.item(code.data, fields.literals, what)?;
+        let own = reader.optimised(code)?;
+
+        let mut functions: FxHashMap<Option<u32>, Option<Arc<Whole>>> = FxHashMap::default();
+        let mut function = |number: Option<u32>| -> Result<_, AdapterError> {
+            if let Some(known) = functions.get(&number) {
+                return Ok(known.clone());
+            }
+            let read = match number {
+                None => Ok(own),
+                Some(number) => reader.heap.item(literals, number.into(), what),
+            };
+            let read = read.and_then(|info| self.whole(info, process, reader, poll));
+            let whole = match read {
+                Err(error) if error.is_final() => return Err(error),
+                read => read.ok().flatten(),
+            };
+            functions.insert(number, whole.clone());
+            Ok(whole)
+        };
+        let mut chains: Vec<Chain> = Vec::new();
+        let mut numbers: FxHashMap<ScriptPosition, Option<u32>> = FxHashMap::default();
+        let mut covers: Vec<Cover> = Vec::new();
+        for piece in pieces {
+            let number = match numbers.get(&piece.position) {
+                Some(number) => *number,
+                None => {
+                    let chain = chain(&calls, piece.position, &mut function)?;
+                    let number = u32::try_from(chains.len()).ok();
+                    let number = number.filter(|_| chain.is_some());
+                    chains.extend(chain);
+                    numbers.insert(piece.position, number);
+                    number
+                }
+            };
+            // The callers of an unknown function are not to blame: the code's own method stands for
+            // the piece.
+            let Some(chain) = number else {
+                continue;
+            };
+            covers.push(Cover {
+                start: piece.start,
+                end: piece.end.min(piece.start.saturating_add(MAX_DISTANCE)),
+                chain,
+                exactness: Exactness::Approximate,
+                method_error: 0,
+            });
+        }
+        Ok(match covers.is_empty() {
+            true => PcMap::None,
+            false => PcMap::Covers { covers, chains },
+        })
+    }
+}
+
+/// The functions at a position; `None` if one of them is unknown.
+fn chain(
+    calls: &[u8],
+    position: ScriptPosition,
+    function: &mut dyn FnMut(Option<u32>) -> Result<Option<Arc<Whole>>, AdapterError>,
+) -> Result<Option<Chain>, AdapterError> {
+    let Ok(frames) = Inlining::of(calls).chain(position) else {
+        return Ok(None);
+    };
+    let mut chain = Vec::with_capacity(frames.len());
+    for frame in frames {
+        let Some(whole) = function(frame.function)? else {
+            return Ok(None);
+        };
+        chain.push(ChainFrame {
+            method: whole.key,
+            position: whole.position(frame.offset),
+        });
+    }
+    Ok(Some(chain))
+}
+
+fn damaged(error: impl std::fmt::Display, code: &Code) -> AdapterError {
+    AdapterError::Damaged {
+        what: "code",
+        why: error.to_string(),
+        at: code.start,
+    }
+}
+
+impl Reader<'_> {
+    /// Whether V8's object for `code` is the same as in its list. Reads without the cache.
+    fn is_still(&self, code: &Code) -> Result<bool, AdapterError> {
+        let fields = self.direct.layout.code;
+        let field = |offset| match self.direct.field(code.object, offset, "code") {
+            Err(error) if error.is_final() => Err(error),
+            field => Ok(field.ok()),
+        };
+        let is_same = |field: Option<Tagged>, before: Tagged| field == Some(before);
+        Ok(is_same(field(fields.data)?, code.data)
+            && is_same(field(fields.positions)?, code.positions))
+    }
+}

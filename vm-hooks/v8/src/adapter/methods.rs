@@ -1,0 +1,206 @@
+//! Methods with lines, bytecodes and listings, read once a sample needs them.
+
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use vmscope_process::{AdapterError, Poll, ProcessView};
+use vmscope_records::{BytecodePc, LineEntry, Method, MethodKey, Position};
+
+use super::{Reader, V8Adapter, shown_name};
+use crate::bytecodes::{InstructionSet, Listing};
+use crate::function::Script;
+use crate::lines::{Lines, Width};
+use crate::object::Tagged;
+use crate::positions::positions;
+use crate::strings::Characters;
+
+/// Maximum number of characters of a script whose lines are read.
+const MAX_SOURCE: u64 = 256 << 20;
+
+/// Maximum memory for lines and positions, in bytes, before they are read again.
+const MAX_KEPT: usize = 64 << 20;
+
+/// What maps need of a method.
+#[derive(Debug)]
+pub(super) struct Whole {
+    /// The method.
+    pub key: MethodKey,
+    lines: Option<Arc<Lines>>,
+    /// Offsets in the script with the first bytecode there, ascending.
+    places: Vec<(u32, BytecodePc)>,
+}
+
+/// Methods and scripts that were read.
+#[derive(Debug, Default)]
+pub(super) struct Wholes {
+    set: Option<Option<Arc<InstructionSet>>>,
+    told: FxHashSet<MethodKey>,
+    kept: FxHashMap<MethodKey, Arc<Whole>>,
+    /// By script and its text: V8 may use an address again.
+    lines: FxHashMap<(Tagged, Tagged, i32), Option<Arc<Lines>>>,
+    bytes: usize,
+}
+
+impl Whole {
+    /// The place of a source position: its first bytecode, else its line.
+    pub fn position(&self, offset: Option<u32>) -> Position {
+        let Some(offset) = offset else {
+            return Position::Unknown;
+        };
+        let found = self.places.binary_search_by_key(&offset, |place| place.0);
+        let bytecode = found.ok().and_then(|index| self.places.get(index));
+        let line = || self.lines.as_ref()?.line_of(offset);
+        match bytecode {
+            Some((_, pc)) => Position::Bytecode(*pc),
+            None => line().map_or(Position::Unknown, Position::Line),
+        }
+    }
+}
+
+impl V8Adapter {
+    /// V8's instructions; `None` if they are unreadable.
+    pub(super) fn instructions(
+        &mut self,
+        process: &ProcessView,
+        reader: &Reader<'_>,
+        poll: &mut Poll,
+    ) -> Result<Option<Arc<InstructionSet>>, AdapterError> {
+        if let Some(known) = &self.wholes.set {
+            return Ok(known.clone());
+        }
+        let Some(isolate) = reader.isolates.first() else {
+            return Ok(None);
+        };
+        let read = InstructionSet::read(process, &self.vm, (*isolate, reader.tables));
+        let set = match read {
+            Ok(set) => Some(Arc::new(set)),
+            Err(error) if matches!(error, AdapterError::Gone { .. }) => return Err(error),
+            Err(error) => {
+                let error = error.in_full();
+                self.limit(&format!("V8's bytecodes are unknown: {error}"), poll);
+                None
+            }
+        };
+        self.wholes.set = Some(set.clone());
+        Ok(set)
+    }
+
+    /// The method of a function. Reports its lines, bytecodes and listing once.
+    pub(super) fn whole(
+        &mut self,
+        info: Tagged,
+        process: &ProcessView,
+        reader: &mut Reader<'_>,
+        poll: &mut Poll,
+    ) -> Result<Option<Arc<Whole>>, AdapterError> {
+        let function = reader.heap.function(info)?;
+        let Some(key) = self.method(&function, reader, poll)? else {
+            return Ok(None);
+        };
+        if let Some(known) = self.wholes.kept.get(&key) {
+            return Ok(Some(Arc::clone(known)));
+        }
+        let id = reader.method_id(&function)?;
+        let lines = match function.script {
+            Some(script) => self.lines(script, reader, poll)?,
+            None => None,
+        };
+        let line_of = |offset: u32| lines.as_ref()?.line_of(offset);
+        let mut method = Method {
+            key,
+            time: poll.now(),
+            name: shown_name(&id),
+            line: function.position.and_then(line_of).unwrap_or(0),
+            file: id.file,
+            ..Method::default()
+        };
+        let mut places = Vec::new();
+        if let Some(bytecodes) = reader.bytecodes_of(info)? {
+            method.bytecodes = reader.heap.bytecodes(bytecodes)?;
+            let table = reader.heap.bytecode_positions(bytecodes)?;
+            for entry in positions(&table).map_while(Result::ok) {
+                let pc = BytecodePc(u32::try_from(entry.code).unwrap_or(0));
+                let Some(offset) = entry.position.offset else {
+                    continue;
+                };
+                places.push((offset, pc));
+                if let Some(line) = line_of(offset) {
+                    put_line(&mut method.lines, LineEntry { from: pc, line });
+                }
+            }
+            if let Some(set) = self.instructions(process, reader, poll)? {
+                let constants = reader.heap.constants(bytecodes, reader.kinds()?)?;
+                let listing = Listing {
+                    set: &set,
+                    first_register: reader.heap.layout.bytecodes.first_register,
+                    constant: &|number| constants.get(number),
+                };
+                method.listing = listing.lines(&method.bytecodes);
+            }
+            // V8 may have moved the bytecodes meanwhile.
+            if reader.bytecodes_of(info)? != Some(bytecodes) {
+                return Ok(None);
+            }
+        }
+        places.sort_unstable();
+        places.dedup_by_key(|place| place.0);
+        if self.wholes.told.insert(key) {
+            poll.method(method);
+        }
+        self.make_room(size_of_val(places.as_slice()));
+        let whole = Arc::new(Whole { key, lines, places });
+        self.wholes.kept.insert(key, Arc::clone(&whole));
+        Ok(Some(whole))
+    }
+
+    /// The lines of a script, from its text; `None` without text.
+    fn lines(
+        &mut self,
+        script: Tagged,
+        reader: &mut Reader<'_>,
+        poll: &mut Poll,
+    ) -> Result<Option<Arc<Lines>>, AdapterError> {
+        let Script { id, source, .. } = reader.script(script)?;
+        let id = (script, source, id);
+        if let Some(known) = self.wholes.lines.get(&id) {
+            return Ok(known.clone());
+        }
+        let mut lines: Option<Lines> = None;
+        let read = reader.direct.visit_string(source, MAX_SOURCE, &mut |text| {
+            let (bytes, width) = match text {
+                Characters::OneByte(bytes) => (bytes, Width::One),
+                Characters::TwoByte(bytes) => (bytes, Width::Two),
+            };
+            let lines = lines.get_or_insert_with(Lines::new);
+            lines.add(bytes, width);
+        });
+        let lines = match read {
+            Err(error) if error.is_final() => return Err(error),
+            read => lines.filter(|_| read.is_ok()).map(Arc::new),
+        };
+        let is_cut = lines.as_ref().is_some_and(|lines| lines.is_cut());
+        if is_cut {
+            self.limit("lines of a script beyond line 4,194,304 are unknown", poll);
+        }
+        self.make_room(lines.as_ref().map_or(0, |lines| lines.heap_bytes()));
+        self.wholes.lines.insert(id, lines.clone());
+        Ok(lines)
+    }
+
+    fn make_room(&mut self, bytes: usize) {
+        self.wholes.bytes = self.wholes.bytes.saturating_add(bytes).saturating_add(64);
+        if self.wholes.bytes > MAX_KEPT {
+            self.wholes.kept.clear();
+            self.wholes.lines.clear();
+            self.wholes.bytes = bytes;
+        }
+    }
+}
+
+/// Adds a line's begin. Of several at one bytecode, the last counts.
+fn put_line(lines: &mut Vec<LineEntry>, entry: LineEntry) {
+    lines.pop_if(|last| last.from == entry.from);
+    if lines.last().is_none_or(|last| last.line != entry.line) {
+        lines.push(entry);
+    }
+}

@@ -1,0 +1,199 @@
+use std::sync::Arc;
+
+use vmscope_process::KeySource;
+use vmscope_records::{COLLECTIONS_SECTION, ProcessKey, Record};
+
+use super::*;
+
+const NOW: TimeNs = TimeNs(1_000_000_000);
+
+fn event(kind: Kind, begin: u64, length: Option<u64>) -> Event {
+    Event {
+        kind,
+        reason: 1,
+        begin: TimeNs(begin),
+        end: length.map(|length| TimeNs(begin + length)),
+        objects: (100, 50),
+        memory: 200,
+        survived: 7,
+    }
+}
+
+/// A look after so many scavenges and mark-compacts.
+fn look((scavenges, mark_compacts): (u32, u32), pauses: Option<u64>, events: &[Event]) -> Look {
+    Look {
+        mark_compacts,
+        collections: scavenges + mark_compacts,
+        pauses,
+        events: events.to_vec(),
+        ..Look::default()
+    }
+}
+
+fn poll() -> Poll {
+    Poll::new(KeySource::new(), ProcessKey(1), Arc::new(|| NOW))
+}
+
+/// Kind, number, begin, end, missed ones and their time of all records of these looks.
+type Row = (String, u64, u64, Option<u64>, u64, Option<u64>);
+
+fn rows(collections: &mut Collections, looks: &[Look]) -> Vec<Row> {
+    let mut poll = poll();
+    for look in looks {
+        collections.take(look.clone(), &mut poll, Vec::new);
+    }
+    let row = |record| match record {
+        Record::Collection(one) => Some((
+            one.kind,
+            one.number,
+            one.begin.unwrap_or_default().0,
+            one.end.map(|end| end.0),
+            one.missed,
+            one.missed_ns,
+        )),
+        _ => None,
+    };
+    poll.finish().into_iter().filter_map(row).collect()
+}
+
+fn row(kind: Kind, number: u64, times: (u64, Option<u64>), missed: (u64, Option<u64>)) -> Row {
+    let (begin, end) = times;
+    (
+        kind.name().to_owned(),
+        number,
+        begin,
+        end,
+        missed.0,
+        missed.1,
+    )
+}
+
+use Kind::{MarkCompact, Scavenge};
+
+#[test]
+fn collections_before_the_first_look_are_not_told() {
+    let old = event(Scavenge, 10, Some(5));
+    let looks = [
+        look((8, 2), Some(90), &[old]),
+        look((8, 2), Some(90), &[old]),
+    ];
+    assert_eq!(rows(&mut Collections::new(0, false), &looks), []);
+    let told = rows(&mut Collections::new(1, true), &looks);
+    let missed = (7, None);
+    assert_eq!(told, [row(Scavenge, 8, (10, Some(15)), missed)]);
+}
+
+#[test]
+fn two_of_many_collections_have_times_and_the_others_a_duration() {
+    let looks = [
+        look((8, 2), Some(90), &[event(Scavenge, 10, Some(5))]),
+        look(
+            (13, 2),
+            Some(131),
+            &[event(Scavenge, 40, Some(6)), event(Scavenge, 50, Some(5))],
+        ),
+    ];
+    let told = rows(&mut Collections::new(0, false), &looks);
+    assert_eq!(
+        told,
+        [
+            row(Scavenge, 12, (40, Some(46)), (3, Some(30))),
+            row(Scavenge, 13, (50, Some(55)), (0, None)),
+        ]
+    );
+    // V8 10 and 11 do not sum up pauses.
+    let looks = looks.map(|look| Look {
+        pauses: None,
+        ..look
+    });
+    let told = rows(&mut Collections::new(0, false), &looks);
+    assert_eq!(told[0], row(Scavenge, 12, (40, Some(46)), (3, None)));
+}
+
+#[test]
+fn missed_collections_of_both_kinds_have_no_duration() {
+    let looks = [
+        look((8, 2), Some(0), &[]),
+        look((10, 4), Some(50), &[event(Scavenge, 40, Some(6))]),
+    ];
+    let told = rows(&mut Collections::new(0, false), &looks);
+    assert_eq!(told, [row(Scavenge, 10, (40, Some(46)), (1, None))]);
+}
+
+#[test]
+fn a_collection_that_lasts_is_told_twice() {
+    let open = event(MarkCompact, 40, None);
+    let looks = [
+        look((8, 3), Some(0), &[open]),
+        look((8, 3), Some(0), &[open]),
+        look((8, 3), Some(9), &[event(MarkCompact, 40, Some(9))]),
+    ];
+    let told = rows(&mut Collections::new(0, false), &looks);
+    let end = (40, Some(49));
+    assert_eq!(
+        told,
+        [
+            row(MarkCompact, 3, (40, None), (0, None)),
+            row(MarkCompact, 3, end, (0, None)),
+        ]
+    );
+}
+
+#[test]
+fn a_collection_without_its_end_spoils_the_duration_of_missed_ones() {
+    let looks = [
+        look((8, 2), Some(0), &[]),
+        look((9, 2), Some(0), &[event(Scavenge, 40, None)]),
+        look((12, 2), Some(30), &[event(Scavenge, 60, Some(4))]),
+    ];
+    let told = rows(&mut Collections::new(0, false), &looks);
+    assert_eq!(told[1], row(Scavenge, 12, (60, Some(64)), (2, None)));
+}
+
+#[test]
+fn a_collection_that_v8_has_not_counted_yet_is_not_missed_later() {
+    let looks = [
+        look((8, 2), Some(0), &[]),
+        look((8, 2), Some(0), &[event(MarkCompact, 40, None)]),
+        look((8, 3), Some(6), &[event(MarkCompact, 40, Some(6))]),
+        look((8, 4), Some(9), &[event(MarkCompact, 50, Some(3))]),
+    ];
+    let told = rows(&mut Collections::new(0, false), &looks);
+    let missed: u64 = told.iter().map(|row| row.4).sum();
+    assert_eq!((told.len(), missed), (3, 0));
+}
+
+#[test]
+fn impossible_looks_are_no_panic() {
+    let far = event(Scavenge, u64::MAX, None);
+    let looks = [
+        look((0, u32::MAX), Some(u64::MAX), &[far]),
+        look((7, 0), Some(0), &[event(MarkCompact, 3, Some(0)), far]),
+        look((0, 9), None, &[]),
+    ];
+    let told = rows(&mut Collections::new(7, true), &looks);
+    assert!(told.iter().all(|row| row.2 == 3), "{told:?}");
+}
+
+#[test]
+fn a_new_worker_had_no_collections_at_first() {
+    let mut poll = poll();
+    let mut worker = Collections::new(2, true);
+    worker.take(look((4, 1), Some(70), &[]), &mut poll, Vec::new);
+    worker.tell_totals(TimeNs(5), &mut poll);
+    worker.tell_totals(TimeNs(5), &mut poll);
+    let counter = |record| match record {
+        Record::Counter(one) if one.section == COLLECTIONS_SECTION => {
+            Some((one.name, one.time, one.value))
+        }
+        _ => None,
+    };
+    let told: Vec<_> = poll.finish().into_iter().filter_map(counter).collect();
+    let of = |name: &str| -> Vec<_> {
+        let rows = told.iter().filter(|(label, ..)| label == name);
+        rows.map(|(_, time, value)| (*time, *value)).collect()
+    };
+    let name = "V8 worker 2, scavenge";
+    assert_eq!(of(name), [(TimeNs(5), 0.0), (NOW, 4.0), (NOW, 4.0)]);
+    assert_eq!(of("V8 worker 2, scavenge time")[1], (NOW, 70.0));
+}

@@ -1,0 +1,317 @@
+//! State of an isolate with its collector: V8's activity, numbers of collections, V8's two newest
+//! collections (`GCTracer`).
+
+use vmscope_process::{AdapterError, Memory};
+use vmscope_records::{Avma, TimeNs};
+
+use crate::isolate::{Isolate, Tables};
+use crate::vm::V8;
+
+/// Bytes of each piece that a look reads: an event with its sizes, the largest.
+const PIECE: usize = 128;
+
+/// Pieces of a look.
+const PIECES: usize = 7;
+
+/// Reads of an isolate's own address: offset of the word that repeats it.
+const SELF: usize = 8;
+
+/// Fields of an event, which begins after its tracer's first word.
+const TYPE: usize = 8;
+const STATE: usize = 12;
+const REASON: usize = 16;
+
+/// Fields of an event, from the begin's offset: end; objects before and after; memory after;
+/// surviving young objects. Sizes are in bytes.
+const END: usize = 8;
+const OBJECTS: usize = 24;
+const MEMORY_AFTER: usize = 48;
+const SURVIVED: usize = 80;
+
+/// Places of one isolate.
+#[derive(Clone, Debug)]
+pub struct Collector {
+    /// The isolate.
+    pub isolate: Isolate,
+    /// Its number in the process: 0 for the main thread's.
+    pub number: u32,
+    /// Its heap.
+    pub heap: Avma,
+    number_at: Avma,
+    pieces: [Avma; PIECES],
+    begin: usize,
+    has_milliseconds: bool,
+    has_state: bool,
+    has_pauses: bool,
+}
+
+/// Kind of a collection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Of young objects.
+    Scavenge,
+    /// Of all objects.
+    MarkCompact,
+}
+
+/// A collection that the tracer tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// Its kind.
+    pub kind: Kind,
+    /// Number of its cause.
+    pub reason: u32,
+    /// Begin of the pause.
+    pub begin: TimeNs,
+    /// End of the pause; `None` while it lasts.
+    pub end: Option<TimeNs>,
+    /// Bytes of objects before and after the collection.
+    pub objects: (u64, u64),
+    /// Bytes of memory after it.
+    pub memory: u64,
+    /// Bytes of surviving young objects.
+    pub survived: u64,
+}
+
+/// One isolate at one time.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Look {
+    /// V8's activity, by its number; `None` if V8 does not tell it.
+    pub state: Option<u32>,
+    /// Whether V8 marks objects while JavaScript runs.
+    pub is_marking: bool,
+    /// Number of mark-compacts since the isolate's start, the present one included.
+    pub mark_compacts: u32,
+    /// Number of collections, likewise.
+    pub collections: u32,
+    /// Duration of all ended pauses in nanoseconds, since the isolate's start; `None` if V8 has no
+    /// such sum.
+    pub pauses: Option<u64>,
+    /// The newest collections, oldest first, at most two.
+    pub events: Vec<Event>,
+    /// Whether memory of dead objects, code among it, is being freed after a mark-compact.
+    pub is_sweeping: bool,
+}
+
+impl Collector {
+    /// Places in `isolate`.
+    ///
+    /// # Errors
+    /// [`AdapterError::NotReady`] while the isolate starts; an implausible heap, for a V8 with another
+    /// layout; failed reads.
+    pub fn find(
+        vm: &V8,
+        tables: &Tables,
+        isolate: Isolate,
+        memory: &dyn Memory,
+    ) -> Result<Self, AdapterError> {
+        let fields = vm.layout.collector;
+        let at = |base: Avma, offset: u64| Avma(base.0.wrapping_add(offset));
+        let heap = at(isolate.0, fields.heap);
+        let reading = AdapterError::reading("collector");
+        let tracer = memory.read_pointer(at(heap, fields.tracer));
+        let tracer = tracer.map_err(&reading)?;
+        if tracer.0 == 0 {
+            return Err(AdapterError::NotReady { what: "collector" });
+        }
+        // The tracer's first word is its heap's address.
+        let own = memory.read_u64(tracer).map_err(&reading)?;
+        if own != heap.0 {
+            return Err(AdapterError::Implausible {
+                what: "collector's heap",
+                value: own,
+                at: tracer,
+            });
+        }
+        let number_at = at(isolate.0, fields.number);
+        let number = memory.read_u32(number_at);
+        let state = tables.state(isolate, memory)?;
+        let marking = "heap_is_marking_flag_address";
+        let marking = tables.reference(isolate, marking, memory)?;
+        Ok(Collector {
+            isolate,
+            number: number.map_err(&reading)?,
+            heap,
+            number_at,
+            pieces: [
+                isolate.0,
+                at(heap, fields.counts),
+                state.unwrap_or(isolate.0),
+                marking.unwrap_or(isolate.0),
+                at(heap, fields.pauses.unwrap_or(fields.counts)),
+                tracer,
+                at(tracer, fields.previous),
+            ],
+            begin: usize::try_from(fields.begin).unwrap_or(0),
+            has_milliseconds: fields.has_milliseconds,
+            has_state: state.is_some(),
+            has_pauses: fields.pauses.is_some(),
+        })
+    }
+
+    /// Whether the isolate at this address has the same number. Workers reuse addresses.
+    #[must_use]
+    pub fn is_same(&self, memory: &dyn Memory) -> bool {
+        memory
+            .read_u32(self.number_at)
+            .is_ok_and(|number| number == self.number)
+    }
+
+    /// Looks at all isolates at once. `None` for isolates that have ended, or began or ended a
+    /// collection meanwhile.
+    ///
+    /// # Errors
+    /// Failed reads of all memory.
+    pub fn look(
+        all: &[&Collector],
+        memory: &dyn Memory,
+    ) -> Result<Vec<Option<Look>>, AdapterError> {
+        let with_counts = |one: &&Collector| {
+            let [_, counts, ..] = one.pieces;
+            one.pieces.into_iter().chain([counts])
+        };
+        let places: Vec<Avma> = all.iter().flat_map(with_counts).collect();
+        let mut bytes = Vec::new();
+        let read = memory.read_each(&places, PIECE, &mut bytes);
+        let read = read.map_err(AdapterError::reading("collector"))?;
+        let (pieces, _) = bytes.as_chunks::<PIECE>();
+        let each = pieces.chunks(PIECES + 1).zip(read.chunks(PIECES + 1));
+        let looks = all.iter().zip(each).map(|(one, (pieces, read))| {
+            let is_read = read.iter().all(|is_read| *is_read);
+            is_read.then(|| one.understand(pieces)).flatten()
+        });
+        Ok(looks.collect())
+    }
+
+    fn understand(&self, pieces: &[[u8; PIECE]]) -> Option<Look> {
+        let [
+            isolate,
+            counts,
+            state,
+            marking,
+            pauses,
+            current,
+            previous,
+            counts_after,
+        ] = pieces
+        else {
+            return None;
+        };
+        let is_whole = word(isolate, SELF)? == self.isolate.0.0
+            && word(current, 0)? == self.heap.0
+            && word(counts, 0) == word(counts_after, 0);
+        if !is_whole {
+            return None;
+        }
+        let mut events: Vec<Event> = [previous, current]
+            .into_iter()
+            .filter_map(|event| self.event(event))
+            .collect();
+        events.sort_by_key(|event| event.begin);
+        let is_sweeping = |event: &&[u8; PIECE]| {
+            let has_freed = matches!(half(*event, STATE), Some(ATOMIC | SWEEPING));
+            has_freed && half(*event, TYPE).and_then(kind_of) == Some(Kind::MarkCompact)
+        };
+        let micros = word(pauses, 0).filter(|_| self.has_pauses);
+        Some(Look {
+            state: half(state, 0).filter(|_| self.has_state),
+            is_marking: marking.first() == Some(&1),
+            mark_compacts: half(counts, 0)?,
+            collections: half(counts, 4)?,
+            pauses: micros.and_then(|micros| micros.checked_mul(1000)),
+            events,
+            is_sweeping: [previous, current].iter().any(is_sweeping),
+        })
+    }
+
+    /// An event; `None` before its pause.
+    fn event(&self, bytes: &[u8; PIECE]) -> Option<Event> {
+        let field = |offset: usize| word(bytes, self.begin + offset);
+        let begin = self.time(field(0)?)?;
+        let end = self.time(field(END)?);
+        if begin.0 == 0 {
+            return None;
+        }
+        Some(Event {
+            kind: kind_of(half(bytes, TYPE)?)?,
+            reason: half(bytes, REASON)?,
+            begin,
+            end: end.filter(|end| end.0 >= begin.0),
+            objects: (field(OBJECTS)?, field(OBJECTS + 8)?),
+            memory: field(MEMORY_AFTER)?,
+            survived: field(SURVIVED)?,
+        })
+    }
+
+    /// A time of V8's clock, which is `CLOCK_MONOTONIC`.
+    fn time(&self, value: u64) -> Option<TimeNs> {
+        if !self.has_milliseconds {
+            return value.checked_mul(1000).map(TimeNs);
+        }
+        let ns = f64::from_bits(value) * 1e6;
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "checked before"
+        )]
+        (0.0..1e18).contains(&ns).then(|| TimeNs(ns as u64))
+    }
+}
+
+/// States of an event.
+const ATOMIC: u32 = 2;
+const SWEEPING: u32 = 3;
+
+/// Kind by an event's type: minor mark-sweeps have others, which Node.js does not use.
+fn kind_of(number: u32) -> Option<Kind> {
+    match number {
+        0 => Some(Kind::Scavenge),
+        1 | 2 => Some(Kind::MarkCompact),
+        _ => None,
+    }
+}
+
+fn word(bytes: &[u8; PIECE], at: usize) -> Option<u64> {
+    let bytes = bytes.get(at..)?.first_chunk::<8>()?;
+    Some(u64::from_le_bytes(*bytes))
+}
+
+fn half(bytes: &[u8; PIECE], at: usize) -> Option<u32> {
+    let bytes = bytes.get(at..)?.first_chunk::<4>()?;
+    Some(u32::from_le_bytes(*bytes))
+}
+
+/// V8's word for a cause (`GarbageCollectionReason`); empty if unknown. V8 never renumbers causes.
+#[must_use]
+pub fn cause(reason: u32) -> &'static str {
+    match reason {
+        1 => "allocation failure",
+        2 => "allocation limit",
+        3 => "context disposal",
+        4 => "counters extension",
+        5 => "debugger",
+        6 => "deserialize",
+        7 => "external memory pressure",
+        8 => "finalize incremental marking via stack guard",
+        9 => "finalize incremental marking via task",
+        10 => "full hash-table",
+        11 => "heap profiler",
+        12 => "task",
+        13 => "last resort",
+        14 => "low memory notification",
+        15 => "make heap iterable",
+        16 => "memory pressure",
+        17 => "memory reducer",
+        18 => "runtime",
+        19 => "sampling profiler",
+        20 => "snapshot creator",
+        21 => "testing",
+        22 => "external finalize",
+        23 => "global allocation limit",
+        24 => "measure memory",
+        25 => "background allocation failure",
+        26 => "finalize concurrent minor mark-sweep",
+        27 => "C++ heap allocation failure",
+        _ => "",
+    }
+}

@@ -1,0 +1,199 @@
+//! All isolates, from look to look: collections, activity, spaces, and whether code may have moved.
+
+use std::time::Duration;
+
+use vmscope_process::{AdapterError, Memory, Poll, ProcessView};
+use vmscope_records::{CounterMeaning, TimeNs};
+
+use crate::collections::Collections;
+use crate::collector::{Collector, Look};
+use crate::isolate::{Isolate, Tables};
+use crate::spaces::SpaceNames;
+use crate::vm::V8;
+
+/// Pauses between looks: the usual pause, and a short pause during many collections.
+const PAUSES: [Duration; 2] = [Duration::from_millis(25), Duration::from_millis(5)];
+
+/// Number of collections between two looks that shortens the pause: V8 keeps the two newest.
+const MANY_COLLECTIONS: u32 = 2;
+
+/// Interval of figures in nanoseconds.
+const FIGURES_EVERY: u64 = 1_000_000_000;
+
+/// Maximum number of isolates, those that have ended included.
+const MAX_ISOLATES: usize = 1 << 12;
+
+/// Names of V8's activities (`StateTag`), by number.
+const STATES: [&str; 7] = [
+    "JavaScript",
+    "collector",
+    "parser",
+    "bytecode compiler",
+    "compiler",
+    "other",
+    "outside V8",
+];
+
+/// Section of the figures.
+const SECTION: &str = "V8";
+
+/// All isolates of a process.
+#[derive(Debug, Default)]
+pub struct States {
+    live: Vec<Watched>,
+    ended: Vec<Collections>,
+    names: Option<SpaceNames>,
+    /// Time of the first look, and of the last figures.
+    began: Option<TimeNs>,
+    figures_at: Option<TimeNs>,
+    /// Looks at V8's activities, and at marking beside JavaScript.
+    looks: [u64; STATES.len()],
+    marking: u64,
+    has_many: bool,
+    /// Whether some collections are unknown.
+    is_incomplete: bool,
+}
+
+#[derive(Debug)]
+struct Watched {
+    collector: Collector,
+    collections: Collections,
+}
+
+/// V8's counters of collections that free and move code. No code goes between equal epochs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Epoch(Vec<(Isolate, u32)>);
+
+impl States {
+    /// Follows new isolates, and drops isolates that are not in `isolates`.
+    ///
+    /// # Errors
+    /// Errors after which no read can succeed.
+    pub fn follow(
+        &mut self,
+        isolates: &[Isolate],
+        (vm, tables): (&V8, &Tables),
+        process: &ProcessView,
+        poll: &mut Poll,
+    ) -> Result<(), AdapterError> {
+        let memory = process.memory();
+        let is_first = self.began.is_none();
+        self.began.get_or_insert(poll.began());
+        if self.names.is_none() {
+            self.names = Some(SpaceNames::read(vm, process).unwrap_or_default());
+        }
+        let (live, ended): (Vec<Watched>, Vec<Watched>) =
+            std::mem::take(&mut self.live).into_iter().partition(|one| {
+                isolates.contains(&one.collector.isolate) && one.collector.is_same(memory)
+            });
+        self.live = live;
+        self.ended
+            .extend(ended.into_iter().map(|one| one.collections));
+        for isolate in isolates {
+            if self
+                .live
+                .iter()
+                .any(|one| one.collector.isolate == *isolate)
+            {
+                continue;
+            }
+            let collector = match Collector::find(vm, tables, *isolate, memory) {
+                Ok(collector) => collector,
+                Err(AdapterError::NotReady { .. }) => continue,
+                Err(error) if error.is_final() => return Err(error),
+                Err(error) => {
+                    self.tell_incomplete(&error.to_string(), poll);
+                    continue;
+                }
+            };
+            if self.live.len() + self.ended.len() >= MAX_ISOLATES {
+                self.tell_incomplete("there are too many workers", poll);
+                break;
+            }
+            let collections = Collections::new(collector.number, !is_first);
+            self.live.push(Watched {
+                collector,
+                collections,
+            });
+        }
+        Ok(())
+    }
+
+    fn tell_incomplete(&mut self, why: &str, poll: &mut Poll) {
+        if !std::mem::replace(&mut self.is_incomplete, true) {
+            poll.limit(format!("some of V8's collections are unknown: {why}"), "");
+        }
+    }
+
+    /// Pause until the next look.
+    #[must_use]
+    pub fn pause(&self) -> Duration {
+        let [usual, short] = PAUSES;
+        if self.has_many { short } else { usual }
+    }
+
+    /// Looks at all isolates once: reports collections, and figures once a second and at the last
+    /// look. Returns the epoch, unless the code of an isolate is being freed or moved.
+    ///
+    /// # Errors
+    /// Errors after which no read can succeed.
+    pub fn look(
+        &mut self,
+        memory: &dyn Memory,
+        is_last: bool,
+        poll: &mut Poll,
+    ) -> Result<Option<Epoch>, AdapterError> {
+        let collectors: Vec<&Collector> = self.live.iter().map(|one| &one.collector).collect();
+        let looks = Collector::look(&collectors, memory)?;
+        self.has_many = false;
+        let mut epoch = (!self.is_incomplete).then(Vec::new);
+        for (one, look) in self.live.iter_mut().zip(looks) {
+            let Some(look) = look else {
+                epoch = None;
+                continue;
+            };
+            match &mut epoch {
+                Some(all) if !look.is_sweeping => {
+                    all.push((one.collector.isolate, look.mark_compacts));
+                }
+                _ => epoch = None,
+            }
+            self.has_many |= one.collections.since_last(&look) >= MANY_COLLECTIONS;
+            count(&look, (&mut self.looks, &mut self.marking));
+            let (names, heap) = (&self.names, one.collector.heap);
+            one.collections.take(look, poll, || {
+                let spaces = names.as_ref().map(|names| names.spaces(heap, memory));
+                spaces.and_then(Result::ok).unwrap_or_default()
+            });
+        }
+        let next = self.figures_at.map(|at| at.0.saturating_add(FIGURES_EVERY));
+        if is_last || next.is_none_or(|next| poll.began().0 >= next) {
+            self.figures_at = Some(poll.began());
+            self.tell_figures(poll);
+        }
+        Ok(epoch.map(Epoch))
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "figures for a report")]
+    fn tell_figures(&mut self, poll: &mut Poll) {
+        let began = self.began.unwrap_or(poll.began());
+        let live = self.live.iter_mut().map(|one| &mut one.collections);
+        for collections in live.chain(&mut self.ended) {
+            collections.tell_totals(began, poll);
+        }
+        let states = STATES.iter().zip(self.looks);
+        let marking = ("marking beside JavaScript", self.marking);
+        for (name, looks) in states.map(|(name, looks)| (*name, looks)).chain([marking]) {
+            let total = CounterMeaning::Total;
+            poll.counter(SECTION, name, "looks", total, looks as f64);
+        }
+    }
+}
+
+fn count(look: &Look, (states, marking): (&mut [u64; STATES.len()], &mut u64)) {
+    let state = look.state.and_then(|state| usize::try_from(state).ok());
+    if let Some(looks) = state.and_then(|state| states.get_mut(state)) {
+        *looks += 1;
+    }
+    *marking += u64::from(look.is_marking);
+}

@@ -1,0 +1,319 @@
+//! Callers of JavaScript: frame pointers through all tiers and builtins.
+//!
+//! The frame pointer register points to a frame once code has made its frame, and until its
+//! epilogue. The machine code after a sampled pc tells both ([`MachineCode`]). Some builtins make
+//! frames in one branch, some handlers of bytecodes make no frame. Without such proof, the frame pointer
+//! alone is a guess. Sparkplug's code calls a builtin that makes its frame, and jumps to another builtin
+//! that removes the frame. Frames that have called are whole.
+//!
+//! C++ has unwind tables. `CEntry` and `JSEntry`, builtins with frame pointers, lead to it and back.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use vmscope_process::{
+    AdapterError, Frame, FrameRegisters, MachineCode, MapEntry, Memory, Piece, Pieces, ProcessView,
+    Symbol, Unwinder, Unwound, behind_first_call,
+};
+use vmscope_records::{Avma, ChainEnd};
+
+use crate::code::{Code, Kind};
+use crate::object::Tagged;
+use crate::vm::V8;
+
+/// Begin of the names of builtins.
+const BUILTINS: &str = "Builtins_";
+
+/// The builtin that calls the interpreter: its frames are those of interpreted functions.
+const ENTRY: &str = "Builtins_InterpreterEntryTrampoline";
+
+/// End of the names of the bytecodes' handlers.
+const HANDLER: &str = "Handler";
+
+/// Distances of an interpreted frame's bytecodes, and of its offset in them, below its frame pointer.
+/// The offset counts from the tagged pointer.
+const BYTECODES: u64 = 32;
+const OFFSET: u64 = 40;
+
+/// Maximum number of builtins (Node.js 24: 2384).
+const MAX_BUILTINS: usize = 1 << 14;
+
+/// Bytes at the begin of Sparkplug's code that contain its first call.
+const BEGIN_BYTES: usize = 64;
+
+/// Maximum number of pieces of Sparkplug's code whose first call is remembered.
+const MAX_KNOWN: usize = 1 << 16;
+
+/// Code with frames, for the unwinder in another thread.
+#[derive(Debug, Default)]
+pub struct CodeFrames {
+    pieces: Pieces,
+    /// Sparkplug's code.
+    baseline: Pieces,
+    /// The interpreter's entries, which make frames, and the bytecodes' handlers.
+    interpreter: Pieces,
+    known: FxHashMap<u64, u64>,
+    builtins: Option<Vec<Symbol>>,
+    mappings: Option<Arc<[MapEntry]>>,
+}
+
+impl CodeFrames {
+    /// Tells the unwinder of `codes`, all machine code of a poll, and of the builtins.
+    ///
+    /// # Errors
+    /// Errors after which no read can succeed.
+    pub fn update<'c>(
+        &mut self,
+        codes: impl Iterator<Item = &'c Code>,
+        vm: &V8,
+        process: &ProcessView,
+    ) -> Result<(), AdapterError> {
+        let mut gone = std::mem::take(&mut self.known);
+        for code in codes {
+            let (start, end) = (code.start.0, code.end.0);
+            if gone.get(&start) == Some(&end) {
+                gone.remove(&start);
+            } else {
+                self.pieces.put(start..end, true);
+                match code.kind {
+                    Kind::Baseline => self.baseline.put(start..end, true),
+                    _ => self.baseline.take(&(start..end)),
+                }
+            }
+            self.known.insert(start, end);
+        }
+        for (start, end) in gone {
+            self.pieces.take(&(start..end));
+            self.baseline.take(&(start..end));
+        }
+        self.update_builtins(vm, process)
+    }
+
+    /// V8 maps the builtins once more near each isolate's code.
+    fn update_builtins(&mut self, vm: &V8, process: &ProcessView) -> Result<(), AdapterError> {
+        let mappings = process.mappings();
+        let known = self.mappings.replace(Arc::clone(&mappings));
+        if known.is_some_and(|known| Arc::ptr_eq(&known, &mappings)) {
+            return Ok(());
+        }
+        let builtins = match self.builtins.take() {
+            Some(builtins) => builtins,
+            None => match process.symbols_beginning(&vm.product.module, BUILTINS, MAX_BUILTINS) {
+                Ok(builtins) => builtins,
+                Err(error) => {
+                    let error = AdapterError::from(error);
+                    return if error.is_final() { Err(error) } else { Ok(()) };
+                }
+            },
+        };
+        let is_code = |entry: &&MapEntry| {
+            entry.executable && entry.path() == Some(vm.product.module.path.as_slice())
+        };
+        let files: Vec<&MapEntry> = mappings.iter().filter(is_code).collect();
+        for builtin in &builtins {
+            let at = builtin.address.0;
+            let Some(original) = files
+                .iter()
+                .find(|file| (file.start.0..file.end.0).contains(&at))
+            else {
+                continue;
+            };
+            let in_file = original.offset.0.wrapping_add(at - original.start.0);
+            for file in &files {
+                let length = file.end.0.saturating_sub(file.start.0);
+                let offset = in_file.wrapping_sub(file.offset.0);
+                if offset < length {
+                    self.put_builtin(builtin, file.start.0.wrapping_add(offset));
+                }
+            }
+        }
+        self.builtins = Some(builtins);
+        Ok(())
+    }
+
+    fn put_builtin(&mut self, builtin: &Symbol, at: u64) {
+        let range = at..at.saturating_add(builtin.size);
+        let is_entry = builtin.name == ENTRY;
+        if is_entry || builtin.name.ends_with(HANDLER) {
+            self.interpreter.put(range.clone(), is_entry);
+        }
+        self.pieces.put(range, true);
+    }
+
+    /// The unwinder; `None` on processors other than x86-64.
+    #[must_use]
+    pub fn unwinder(&mut self, vm: &V8, process: &ProcessView) -> Option<Box<dyn Unwinder>> {
+        let builtins = self.update_builtins(vm, process);
+        if builtins.is_err() || !cfg!(target_arch = "x86_64") {
+            return None;
+        }
+        let code = vm
+            .product
+            .module
+            .mappings
+            .iter()
+            .filter(|entry| entry.executable);
+        let module = code.map(|entry| entry.start.0..entry.end.0).collect();
+        Some(Box::new(V8Unwinder::new(
+            process.shared_memory(),
+            self,
+            module,
+        )))
+    }
+}
+
+/// Unwinds the frames of one V8's generated code.
+struct V8Unwinder {
+    code: MachineCode,
+    memory: Arc<dyn Memory>,
+    pieces: Pieces,
+    baseline: Pieces,
+    interpreter: Pieces,
+    /// Address behind the first call in Sparkplug's code, by the number of its piece.
+    first_calls: FxHashMap<u64, Option<u64>>,
+    /// Code of V8's module.
+    module: Vec<Range<u64>>,
+}
+
+impl std::fmt::Debug for V8Unwinder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("V8Unwinder")
+            .field("module", &self.module)
+            .finish_non_exhaustive()
+    }
+}
+
+impl V8Unwinder {
+    fn new(memory: Arc<dyn Memory>, frames: &CodeFrames, module: Vec<Range<u64>>) -> Self {
+        V8Unwinder {
+            code: MachineCode::keeping_frame_pointers(Arc::clone(&memory), frames.pieces.clone()),
+            memory,
+            first_calls: FxHashMap::default(),
+            baseline: frames.baseline.clone(),
+            pieces: frames.pieces.clone(),
+            interpreter: frames.interpreter.clone(),
+            module,
+        }
+    }
+
+    /// Whether `pc` returns to the interpreter's entry.
+    fn returns_to_entry(&self, pc: u64) -> bool {
+        let piece = self.interpreter.at(pc.wrapping_sub(1));
+        piece.is_some_and(|piece| piece.has_frames)
+    }
+
+    /// Caller of a sampled frame; `None` without proof.
+    fn of_leaf(&mut self, frame: &Frame<'_>) -> Option<FrameRegisters> {
+        let FrameRegisters { pc, sp, fp } = frame.registers;
+        if let Some(piece) = self.baseline.at(pc) {
+            let caller = match pc >= self.first_call(&piece)? {
+                true => frame.by_frame_pointer().ok()?,
+                false => FrameRegisters {
+                    pc: frame.word(sp).ok()?,
+                    sp: sp.wrapping_add(8),
+                    fp,
+                },
+            };
+            return self.code.is_after_call(caller.pc).then_some(caller);
+        }
+        if let Ok(Some(unwound)) = self.code.caller(frame) {
+            return Some(unwound.caller);
+        }
+        let piece = self.pieces.at(pc)?;
+        self.code.by_run(frame, piece)
+    }
+
+    /// Address behind the call by which Sparkplug's code makes its frame.
+    fn first_call(&mut self, piece: &Piece) -> Option<u64> {
+        if self.first_calls.len() >= MAX_KNOWN {
+            self.first_calls.clear();
+        }
+        let memory = &self.memory;
+        *self.first_calls.entry(piece.number).or_insert_with(|| {
+            let start = piece.code.start;
+            let mut begin = [0; BEGIN_BYTES];
+            let got = memory.read_partial(Avma(start), &mut begin).ok()?;
+            let behind = behind_first_call(begin.get(..got)?)?;
+            start.checked_add(behind as u64)
+        })
+    }
+
+    /// The caller of a frame that has called.
+    fn of_caller(&mut self, frame: &Frame<'_>) -> Result<Unwound, ChainEnd> {
+        let caller = frame.by_frame_pointer()?;
+        Ok(Unwound {
+            is_guess: !self.code.is_after_call(caller.pc),
+            ..Unwound::certain(caller)
+        })
+    }
+}
+
+impl Unwinder for V8Unwinder {
+    /// Other code of the module without unwind tables is assembly of Node.js's libraries.
+    fn covers(&self, pc: Avma) -> bool {
+        let is_in_module = self.module.iter().any(|code| code.contains(&pc.0));
+        !is_in_module || self.pieces.at(pc.0).is_some()
+    }
+
+    fn caller(&mut self, frame: &Frame<'_>) -> Result<Option<Unwound>, ChainEnd> {
+        let is_leaf = frame.sampled.is_some();
+        let unwound = match is_leaf.then(|| self.of_leaf(frame)) {
+            None => self.of_caller(frame)?,
+            Some(Some(caller)) => Unwound::certain(caller),
+            Some(None) => Unwound {
+                is_guess: true,
+                ..Unwound::certain(frame.by_frame_pointer()?)
+            },
+        };
+        let Some(piece) = self.interpreter.at(frame.instruction().0) else {
+            return Ok(Some(unwound));
+        };
+        if piece.has_frames {
+            let function = interpreted(frame).filter(|_| !is_leaf);
+            return Ok(Some(with_function(unwound, function)));
+        }
+        if !self.returns_to_entry(unwound.caller.pc) {
+            return Ok(Some(unwound));
+        }
+        // A handler executes the function of the interpreter's frame: both frames are one.
+        let entry = Frame {
+            registers: unwound.caller,
+            sampled: None,
+            ..*frame
+        };
+        let outer = self.of_caller(&entry)?;
+        let function = interpreted(&entry).map(|function| match is_leaf {
+            // Handlers store their place before calls only.
+            true => (Avma(function.1.0.wrapping_add(1)), function.1),
+            false => function,
+        });
+        let is_guess = unwound.is_guess || outer.is_guess;
+        Ok(Some(with_function(Unwound { is_guess, ..outer }, function)))
+    }
+}
+
+fn with_function(unwound: Unwound, function: Option<(Avma, Avma)>) -> Unwound {
+    let (shown, method) = function.unzip();
+    Unwound {
+        shown,
+        method,
+        ..unwound
+    }
+}
+
+/// The function of an interpreted frame: the address behind its current bytecode, and its tagged
+/// bytecodes. `None` if the frame does not hold them.
+fn interpreted(frame: &Frame<'_>) -> Option<(Avma, Avma)> {
+    let fp = frame.registers.fp;
+    let word = |below: u64| frame.word_at_pointer(fp.wrapping_sub(below)).ok();
+    let bytecodes = Tagged(word(BYTECODES)?);
+    let offset = Tagged(word(OFFSET)?).small_integer()?;
+    let offset = u64::try_from(offset).ok()?;
+    bytecodes.address()?;
+    let behind = bytecodes.0.checked_add(offset)?.checked_add(1)?;
+    Some((Avma(behind), Avma(bytecodes.0)))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,152 @@
+use vmscope_process::testing::FakeMemory;
+use vmscope_records::{Arch, Registers, StackBytes, TimeNs};
+
+use super::*;
+
+/// First address of the sampled stack.
+const SP: u64 = 0x7000;
+
+/// A return address behind a call.
+const RETURN: u64 = 0x9008;
+
+/// Code of Sparkplug: two instructions, the call that makes the frame, and a body without return.
+const SPARKPLUG: &[u8] = &[
+    0xbb, 0x10, 0, 0, 0, // mov $0x10,%ebx
+    0xe8, 0, 0x10, 0, 0,    // call
+    0x50, // push %rax
+    0xeb, 0x7f, // jmp to another builtin
+];
+
+/// A handler that makes a frame in one branch, and calls the next handler.
+const HANDLER: &[u8] = &[
+    0x84, 0xc0, // test %al,%al
+    0x74, 0x08, // je to the jump
+    0x55, // push %rbp
+    0x48, 0x89, 0xe5, // mov %rsp,%rbp
+    0xff, 0xd0, // call *%rax
+    0xc9, // leave
+    0x90, // nop
+    0xff, 0xe1, // jmp *%rcx
+];
+
+/// The interpreter's entry: the return address of handlers is behind its call.
+const ENTRY_CODE: &[u8] = &[0xff, 0xd1, 0x90, 0x90];
+const ENTRY_AT: u64 = 0x3000;
+const ENTRY_RETURN: u64 = ENTRY_AT + 2;
+
+fn unwinder() -> V8Unwinder {
+    let mut memory = FakeMemory::new();
+    let frames = CodeFrames::default();
+    for (at, code) in [
+        (0x1000, SPARKPLUG),
+        (0x2000, HANDLER),
+        (ENTRY_AT, ENTRY_CODE),
+    ] {
+        memory.put(Avma(at), code.to_vec());
+        frames.pieces.put(at..at + code.len() as u64, true);
+    }
+    frames
+        .baseline
+        .put(0x1000..0x1000 + SPARKPLUG.len() as u64, true);
+    frames
+        .interpreter
+        .put(0x2000..0x2000 + HANDLER.len() as u64, false);
+    frames.interpreter.put(ENTRY_AT..ENTRY_AT + 4, true);
+    memory.put(Avma(0x9000), vec![0x90, 0x90, 0x90, 0xe8, 1, 2, 3, 4, 0x90]);
+    V8Unwinder::new(Arc::new(memory), &frames, vec![0x2000..0x8000])
+}
+
+fn stack(words: &[u64]) -> StackBytes {
+    StackBytes {
+        sp: Avma(SP),
+        bytes: words.iter().flat_map(|word| word.to_le_bytes()).collect(),
+    }
+}
+
+/// The caller of a frame: pc, frame pointer, and whether it is a guess.
+fn caller(pc: u64, fp: u64, is_leaf: bool, words: &[u64]) -> Result<(u64, u64, bool), ChainEnd> {
+    let sampled = Registers {
+        arch: Arch::X86_64,
+        mask: 0,
+        values: Vec::new(),
+    };
+    let stack = stack(words);
+    let frame = Frame {
+        registers: FrameRegisters { pc, sp: SP, fp },
+        sampled: is_leaf.then_some(&sampled),
+        stack: &stack,
+        time: TimeNs(0),
+    };
+    let unwound = unwinder().caller(&frame)?.expect("a caller");
+    Ok((unwound.caller.pc, unwound.caller.fp, unwound.is_guess))
+}
+
+#[test]
+fn sparkplug_has_its_frame_behind_its_first_call() {
+    let words = [RETURN, 0, 0x7040, RETURN];
+    for pc in [0x1000, 0x1005] {
+        assert_eq!(
+            caller(pc, SP + 16, true, &words),
+            Ok((RETURN, SP + 16, false))
+        );
+    }
+    for pc in [0x100a, 0x100b] {
+        assert_eq!(
+            caller(pc, SP + 16, true, &words),
+            Ok((RETURN, 0x7040, false))
+        );
+    }
+}
+
+#[test]
+fn a_frame_pointer_alone_is_a_guess() {
+    // Nothing has called before these return addresses, or the code is unknown.
+    let words = [1, 0, 0x7040, 0x9003];
+    for pc in [0x1005, 0x100a, 0x8800] {
+        assert_eq!(
+            caller(pc, SP + 16, true, &words),
+            Ok((0x9003, 0x7040, true))
+        );
+    }
+    assert_eq!(caller(0x1005, 3, true, &words), Err(ChainEnd::Broken));
+}
+
+#[test]
+fn a_frame_that_has_called_is_whole() {
+    // C++ may use the frame pointer register for something else.
+    let words = [0, RETURN];
+    assert_eq!(caller(0x100a, SP, false, &words), Ok((RETURN, 0, false)));
+    assert_eq!(caller(0x100a, 0x1234, false, &words), Err(ChainEnd::Broken));
+}
+
+#[test]
+fn a_handler_executes_the_function_of_the_interpreters_frame() {
+    let frame = SP + 24;
+    // The handler's frame does not exist yet, or has gone.
+    let words = [ENTRY_RETURN, 0, 0, 0x7050, RETURN];
+    for pc in [0x2000, 0x2004, 0x200b, 0x200c] {
+        assert_eq!(
+            caller(pc, frame, true, &words),
+            Ok((RETURN, 0x7050, false)),
+            "{pc:x}"
+        );
+    }
+    // With its frame.
+    let words = [frame, ENTRY_RETURN, 0, 0x7050, RETURN];
+    assert_eq!(
+        caller(0x2008, SP, true, &words),
+        Ok((RETURN, 0x7050, false))
+    );
+    // After a call, the handler's own frame is whole.
+    assert_eq!(
+        caller(0x200a, SP, false, &words),
+        Ok((ENTRY_RETURN, frame, false))
+    );
+}
+
+#[test]
+fn other_code_of_the_module_is_assembly() {
+    let unwinder = unwinder();
+    assert!(unwinder.covers(Avma(0x2001)) && !unwinder.covers(Avma(0x2500)));
+    assert!(unwinder.covers(Avma(0x10_0000)));
+}
