@@ -31,7 +31,11 @@ fn ask(recorded: &Recorded) -> Asked {
     let mut asked = Asked::default();
     let profile = &recorded.profile;
     let samples = &profile.trace.samples;
-    let rows = samples.times.iter().zip(&samples.threads).zip(&samples.places);
+    let rows = samples
+        .times
+        .iter()
+        .zip(&samples.threads)
+        .zip(&samples.places);
     for ((time, thread), &place) in rows {
         let thread = &profile.trace.threads[*thread].thread;
         if Some(u64::from(thread.tid.0)) != program["pid"].as_u64() {
