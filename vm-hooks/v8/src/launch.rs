@@ -34,12 +34,7 @@ fn constants(elf: &ElfFile, file: &dyn ReadAt) -> Option<[u32; 3]> {
     let symbols = elf.find(&CONSTANTS, LoadBias(0)).ok()?;
     let mut values = [0; 3];
     for (value, symbol) in values.iter_mut().zip(symbols) {
-        let address = symbol?.address.get();
-        let mut segments = elf.segments().iter();
-        let offset = segments.find_map(|segment| {
-            let into = address.checked_sub(segment.address)?;
-            (into < segment.file_bytes).then_some(segment.offset.checked_add(into)?)
-        });
+        let offset = elf.file_offset(symbol?.address.get());
         // Variables without bytes in the file are 0.
         if let Some(offset) = offset {
             let bytes = file.read_at(offset, 4).ok()?;

@@ -33,11 +33,7 @@ impl Node {
         let symbols = elf.find(&names, LoadBias(0)).expect("symbols").into_iter();
         let places = symbols.map(|symbol| {
             let address = symbol.expect("V8's version").address.get();
-            let mut segments = elf.segments().iter();
-            let offset = segments.find_map(|segment| {
-                let into = address.checked_sub(segment.address)?;
-                (into < segment.file_bytes).then_some(segment.offset + into)
-            });
+            let offset = elf.file_offset(address);
             usize::try_from(offset.expect("in the file")).expect("an offset")
         });
         let places: Vec<usize> = places.collect();
