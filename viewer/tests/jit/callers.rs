@@ -1,8 +1,8 @@
-//! Callers of JavaScript by V8's dump, beside the stacks that V8 itself tells. Functions that
-//! TurboFan inlines have no names, so it inlines none here; interpreted functions have code of their
-//! own.
+//! Callers of JavaScript (docs/truth.md §9), by V8's dump. Functions that TurboFan inlines have no names
+//! there, so it inlines none here; interpreted functions have code of their own.
 
-use crate::node::{counted_chains, tool};
+use crate::node::tool;
+use crate::node_callers::counts;
 
 #[test]
 fn chains_are_those_that_v8_tells() {
@@ -15,7 +15,7 @@ fn chains_are_those_that_v8_tells() {
         ("interpreter", &["--no-opt", "--no-sparkplug"]),
     ] {
         // Interpreted functions have names.
-        let counts = counted_chains(&["--precise", "--adapter", "jitdump"], &node, flags);
+        let counts = counts(&node, &["--jit-env", "--precise"], flags);
         counts.are_true(&format!("Node, {what}"));
     }
 }

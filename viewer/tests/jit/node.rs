@@ -1,13 +1,11 @@
 //! Node, and recordings of it by its dump.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
 use vmscope_symbolizer::Profile;
 
-use crate::common::chains::{Counts, chains_of};
 use crate::common::programs::script;
 use crate::common::targets::Target;
 use crate::common::vmscope::{Folder, Run, can_sample, command, profile, report, run};
@@ -22,34 +20,6 @@ pub fn tool(name: &str) -> Option<PathBuf> {
         skipped(&format!("there is no `{name}` here"));
     }
     found.filter(|_| can_sample())
-}
-
-/// Chains of `callers.js`, with Node's and vmscope's options, beside those that V8 tells.
-pub fn counted_chains(options: &[&str], node: &Path, flags: &[&str]) -> Counts {
-    let folder = Folder::new();
-    let file = folder.file("out.vmscope");
-    let mut recording = command(["record", "--quiet", "--output"]);
-    recording.arg(&file).args(options);
-    recording.arg("--").arg(node).args(flags);
-    recording.arg(script("callers.js")).args(["--seconds", "3"]);
-    recording.current_dir(folder.path());
-    let recorded = run(recording).code(0);
-    let told = &whole::said(&recorded.stdout)[0];
-    let functions: BTreeSet<&str> = (told["functions"].as_array().expect("names").iter())
-        .filter_map(|name| name.as_str())
-        .collect();
-    let function = |frame: &str| {
-        let frame = frame.strip_prefix("get ").unwrap_or(frame);
-        let name = frame.split([' ', '(', '_']).next()?;
-        let name = name.rsplit('.').next()?;
-        functions.contains(name).then(|| name.to_owned())
-    };
-    let chains = chains_of(&told["chains"], function);
-    assert_eq!(chains.len(), 11, "{chains:?}");
-    let mut export = command(["export", "--to", "collapsed", "--output", "-"]);
-    export.arg(&file);
-    let exported = run(export).code(0);
-    Counts::of(&exported.stdout, &chains, function, &["_start"])
 }
 
 /// What a recording shows; the recording itself is gone.

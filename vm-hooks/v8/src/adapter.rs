@@ -56,6 +56,8 @@ pub struct V8Adapter {
     vm: Arc<V8>,
     tables: Option<Arc<Tables>>,
     has_begun: bool,
+    /// Greatest number of isolates at one time.
+    isolates: usize,
     zone: CodeZone<Identity>,
     /// Code by its first address.
     known: BTreeMap<Avma, Known>,
@@ -119,6 +121,7 @@ impl V8Adapter {
             vm: Arc::new(vm),
             tables: None,
             has_begun: false,
+            isolates: 0,
             zone: CodeZone::new(),
             known: BTreeMap::new(),
             young: FxHashMap::default(),
@@ -376,6 +379,10 @@ impl Adapter for V8Adapter {
         let Some(first) = isolates.first().copied() else {
             return Ok(());
         };
+        if isolates.len() > self.isolates {
+            self.isolates = isolates.len();
+            poll.fact("isolates", self.isolates.to_string());
+        }
         let tables = match &self.tables {
             Some(tables) => Arc::clone(tables),
             None => Arc::new(vm.tables(first, &pages)?),
