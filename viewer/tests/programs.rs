@@ -29,6 +29,18 @@ fn run(program: Program, arguments: &[&str]) -> Option<Vec<Value>> {
     )
 }
 
+/// The JSON line that a program of JavaScript prints; `None` without Node.js.
+fn run_node(name: &str, arguments: &[&str]) -> Option<Value> {
+    let mut command = Command::new("node");
+    command.arg(programs::script(name)).args(arguments);
+    let Ok(output) = command.output() else {
+        common::skipped("there is no `node` here");
+        return None;
+    };
+    assert!(output.status.success(), "{command:?}: {output:?}");
+    Some(serde_json::from_slice(&output.stdout).expect("JSON"))
+}
+
 fn number(value: &Value) -> f64 {
     value.as_f64().expect("a number")
 }
@@ -149,4 +161,48 @@ fn both_chains_take_time() {
     };
     assert!(number(&lines[0]["chain_seconds"]) > 0.0);
     assert!(number(&lines[0]["deep_seconds"]) > 0.0);
+}
+
+#[test]
+fn javascript_of_all_tiers_takes_time() {
+    let Some(told) = run_node("tiers.js", &["--cycles", "20"]) else {
+        return;
+    };
+    let ranges = list(&told["ranges"]);
+    let seconds = ranges.iter().map(|range| number(&range["seconds"]));
+    assert!(seconds.clone().all(|one| one > 0.0), "{told}");
+    assert!(
+        seconds.sum::<f64>() < number(&told["cpu_seconds"]),
+        "{told}"
+    );
+    assert_eq!(ranges.len(), 5);
+}
+
+#[test]
+fn new_functions_of_javascript_run_one_after_another() {
+    let folder = common::vmscope::Folder::new();
+    let file = folder.file("log");
+    let log = file.to_str().expect("UTF-8");
+    if run_node("churn.js", &["--lives", "60", "--log", log]).is_none() {
+        return;
+    }
+    let lives = common::ran::log_of(&file);
+    assert_eq!(lives.len(), 60);
+    let mut last = 0;
+    for life in lives {
+        assert!(last <= life.begin && life.begin < life.end, "{life:?}");
+        last = life.end;
+    }
+}
+
+#[test]
+fn garbage_is_collected_in_both_ways() {
+    let Some(told) = run_node("garbage.js", &["--seconds", "1"]) else {
+        return;
+    };
+    for kind in ["scavenge", "full"] {
+        let mut all = list(&told["collections"]).iter();
+        let one = all.find(|one| one["kind"] == kind).expect(kind);
+        assert!(number(&one["begin_ns"]) < number(&one["end_ns"]), "{one}");
+    }
 }

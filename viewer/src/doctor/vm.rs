@@ -46,10 +46,13 @@ pub fn poll(pid: Pid, families: impl FnOnce() -> Vec<Box<dyn AdapterFamily>>) ->
 
 fn ask(view: &ProcessView, families: &[Box<dyn AdapterFamily>]) -> Vec<VmFacts> {
     let recognised = recognise(families, view);
-    let adapters = recognised.adapters.into_iter();
-    let mut vms: Vec<VmFacts> = adapters
-        .map(|(family, adapter)| read(family, adapter, view))
-        .collect();
+    let mut vms = Vec::new();
+    for (family, mut adapter) in recognised.adapters {
+        vms.push(read(family, &mut *adapter, view));
+        if adapter.tells_all_code() {
+            break;
+        }
+    }
     vms.extend(recognised.failures.iter().map(|(family, error)| VmFacts {
         family: (*family).to_owned(),
         trouble: Some(trouble(error)),
@@ -62,7 +65,7 @@ fn ask(view: &ProcessView, families: &[Box<dyn AdapterFamily>]) -> Vec<VmFacts> 
 }
 
 /// One poll of an adapter.
-fn read(family: &str, mut adapter: Box<dyn Adapter>, view: &ProcessView) -> VmFacts {
+fn read(family: &str, adapter: &mut dyn Adapter, view: &ProcessView) -> VmFacts {
     let mut poll = Poll::new(KeySource::new(), ProcessKey(0), Arc::new(now));
     let result = adapter.poll(view, &mut poll);
     let identity = adapter.identity();

@@ -103,7 +103,7 @@ pub fn record(args: &RecordArgs, out: &mut Printer<'_>) -> Result<Ended> {
     let lifetimes = options.sampling.lifetimes.rate();
     let mut launch = environment::launch_of(&words);
     launch.program = script::executed(path);
-    launch.files = (args.jit_env || args.precise).then_some(FilesReason::Asked);
+    launch.files = args.jit_env.then_some(FilesReason::Asked);
     let families = &options.sampling.families;
     let mut readers = Readers::later(if asks_vms {
         families.launching(lifetimes, &mut launch)

@@ -14,8 +14,8 @@ const MAX_LINE: u64 = 256;
 /// Scripts that interpret scripts; the kernel follows no more.
 const MAX_SCRIPTS: usize = 5;
 
-/// The program that runs `program`: its own, or the last of its interpreters. `env` stands for the
-/// program that it starts.
+/// The last interpreter of the script `program`; `program` itself if it is no script. `env` stands for
+/// the program that it starts.
 pub(super) fn executed(program: PathBuf) -> PathBuf {
     let mut program = program;
     for _ in 0..MAX_SCRIPTS {

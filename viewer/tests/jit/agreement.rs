@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::common::say;
-use crate::measured::{Share, Worst, batch_means, list, number};
+use crate::measured::{Share, T, Worst, batch_means, list, number};
 use crate::node::Recorded;
 
 /// Functions that are one range, and their line; 0 for any.
-pub type Range = (Vec<String>, u64);
+type Range = (Vec<String>, u64);
 
 /// What is compared.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub enum Detail {
 }
 
 /// Time share of each range over all recordings, by the program's clock.
-pub fn truth(program: &Value, detail: Detail) -> BTreeMap<Range, f64> {
+fn truth(program: &Value, detail: Detail) -> BTreeMap<Range, f64> {
     let mut seconds = BTreeMap::new();
     for range in list(&program["ranges"]) {
         let functions = range["functions"].as_array().cloned();
@@ -39,7 +39,7 @@ pub fn truth(program: &Value, detail: Detail) -> BTreeMap<Range, f64> {
 
 /// Sample share of each range over all recordings, within measured time; all tiers of a function
 /// together.
-pub fn shares(recorded: &Recorded, program: &Value, detail: Detail) -> BTreeMap<Range, Share> {
+fn shares(recorded: &Recorded, program: &Value, detail: Detail) -> BTreeMap<Range, Share> {
     let known: Vec<Range> = truth(program, detail).into_keys().collect();
     let profile = &recorded.profile;
     let range_of_place = profile.site_of_place.map(|_, &site| {
@@ -69,7 +69,7 @@ pub fn shares(recorded: &Recorded, program: &Value, detail: Detail) -> BTreeMap<
 }
 
 /// Undelivered share of promised samples.
-pub fn missing(recorded: &Recorded) -> f64 {
+fn missing(recorded: &Recorded) -> f64 {
     let samples = &recorded.document["samples"];
     let (delivered, promised) = (number(&samples["total"]), number(&samples["promised"]));
     ((promised - delivered) / promised).max(0.0)
@@ -93,4 +93,29 @@ pub fn agrees(what: &str, recorded: &Recorded, program: &Value, details: &[Detai
         worst.in_errors,
         100.0 * worst.bound,
     ));
+}
+
+/// docs/truth.md §6, as in the suite `truth`: `share_b` took twice as long after, by its loop count
+/// alone; it grew by that, and no other did.
+pub fn grows_by_that(before: &Recorded, after: &Recorded, detail: Detail) {
+    let old = shares(before, &before.said[0], detail);
+    let new = shares(after, &after.said[0], detail);
+    let is_slowed = |functions: &[String]| functions == ["share_b"];
+    let slowed = old.iter().find(|((functions, _), _)| is_slowed(functions));
+    let (range, b) = slowed.expect("it is a range");
+    let lost = missing(before) + missing(after);
+    let mut worst = Worst::default();
+    for (range, share) in &old {
+        let before = (*share, *b, is_slowed(&range.0));
+        new[range].compare_slowed(&format!("{range:?}"), before, lost, &mut worst);
+    }
+    say(&format!(
+        "causality: share_b {:.2} % -> {:.2} %; greatest error {:.2} points, {:.1} standard \
+         errors",
+        100.0 * b.share,
+        100.0 * new[range].share,
+        100.0 * worst.difference,
+        worst.in_errors,
+    ));
+    assert!(new[range].share - b.share > T * b.error);
 }

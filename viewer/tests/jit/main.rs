@@ -34,6 +34,7 @@ mod constituents;
 mod known;
 mod left;
 mod node;
+mod node_callers;
 mod others;
 mod peer;
 mod published;

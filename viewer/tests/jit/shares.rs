@@ -5,10 +5,9 @@
 use nix::sys::signal::Signal;
 use serde_json::Value;
 
-use crate::agreement::{Detail, agrees, missing, shares};
-use crate::common::say;
+use crate::agreement::{Detail, agrees, grows_by_that};
 use crate::common::vmscope::{Folder, attached_by};
-use crate::measured::{JITTER, T, Worst};
+use crate::measured::JITTER;
 use crate::node::{Recorded, ready, tool};
 
 const LOOPS: &str = "2000,4000,6000,8000,3000,5000";
@@ -85,24 +84,5 @@ fn a_range_slowed_down_grows_by_that_and_no_other_does() {
     let (Some(before), Some(after)) = (before, known_shares(&[], &["--loops", &slower])) else {
         return;
     };
-    let old = shares(&before, &before.said[0], Detail::Lines);
-    let new = shares(&after, &after.said[0], Detail::Lines);
-    let is_slowed = |functions: &[String]| functions == ["share_b"];
-    let slowed = old.iter().find(|((functions, _), _)| is_slowed(functions));
-    let (range, b) = slowed.expect("it is a range");
-    let lost = missing(&before) + missing(&after);
-    let mut worst = Worst::default();
-    for (range, share) in &old {
-        let before = (*share, *b, is_slowed(&range.0));
-        new[range].compare_slowed(&format!("{range:?}"), before, lost, &mut worst);
-    }
-    say(&format!(
-        "causality: share_b {:.2} % -> {:.2} %; greatest error {:.2} points, {:.1} standard \
-         errors",
-        100.0 * b.share,
-        100.0 * new[range].share,
-        100.0 * worst.difference,
-        worst.in_errors,
-    ));
-    assert!(new[range].share - b.share > T * b.error);
+    grows_by_that(&before, &after, Detail::Lines);
 }

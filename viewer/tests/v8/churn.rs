@@ -24,7 +24,7 @@ struct Asked {
     examples: Vec<String>,
 }
 
-/// Whether `name` is one of the program's: a kind and a number.
+/// Whether a function of the program has this name: a kind and a number.
 fn is_of_program(name: &str) -> bool {
     name.split_once('_')
         .is_some_and(|(kind, _)| KINDS.contains(&kind))

@@ -38,11 +38,7 @@ fn files_are_asked_for_with_an_option() {
     let Some(node) = node(22).filter(|_| can_sample()) else {
         return;
     };
-    for options in [
-        &["--jit-env"][..],
-        &["--adapter", "jitdump"],
-        &["--precise"],
-    ] {
+    for options in [&["--jit-env"][..], &["--adapter", "jitdump"]] {
         let recorded = Recorded::of(options, &node.program, ["-e", TELLS]);
         let told = recorded.said[0]["options"].as_str().expect("a text");
         recorded.check(told.contains("--perf-prof"), told);

@@ -29,8 +29,12 @@ mod agreement;
     reason = "the bounds of the suite `truth`, and no more of it"
 )]
 mod measured;
+#[path = "../jit/node_callers.rs"]
+mod node_callers;
 
+mod callers;
 mod churn;
+mod collections;
 mod launch;
 mod names;
 mod running;

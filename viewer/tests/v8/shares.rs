@@ -3,11 +3,10 @@
 use nix::sys::signal::Signal;
 use serde_json::Value;
 
-use crate::agreement::{Detail, agrees, missing, shares};
+use crate::agreement::{Detail, agrees, grows_by_that};
 use crate::common::programs::script;
-use crate::common::say;
 use crate::common::vmscope::{Folder, attached, can_sample};
-use crate::measured::{JITTER, T, Worst};
+use crate::measured::JITTER;
 use crate::node::Recorded;
 use crate::running::ready;
 use crate::v8::nodes::{Node, nodes};
@@ -119,24 +118,5 @@ fn a_function_slowed_down_grows_by_that_and_no_other_does() {
         let arguments = ["--cycles", "1200", "--loops", loops];
         recorded(&node, &[], "known_shares.js", &arguments)
     });
-    let old = shares(&before, &before.said[0], Detail::Functions);
-    let new = shares(&after, &after.said[0], Detail::Functions);
-    let is_slowed = |functions: &[String]| functions == ["share_b"];
-    let (range, b) = old
-        .iter()
-        .find(|((functions, _), _)| is_slowed(functions))
-        .expect("it is a range");
-    let lost = missing(&before) + missing(&after);
-    let mut worst = Worst::default();
-    for (range, share) in &old {
-        let before = (*share, *b, is_slowed(&range.0));
-        new[range].compare_slowed(&format!("{range:?}"), before, lost, &mut worst);
-    }
-    say(&format!(
-        "causality: share_b {:.2} % -> {:.2} %; greatest error {:.2} points",
-        100.0 * b.share,
-        100.0 * new[range].share,
-        100.0 * worst.difference,
-    ));
-    assert!(new[range].share - b.share > T * b.error);
+    grows_by_that(&before, &after, Detail::Functions);
 }

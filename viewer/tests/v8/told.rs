@@ -32,11 +32,11 @@ impl Told {
     }
 }
 
-/// All that V8 told, in the order of its telling.
+/// V8's pieces of code, in V8's order.
 pub struct Telling(pub Vec<Told>);
 
 impl Telling {
-    /// The map of a process that has ended; removes it.
+    /// Takes the map of an ended process, and removes the file.
     pub fn of_map(pid: u32) -> Self {
         let path = format!("/tmp/perf-{pid}.map");
         let text = std::fs::read(&path).expect("V8's perf map");
@@ -49,7 +49,7 @@ impl Telling {
         Telling(all)
     }
 
-    /// The dump of a process that has ended, which worked in `place`.
+    /// Takes the dump of an ended process, which worked in `place`.
     pub fn of_dump(pid: u32, place: &Path) -> Self {
         let bytes = std::fs::read(place.join(format!("jit-{pid}.dump"))).expect("V8's dump");
         let mut decoder = dump::Decoder::new();

@@ -52,8 +52,11 @@ fn are_told(node: &Node) {
     });
     target.end();
     let telling = Telling::of_map(pid);
-    let all = list(&zone["constituents"]);
-    let wrong: Vec<&Value> = all.iter().filter(|one| !is_told(one, &telling)).collect();
+    let all = list(&zone["constituents"]).iter();
+    // V8 does not tell of builtins' entries in its heap.
+    let all: Vec<&Value> = all.filter(|one| one["kind"] != "stub").collect();
+    let wrong = all.iter().filter(|one| !is_told(one, &telling));
+    let wrong: Vec<&&Value> = wrong.collect();
     let of_kind = |kind: &str| all.iter().filter(|one| one["kind"] == kind).count();
     say(&format!(
         "constituents of Node {}: {} of {} as V8 tells them; {} methods, {} regular expressions",
@@ -63,8 +66,9 @@ fn are_told(node: &Node) {
         of_kind("method"),
         of_kind("regexp"),
     ));
-    assert!(of_kind("method") >= 20, "{zone}");
-    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert!(of_kind("method") >= 20, "{:#?}", zone["totals"]);
+    let some = &wrong[..wrong.len().min(10)];
+    assert!(wrong.is_empty(), "{} are wrong: {some:#?}", wrong.len());
 }
 
 #[test]

@@ -231,6 +231,17 @@ impl ElfFile {
         Some(LoadBias(start.get().wrapping_sub(mapped_as)))
     }
 
+    /// Offset in the file of an address before relocation; `None` for addresses without bytes in the file.
+    #[must_use]
+    pub fn file_offset(&self, address: u64) -> Option<u64> {
+        let mut segments = self.segments.iter();
+        segments.find_map(|segment| {
+            let into = address.checked_sub(segment.address)?;
+            let is_there = segment.kind == program_header::PT_LOAD && into < segment.file_bytes;
+            is_there.then(|| segment.offset.checked_add(into))?
+        })
+    }
+
     /// Symbols at run-time addresses, in the order of `names`. Searches `.dynsym` (small) first,
     /// then `.symtab` for missing names, one pass each. The first of several symbols with one name
     /// counts.

@@ -34,7 +34,7 @@ use crate::owners::Owners;
 use crate::pace::Pace;
 use crate::regions;
 use crate::registry::Streams;
-use crate::state::{Epoch, States};
+use crate::state::States;
 use crate::unwind::CodeFrames;
 use crate::vm::V8;
 
@@ -56,6 +56,8 @@ pub struct V8Adapter {
     vm: Arc<V8>,
     tables: Option<Arc<Tables>>,
     has_begun: bool,
+    /// Greatest number of isolates at one time.
+    isolates: usize,
     zone: CodeZone<Identity>,
     /// Code by its first address.
     known: BTreeMap<Avma, Known>,
@@ -75,18 +77,12 @@ pub struct V8Adapter {
     cadence: Cadence,
     told: Vec<String>,
     states: States,
-    /// Epoch of the last reading of all code.
-    epoch: Option<Epoch>,
-    /// Epoch of the last look.
-    epoch_now: Option<Epoch>,
     /// Begin of the last poll that read code.
     read_at: TimeNs,
     /// Begin of the last poll that tried to read code.
     tried_at: TimeNs,
     is_last: bool,
     frames: CodeFrames,
-    /// Values of samples that may be bytecodes, ascending.
-    touched: Vec<Tagged>,
 }
 
 /// A piece of code that was described.
@@ -125,6 +121,7 @@ impl V8Adapter {
             vm: Arc::new(vm),
             tables: None,
             has_begun: false,
+            isolates: 0,
             zone: CodeZone::new(),
             known: BTreeMap::new(),
             young: FxHashMap::default(),
@@ -140,13 +137,10 @@ impl V8Adapter {
             cadence: Cadence::new(PAUSES.0, PAUSES.1, MANY_CHANGES),
             told: Vec::new(),
             states: States::default(),
-            epoch: None,
-            epoch_now: None,
             read_at: TimeNs(0),
             tried_at: TimeNs(0),
             is_last: false,
             frames: CodeFrames::default(),
-            touched: Vec::new(),
         }
     }
 
@@ -317,22 +311,16 @@ impl V8Adapter {
         changes
     }
 
-    /// Looks at V8's state. In one epoch, no code goes.
-    fn look(
-        &mut self,
-        process: &ProcessView,
-        poll: &mut Poll,
-    ) -> Result<Option<Epoch>, AdapterError> {
-        let epoch = self.states.look(process.memory(), self.is_last, poll)?;
-        if epoch.is_some() && epoch == self.epoch {
+    fn look(&mut self, process: &ProcessView, poll: &mut Poll) -> Result<(), AdapterError> {
+        self.states.look(process.memory(), self.is_last, poll)?;
+        if self.states.has_kept_code() {
             self.zone.is_whole_at(poll.began());
         }
-        if epoch.is_none() || epoch != self.epoch_now {
-            let now = epoch.is_some().then(|| poll.now());
+        if self.states.is_new_epoch() {
+            let now = self.states.is_settled().then(|| poll.now());
             self.zone.none_goes_after(now);
-            self.epoch_now.clone_from(&epoch);
         }
-        Ok(epoch)
+        Ok(())
     }
 
     /// Reads all code; returns the number of changes. Programs drop much code within a second: code
@@ -397,7 +385,7 @@ impl Adapter for V8Adapter {
         let now = poll.began();
         let is_due = u128::from(now.since(self.tried_at).0) >= self.cadence.pause().as_nanos();
         if self.has_begun && !self.is_last && !is_due {
-            self.keep_touched(poll);
+            self.interpreted.keep(poll);
             self.look(process, poll)?;
             poll.code_is_told_until(self.read_at);
             return Ok(());
@@ -409,6 +397,10 @@ impl Adapter for V8Adapter {
         let Some(first) = isolates.first().copied() else {
             return Ok(());
         };
+        if isolates.len() > self.isolates {
+            self.isolates = isolates.len();
+            poll.fact("isolates", self.isolates.to_string());
+        }
         let tables = match &self.tables {
             Some(tables) => Arc::clone(tables),
             None => Arc::new(vm.tables(first, &pages)?),
@@ -416,7 +408,7 @@ impl Adapter for V8Adapter {
         self.tables = Some(Arc::clone(&tables));
         let followed = (&*vm, &*tables);
         self.states.follow(&isolates, followed, process, poll)?;
-        let epoch = self.look(process, poll)?;
+        self.look(process, poll)?;
         let mut reader = Reader {
             heap: vm.heap(&pages),
             direct: vm.heap(process.memory()),
@@ -432,12 +424,12 @@ impl Adapter for V8Adapter {
             let changes = poll.spending(|poll| self.read_all((process, &vm), &mut reader, poll))?;
             let cost = poll.spent().saturating_sub(before);
             self.readings.spent(now, cost);
-            self.epoch = epoch;
+            self.states.code_was_read();
             changes
         } else {
             self.read_hits((process, &vm), &mut reader, poll)?
         };
-        self.tell_interpreted(&mut reader, poll)?;
+        self.tell_interpreted(process, &mut reader, poll)?;
         (self.interpreter).poll((&vm, process), (&tables, &isolates), poll)?;
         self.tell_maps(process, &mut reader, poll)?;
         self.read_at = now;

@@ -19,31 +19,13 @@ pub struct Collections {
     /// Whether the isolate began after the first look at its process.
     is_new: bool,
     last: Option<Look>,
-    /// The newest collections with a record.
-    recorded: Vec<Recorded>,
-    unrecorded: Unrecorded,
-    /// Duration of pauses in nanoseconds since the first look, by kind; `None` if V8 does not sum up
-    /// pauses.
+    /// Number of counted collections without a record, by kind.
+    unrecorded: [u64; 2],
+    /// Duration of their pauses in nanoseconds.
+    unrecorded_ns: u64,
+    /// Duration of other pauses in nanoseconds since the first look, by kind; `None` if V8 does not sum
+    /// up pauses.
     times: Option<[u64; 2]>,
-}
-
-/// A collection with a record.
-#[derive(Debug)]
-struct Recorded {
-    begin: TimeNs,
-    /// Its record, while it lasts.
-    open: Option<Collection>,
-}
-
-/// What V8 has counted beyond the collections with a record.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Unrecorded {
-    /// Number by kind: negative if V8 tells a collection before it counts it.
-    counts: [i64; 2],
-    /// Duration of pauses in nanoseconds.
-    time: i64,
-    /// Whether the duration contains a recorded collection, whose end is unknown.
-    is_mixed: bool,
 }
 
 impl Kind {
@@ -81,8 +63,8 @@ impl Collections {
             },
             is_new,
             last: None,
-            recorded: Vec::new(),
-            unrecorded: Unrecorded::default(),
+            unrecorded: [0; 2],
+            unrecorded_ns: 0,
             times: None,
         }
     }
@@ -94,154 +76,108 @@ impl Collections {
         last.map_or(0, |last| look.collections.wrapping_sub(last.collections))
     }
 
-    /// Reports what has changed since the last look. `spaces` reads the spaces after a collection.
+    /// Reports the collections that have ended since the last look. `spaces` reads the spaces after
+    /// them. V8 changes its data during a collection: such a look is left out.
     pub fn take(&mut self, look: Look, poll: &mut Poll, spaces: impl Fn() -> Vec<SpaceUse>) {
-        let read_at = poll.now();
+        if look.is_in_collection() {
+            return;
+        }
         let last = match self.last.take() {
             Some(last) => last,
-            None => self.begin(&look),
+            None => self.before(&look),
         };
-        self.count(&last, &look);
-        let latest = read_at.0.saturating_add(TOLERANCE);
-        let events = look.events.iter().filter(|event| event.begin.0 <= latest);
-        let events: Vec<&Event> = events.collect();
-        for event in &events {
-            let known = self.recorded.iter().find(|one| one.begin == event.begin);
-            if known.is_none() {
-                self.unrecorded.counts[event.kind as usize] -= 1;
-            }
-            if known.is_none_or(|known| known.open.is_some())
-                && let Some(length) = event.length()
-            {
-                let time = &mut self.unrecorded.time;
-                *time = time.saturating_sub(i64::try_from(length).unwrap_or(0));
-                self.add_time(event.kind, length);
-            }
+        for kind in Kind::ALL {
+            let more = look.count(kind).wrapping_sub(last.count(kind));
+            // Counters that go back are damaged.
+            let more = u64::try_from(more.cast_signed()).unwrap_or(0);
+            let unrecorded = &mut self.unrecorded[kind as usize];
+            *unrecorded = unrecorded.saturating_add(more);
         }
-        let is_told = |one: &Recorded| events.iter().any(|event| event.begin == one.begin);
-        let lost = |one: &Recorded| one.open.is_some() && !is_told(one);
-        self.unrecorded.is_mixed |= self.recorded.iter().any(lost);
-        self.recorded.retain(is_told);
+        if let Some((before, now)) = last.pauses.zip(look.pauses) {
+            let more = now.saturating_sub(before);
+            self.unrecorded_ns = self.unrecorded_ns.saturating_add(more);
+        }
+        let is_new = |event: &&Event| last.events.iter().all(|old| old.begin != event.begin);
+        let latest = poll.now().0.saturating_add(TOLERANCE);
+        let events = look.events.iter().filter(is_new);
+        let events: Vec<&Event> = events.filter(|event| event.begin.0 <= latest).collect();
+        for event in &events {
+            let unrecorded = &mut self.unrecorded[event.kind as usize];
+            *unrecorded = unrecorded.saturating_sub(1);
+            self.unrecorded_ns = self.unrecorded_ns.saturating_sub(event.length());
+            self.add_time(event.kind, event.length());
+        }
         for (at, event) in events.iter().enumerate() {
-            let known = self
-                .recorded
-                .iter()
-                .position(|one| one.begin == event.begin);
-            let known = known.map(|at| self.recorded.remove(at));
-            let collection = match known {
-                None => {
-                    let later = events.iter().skip(at + 1);
-                    let later = later.filter(|later| later.kind == event.kind).count();
-                    let number = u64::from(look.count(event.kind)).saturating_sub(later as u64);
-                    self.new_collection(event, number, poll)
-                }
-                Some(Recorded {
-                    open: Some(open), ..
-                }) if event.end.is_some() => open,
-                Some(other) => {
-                    self.recorded.push(other);
-                    continue;
-                }
-            };
-            self.record(event, (collection, read_at), poll, &spaces);
+            let later = events.iter().skip(at + 1);
+            let later = later.filter(|later| later.kind == event.kind).count();
+            let number = u64::from(look.count(event.kind)).saturating_sub(later as u64);
+            self.record(event, number, poll, &spaces);
         }
         self.last = Some(look);
     }
 
     /// Stands for the look before the first look.
-    fn begin(&mut self, look: &Look) -> Look {
+    fn before(&mut self, look: &Look) -> Look {
         self.times = look.pauses.map(|_| [0; 2]);
-        if self.is_new {
-            return Look {
+        match self.is_new {
+            true => Look {
                 pauses: look.pauses.map(|_| 0),
                 ..Look::default()
-            };
-        }
-        for event in &look.events {
-            match event.end {
-                Some(_) => self.recorded.push(Recorded {
-                    begin: event.begin,
-                    open: None,
-                }),
-                None => self.unrecorded.counts[event.kind as usize] += 1,
-            }
-        }
-        look.clone()
-    }
-
-    fn count(&mut self, last: &Look, look: &Look) {
-        for kind in Kind::ALL {
-            let more = look.count(kind).wrapping_sub(last.count(kind));
-            let count = &mut self.unrecorded.counts[kind as usize];
-            *count = count.saturating_add(i64::from(more.cast_signed()));
-        }
-        if let Some((before, now)) = last.pauses.zip(look.pauses) {
-            let more = i64::try_from(now.saturating_sub(before)).unwrap_or(0);
-            self.unrecorded.time = self.unrecorded.time.saturating_add(more);
+            },
+            false => look.clone(),
         }
     }
 
-    /// Record of a new event. Missed collections before the event count with it.
-    fn new_collection(&mut self, event: &Event, number: u64, poll: &Poll) -> Collection {
-        let count = &mut self.unrecorded.counts[event.kind as usize];
-        let missed = u64::try_from(*count).unwrap_or(0);
-        *count = (*count).min(0);
-        let missed_ns = (missed > 0).then(|| self.missed_time(event.kind)).flatten();
-        Collection {
+    /// Reports a collection. Missed ones of its kind count with it.
+    fn record(
+        &mut self,
+        event: &Event,
+        number: u64,
+        poll: &mut Poll,
+        spaces: impl Fn() -> Vec<SpaceUse>,
+    ) {
+        let missed_ns = self.missed_time(event.kind);
+        let (before, after) = event.objects;
+        let mut all = vec![SpaceUse {
+            name: "heap".to_owned(),
+            before: Some(before),
+            after: Some(after),
+            capacity: Some(event.memory),
+        }];
+        all.extend(spaces());
+        let is_young = event.kind == Kind::Scavenge;
+        poll.collection(Collection {
             key: poll.keys().collection(),
             process: poll.process(),
+            time: poll.now(),
             collector: self.collector.clone(),
             kind: event.kind.name().to_owned(),
             cause: cause(event.reason).to_owned(),
             scope: CollectionScope::Whole,
             number,
             begin: Some(event.begin),
-            missed,
+            end: Some(event.end),
+            missed: std::mem::take(&mut self.unrecorded[event.kind as usize]),
             missed_ns,
+            spaces: all,
+            survived_bytes: is_young.then_some(event.survived),
             ..Collection::default()
-        }
+        });
     }
 
     /// Duration of missed collections, if looks missed only this kind.
     fn missed_time(&mut self, kind: Kind) -> Option<u64> {
-        let others = Kind::ALL.into_iter().filter(|other| *other != kind);
-        let mut others = others.map(|other| self.unrecorded.counts[other as usize]);
-        if self.times.is_none() || others.any(|count| count > 0) {
+        self.times?;
+        let missed = |kind: Kind| self.unrecorded[kind as usize] > 0;
+        let are_others = Kind::ALL
+            .iter()
+            .any(|other| *other != kind && missed(*other));
+        if are_others || !missed(kind) {
             return None;
         }
-        let time = u64::try_from(self.unrecorded.time).ok()?;
-        self.unrecorded.time = 0;
+        let time = std::mem::take(&mut self.unrecorded_ns);
         self.add_time(kind, time);
-        let is_mixed = std::mem::take(&mut self.unrecorded.is_mixed);
-        (!is_mixed).then_some(time)
-    }
-
-    fn record(
-        &mut self,
-        event: &Event,
-        (mut collection, read_at): (Collection, TimeNs),
-        poll: &mut Poll,
-        spaces: impl Fn() -> Vec<SpaceUse>,
-    ) {
-        collection.time = read_at;
-        collection.end = event.end;
-        if event.end.is_some() {
-            let (before, after) = event.objects;
-            collection.spaces = vec![SpaceUse {
-                name: "heap".to_owned(),
-                before: Some(before),
-                after: Some(after),
-                capacity: Some(event.memory),
-            }];
-            collection.spaces.extend(spaces());
-            let is_young = event.kind == Kind::Scavenge;
-            collection.survived_bytes = is_young.then_some(event.survived);
-        }
-        self.recorded.push(Recorded {
-            begin: event.begin,
-            open: event.end.is_none().then(|| collection.clone()),
-        });
-        poll.collection(collection);
+        Some(time)
     }
 
     fn add_time(&mut self, kind: Kind, more: u64) {
@@ -261,10 +197,12 @@ impl Collections {
         for kind in Kind::ALL {
             // Missed ones of both kinds: most are scavenges.
             let rest = match kind {
-                Kind::Scavenge => u64::try_from(self.unrecorded.time).unwrap_or(0),
+                Kind::Scavenge => self.unrecorded_ns,
                 Kind::MarkCompact => 0,
             };
-            let time = self.times.map(|times| times[kind as usize] + rest);
+            let time = self
+                .times
+                .map(|times| times[kind as usize].saturating_add(rest));
             if was_new {
                 poll.happened_at(Some(began));
                 let none = (0.0, time.map(|_| 0.0));
@@ -278,9 +216,9 @@ impl Collections {
 }
 
 impl Event {
-    /// Duration in nanoseconds; `None` while it lasts.
-    fn length(&self) -> Option<u64> {
-        Some(self.end?.since(self.begin).0)
+    /// Duration in nanoseconds.
+    fn length(&self) -> u64 {
+        self.end.since(self.begin).0
     }
 }
 

@@ -54,7 +54,7 @@ pub enum Kind {
     MarkCompact,
 }
 
-/// A collection that the tracer tells.
+/// A collection that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
     /// Its kind.
@@ -63,8 +63,8 @@ pub struct Event {
     pub reason: u32,
     /// Begin of the pause.
     pub begin: TimeNs,
-    /// End of the pause; `None` while it lasts.
-    pub end: Option<TimeNs>,
+    /// End of the pause.
+    pub end: TimeNs,
     /// Bytes of objects before and after the collection.
     pub objects: (u64, u64),
     /// Bytes of memory after it.
@@ -87,10 +87,24 @@ pub struct Look {
     /// Duration of all ended pauses in nanoseconds, since the isolate's start; `None` if V8 has no
     /// such sum.
     pub pauses: Option<u64>,
-    /// The newest collections, oldest first, at most two.
+    /// The newest ended collections, oldest first, at most two.
     pub events: Vec<Event>,
+    /// Whether a collection has begun that has not ended.
+    pub has_open: bool,
     /// Whether memory of dead objects, code among it, is being freed after a mark-compact.
     pub is_sweeping: bool,
+}
+
+/// V8's number for its activity during a collection.
+const COLLECTING: u32 = 1;
+
+impl Look {
+    /// Whether V8 may be changing the numbers of a collection: it collects, or marks a part of its
+    /// objects.
+    #[must_use]
+    pub fn is_in_collection(&self) -> bool {
+        self.has_open || self.state == Some(COLLECTING)
+    }
 }
 
 impl Collector {
@@ -208,6 +222,7 @@ impl Collector {
             .filter_map(|event| self.event(event))
             .collect();
         events.sort_by_key(|event| event.begin);
+        let is_open = |event: &&[u8; PIECE]| half(*event, STATE) == Some(ATOMIC);
         let is_sweeping = |event: &&[u8; PIECE]| {
             let has_freed = matches!(half(*event, STATE), Some(ATOMIC | SWEEPING));
             has_freed && half(*event, TYPE).and_then(kind_of) == Some(Kind::MarkCompact)
@@ -220,23 +235,24 @@ impl Collector {
             collections: half(counts, 4)?,
             pauses: micros.and_then(|micros| micros.checked_mul(1000)),
             events,
+            has_open: [previous, current].iter().any(is_open),
             is_sweeping: [previous, current].iter().any(is_sweeping),
         })
     }
 
-    /// An event; `None` before its pause.
+    /// An event; `None` before the end of its pause.
     fn event(&self, bytes: &[u8; PIECE]) -> Option<Event> {
         let field = |offset: usize| word(bytes, self.begin + offset);
         let begin = self.time(field(0)?)?;
-        let end = self.time(field(END)?);
-        if begin.0 == 0 {
+        let end = self.time(field(END)?)?;
+        if begin.0 == 0 || end.0 < begin.0 {
             return None;
         }
         Some(Event {
             kind: kind_of(half(bytes, TYPE)?)?,
             reason: half(bytes, REASON)?,
             begin,
-            end: end.filter(|end| end.0 >= begin.0),
+            end,
             objects: (field(OBJECTS)?, field(OBJECTS + 8)?),
             memory: field(MEMORY_AFTER)?,
             survived: field(SURVIVED)?,

@@ -1,7 +1,7 @@
 //! Interpreted functions: the bytecodes that samples point to.
 
 use rustc_hash::FxHashMap;
-use vmscope_process::{AdapterError, CodeZone, Poll, SeenCode};
+use vmscope_process::{AdapterError, CodeZone, MAX_TOUCHED_OF_A_POLL, Poll, SeenCode};
 use vmscope_records::{Avma, Constituent, ConstituentKind, GoneReason, MethodKey};
 
 use crate::object::{Heap, Tagged};
@@ -17,6 +17,8 @@ const MAX_BYTECODES: u64 = 64 << 20;
 pub(crate) struct Interpreted {
     known: FxHashMap<Tagged, Known>,
     zone: CodeZone<Identity>,
+    /// Values of samples that may be bytecodes, ascending.
+    kept: Vec<Tagged>,
     /// Whether functions came or went since the last report.
     has_changed: bool,
 }
@@ -44,11 +46,27 @@ enum Data {
 }
 
 impl Interpreted {
-    /// Values of samples that may be bytecodes of unreported functions.
-    pub fn unknown<'s>(&'s self, values: &'s [Avma]) -> impl Iterator<Item = Tagged> + 's {
-        let tagged = values.iter().map(|value| Tagged(value.0));
+    /// Keeps values of samples that may be bytecodes of unreported functions.
+    pub fn keep(&mut self, poll: &Poll) {
+        let tagged = poll.touched().iter().map(|value| Tagged(value.0));
         let objects = tagged.filter(|value| value.address().is_some() && value.0 & 2 == 0);
-        objects.filter(|value| !self.known.contains_key(value))
+        let unknown = objects.filter(|value| !self.known.contains_key(value));
+        self.kept.extend(unknown);
+        self.kept.sort_unstable();
+        self.kept.dedup();
+        self.kept.truncate(MAX_TOUCHED_OF_A_POLL);
+    }
+
+    /// Keeps a value for the next poll.
+    pub fn keep_value(&mut self, value: Tagged) {
+        if self.kept.len() < MAX_TOUCHED_OF_A_POLL {
+            self.kept.push(value);
+        }
+    }
+
+    /// The kept values, ascending.
+    pub fn take_kept(&mut self) -> Vec<Tagged> {
+        std::mem::take(&mut self.kept)
     }
 
     /// Whether there is room for another function.

@@ -1,4 +1,4 @@
-//! Whether the V8 of a program can be read, before it starts: by the program's file.
+//! Before a program starts, its file tells whether vmscope can read its V8.
 
 use std::fs::File;
 use std::path::Path;
@@ -16,8 +16,8 @@ const CONSTANTS: [&str; 3] = [VERSION[0], VERSION[1], "v8dbg_TaggedSize"];
 /// `NODE_MODULE_VERSION`.
 const LIBRARIES: [(u32, u32); 4] = [(108, 18), (115, 20), (127, 22), (137, 24)];
 
-/// Why vmscope can't read the V8 that `program` contains or loads, as a clause; `None` if it can, and
-/// for programs without V8.
+/// Reason, as a clause, why vmscope can't read the V8 that `program` contains or loads. `None` for a
+/// readable V8, and for programs without V8.
 #[must_use]
 pub fn obstacle(program: &Path) -> Option<String> {
     let file: Arc<dyn ReadAt> = Arc::new(ModuleFile::from_file(File::open(program).ok()?).ok()?);
@@ -34,12 +34,7 @@ fn constants(elf: &ElfFile, file: &dyn ReadAt) -> Option<[u32; 3]> {
     let symbols = elf.find(&CONSTANTS, LoadBias(0)).ok()?;
     let mut values = [0; 3];
     for (value, symbol) in values.iter_mut().zip(symbols) {
-        let address = symbol?.address.get();
-        let mut segments = elf.segments().iter();
-        let offset = segments.find_map(|segment| {
-            let into = address.checked_sub(segment.address)?;
-            (into < segment.file_bytes).then_some(segment.offset.checked_add(into)?)
-        });
+        let offset = elf.file_offset(symbol?.address.get());
         // Variables without bytes in the file are 0.
         if let Some(offset) = offset {
             let bytes = file.read_at(offset, 4).ok()?;

@@ -18,12 +18,11 @@ const MAX_CLASSES: usize = 1 << 14;
 /// Number of words from a heap's begin that contain the addresses of all its spaces.
 const WORDS: u64 = 0x50;
 
-/// Words of a space: table of functions, heap, number, committed bytes.
-const HEAP: usize = 1;
-const COMMITTED: usize = 3;
+/// Offset of a space's committed bytes.
+const COMMITTED: u64 = 24;
 
-/// Bytes of these words.
-const BYTES: usize = 32;
+/// Addresses that a process may have.
+const ADDRESSES: std::ops::Range<u64> = 0x1_0000..1 << 47;
 
 /// Classes of spaces.
 #[derive(Clone, Debug, Default)]
@@ -45,41 +44,63 @@ impl SpaceNames {
         Ok(SpaceNames(spaces.collect()))
     }
 
-    /// The committed bytes of each space of `heap`.
+    /// The spaces of `heap`.
     ///
     /// # Errors
     /// Failed reads.
-    pub fn spaces(&self, heap: Avma, memory: &dyn Memory) -> Result<Vec<SpaceUse>, AdapterError> {
+    pub fn spaces(&self, heap: Avma, memory: &dyn Memory) -> Result<Spaces, AdapterError> {
         let failed = AdapterError::reading("spaces");
         if self.0.is_empty() {
-            return Ok(Vec::new());
+            return Ok(Spaces::default());
         }
         let words = memory.read_u64s(heap, WORDS, WORDS as usize);
         let mut places = words.map_err(&failed)?;
-        places.retain(|at| *at != 0 && at.is_multiple_of(8));
+        places.retain(|at| ADDRESSES.contains(at) && at.is_multiple_of(8));
         places.sort_unstable();
         places.dedup();
         let places: Vec<Avma> = places.into_iter().map(Avma).collect();
         let mut bytes = Vec::new();
-        let read = memory.read_each(&places, BYTES, &mut bytes);
+        let read = memory.read_each(&places, 16, &mut bytes);
         let read = read.map_err(&failed)?;
         let (words, _) = bytes.as_chunks::<8>();
-        let each = words.chunks_exact(BYTES / 8).zip(read);
-        let spaces = each
-            .filter(|(_, is_read)| *is_read)
-            .filter_map(|(space, _)| {
-                let word = |index: usize| space.get(index).map(|word| u64::from_le_bytes(*word));
-                let (_, name) = self.0.iter().find(|(table, _)| word(0) == Some(*table))?;
-                let committed = word(COMMITTED).filter(|bytes| *bytes > 0)?;
-                (word(HEAP)? == heap.0).then(|| SpaceUse {
-                    name: name.clone(),
-                    before: None,
-                    after: None,
-                    capacity: Some(committed),
-                })
-            });
-        let mut spaces: Vec<SpaceUse> = spaces.collect();
-        spaces.sort_by(|a, b| a.name.cmp(&b.name));
-        Ok(spaces)
+        let each = places.iter().zip(words.chunks_exact(2)).zip(read);
+        let spaces = each.filter_map(|((at, words), is_read)| {
+            let [table, owner] = [words.first()?, words.get(1)?].map(|w| u64::from_le_bytes(*w));
+            let (_, name) = self.0.iter().find(|(known, _)| *known == table)?;
+            (is_read && owner == heap.0).then(|| (name.clone(), *at))
+        });
+        let mut spaces: Vec<(String, Avma)> = spaces.collect();
+        spaces.sort();
+        Ok(Spaces(spaces))
+    }
+}
+
+/// Spaces of one heap: class and address.
+#[derive(Clone, Debug, Default)]
+pub struct Spaces(Vec<(String, Avma)>);
+
+impl Spaces {
+    /// Committed bytes of the spaces that have any.
+    ///
+    /// # Errors
+    /// Failed reads.
+    pub fn uses(&self, memory: &dyn Memory) -> Result<Vec<SpaceUse>, AdapterError> {
+        let places = self.0.iter();
+        let places = places.map(|(_, at)| Avma(at.0.wrapping_add(COMMITTED)));
+        let mut bytes = Vec::new();
+        let read = memory.read_each(&places.collect::<Vec<_>>(), 8, &mut bytes);
+        let read = read.map_err(AdapterError::reading("spaces"))?;
+        let (words, _) = bytes.as_chunks::<8>();
+        let each = self.0.iter().zip(words).zip(read);
+        let spaces = each.filter_map(|(((name, _), word), is_read)| {
+            let committed = u64::from_le_bytes(*word);
+            (is_read && committed > 0).then(|| SpaceUse {
+                name: name.clone(),
+                before: None,
+                after: None,
+                capacity: Some(committed),
+            })
+        });
+        Ok(spaces.collect())
     }
 }

@@ -8,7 +8,7 @@ use vmscope_records::{CounterMeaning, TimeNs};
 use crate::collections::Collections;
 use crate::collector::{Collector, Look};
 use crate::isolate::{Isolate, Tables};
-use crate::spaces::SpaceNames;
+use crate::spaces::{SpaceNames, Spaces};
 use crate::vm::V8;
 
 /// Pauses between looks: the usual pause, and a short pause during many collections.
@@ -50,6 +50,11 @@ pub struct States {
     looks: [u64; STATES.len()],
     marking: u64,
     has_many: bool,
+    /// Epoch of the last look, and epoch before code was read. `None` while code may go.
+    epoch: Option<Epoch>,
+    read_in: Option<Epoch>,
+    /// Whether the epoch of the last look differs from the one before, or is unknown.
+    is_new_epoch: bool,
     /// Whether some collections are unknown.
     is_incomplete: bool,
 }
@@ -58,11 +63,12 @@ pub struct States {
 struct Watched {
     collector: Collector,
     collections: Collections,
+    spaces: Spaces,
 }
 
 /// V8's counters of collections that free and move code. No code goes between equal epochs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Epoch(Vec<(Isolate, u32)>);
+struct Epoch(Vec<(Isolate, u32)>);
 
 impl States {
     /// Follows new isolates, and drops isolates that are not in `isolates`.
@@ -110,10 +116,12 @@ impl States {
                 self.tell_incomplete("there are too many workers", poll);
                 break;
             }
-            let collections = Collections::new(collector.number, !is_first);
+            let names = self.names.as_ref();
+            let spaces = names.map(|names| names.spaces(collector.heap, memory));
             self.live.push(Watched {
+                collections: Collections::new(collector.number, !is_first),
+                spaces: spaces.and_then(Result::ok).unwrap_or_default(),
                 collector,
-                collections,
             });
         }
         Ok(())
@@ -132,8 +140,31 @@ impl States {
         if self.has_many { short } else { usual }
     }
 
+    /// Declares that all code was read after the last look.
+    pub fn code_was_read(&mut self) {
+        self.read_in.clone_from(&self.epoch);
+    }
+
+    /// Whether no code has gone between the last reading and the last look.
+    #[must_use]
+    pub fn has_kept_code(&self) -> bool {
+        self.epoch.is_some() && self.epoch == self.read_in
+    }
+
+    /// Whether code may have gone before the last look, and after the look before it.
+    #[must_use]
+    pub fn is_new_epoch(&self) -> bool {
+        self.is_new_epoch
+    }
+
+    /// Whether no code goes until the next collection that frees code.
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        self.epoch.is_some()
+    }
+
     /// Looks at all isolates once: reports collections, and figures once a second and at the last
-    /// look. Returns the epoch, unless the code of an isolate is being freed or moved.
+    /// look.
     ///
     /// # Errors
     /// Errors after which no read can succeed.
@@ -142,7 +173,7 @@ impl States {
         memory: &dyn Memory,
         is_last: bool,
         poll: &mut Poll,
-    ) -> Result<Option<Epoch>, AdapterError> {
+    ) -> Result<(), AdapterError> {
         let collectors: Vec<&Collector> = self.live.iter().map(|one| &one.collector).collect();
         let looks = Collector::look(&collectors, memory)?;
         self.has_many = false;
@@ -160,18 +191,19 @@ impl States {
             }
             self.has_many |= one.collections.since_last(&look) >= MANY_COLLECTIONS;
             count(&look, (&mut self.looks, &mut self.marking));
-            let (names, heap) = (&self.names, one.collector.heap);
-            one.collections.take(look, poll, || {
-                let spaces = names.as_ref().map(|names| names.spaces(heap, memory));
-                spaces.and_then(Result::ok).unwrap_or_default()
-            });
+            let spaces = &one.spaces;
+            one.collections
+                .take(look, poll, || spaces.uses(memory).unwrap_or_default());
         }
         let next = self.figures_at.map(|at| at.0.saturating_add(FIGURES_EVERY));
         if is_last || next.is_none_or(|next| poll.began().0 >= next) {
             self.figures_at = Some(poll.began());
             self.tell_figures(poll);
         }
-        Ok(epoch.map(Epoch))
+        let epoch = epoch.map(Epoch);
+        self.is_new_epoch = epoch.is_none() || epoch != self.epoch;
+        self.epoch = epoch;
+        Ok(())
     }
 
     #[expect(clippy::cast_precision_loss, reason = "figures for a report")]

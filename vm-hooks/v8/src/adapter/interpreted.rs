@@ -1,33 +1,21 @@
 //! Interpreted functions that samples show.
 
-use vmscope_process::{AdapterError, MAX_TOUCHED_OF_A_POLL, Poll};
+use vmscope_process::{AdapterError, Poll, ProcessView};
 
 use super::V8Adapter;
 use super::reader::Reader;
 
 impl V8Adapter {
-    /// Keeps values of samples for the next poll that reads code.
-    pub(super) fn keep_touched(&mut self, poll: &Poll) {
-        let unknown = self.interpreted.unknown(poll.touched());
-        self.touched.extend(unknown);
-        self.touched.sort_unstable();
-        self.touched.dedup();
-        self.touched.truncate(MAX_TOUCHED_OF_A_POLL);
-    }
-
     /// Reports interpreted functions that samples show.
     pub(super) fn tell_interpreted(
         &mut self,
+        process: &ProcessView,
         reader: &mut Reader<'_>,
         poll: &mut Poll,
     ) -> Result<(), AdapterError> {
-        let mut maps = Vec::new();
-        for isolate in reader.isolates {
-            let map = (reader.tables).root(*isolate, "bytecode_array_map", reader.heap.memory)?;
-            maps.push(map);
-        }
-        self.keep_touched(poll);
-        let values = std::mem::take(&mut self.touched);
+        let maps = reader.bytecode_maps()?;
+        self.interpreted.keep(poll);
+        let values = self.interpreted.take_kept();
         let found = reader.direct.fields(&values, 0)?;
         for (value, map) in values.into_iter().zip(found) {
             if !map.is_some_and(|map| maps.contains(&map)) || !self.interpreted.has_room() {
@@ -35,11 +23,17 @@ impl V8Adapter {
             }
             let Some(info) = self.owner(value, reader, poll.now())? else {
                 if !reader.has_owners {
-                    self.touched.push(value);
+                    self.interpreted.keep_value(value);
                 }
                 continue;
             };
-            let method = self.method_of(info, reader, poll)?;
+            // Lines and bytecodes; the name alone if they are unreadable.
+            let whole = poll.spending(|poll| self.whole(info, process, reader, poll));
+            let method = match whole {
+                Err(error) if error.is_final() => return Err(error),
+                Ok(Some(whole)) => Some(whole.key),
+                _ => self.method_of(info, reader, poll)?,
+            };
             let put = match method {
                 Some(method) => self.interpreted.put(&reader.heap, value, (info, method)),
                 None => Ok(()),

@@ -39,13 +39,18 @@ impl Reader<'_> {
         })
     }
 
-    /// The bytecodes of a function; `None` if it has none. Reads without the cache.
-    pub fn bytecodes_of(&self, info: Tagged) -> Result<Option<Tagged>, AdapterError> {
+    /// The maps of bytecodes, one of each isolate.
+    pub fn bytecode_maps(&self) -> Result<Vec<Tagged>, AdapterError> {
         let root = |isolate: &Isolate| {
             let memory = self.heap.memory;
             self.tables.root(*isolate, "bytecode_array_map", memory)
         };
-        let maps: Vec<Tagged> = self.isolates.iter().map(root).collect::<Result<_, _>>()?;
+        self.isolates.iter().map(root).collect()
+    }
+
+    /// The bytecodes of a function; `None` if it has none. Reads without the cache.
+    pub fn bytecodes_of(&self, info: Tagged) -> Result<Option<Tagged>, AdapterError> {
+        let maps = self.bytecode_maps()?;
         self.direct.bytecodes_of(info, &maps)
     }
 

@@ -140,8 +140,41 @@ fn a_handler_executes_the_function_of_the_interpreters_frame() {
     // After a call, the handler's own frame is whole.
     assert_eq!(
         caller(0x200a, SP, false, &words),
-        Ok((ENTRY_RETURN, frame, false))
+        Ok((RETURN, 0x7050, false))
     );
+}
+
+#[test]
+fn callers_in_the_interpreter_are_shown_by_their_bytecodes() {
+    let (bytecodes, frame_at) = (0x5_0001, SP + 56);
+    let words = [
+        frame_at,
+        ENTRY_RETURN,
+        0x45 << 32,
+        bytecodes,
+        0,
+        0,
+        0,
+        0x7080,
+        RETURN,
+    ];
+    let stack = stack(&words);
+    let shown = |pc, fp| {
+        let frame = Frame {
+            registers: FrameRegisters { pc, sp: SP, fp },
+            sampled: None,
+            stack: &stack,
+            time: TimeNs(0),
+        };
+        let unwound = unwinder().caller(&frame).unwrap().unwrap();
+        (unwound.caller.pc, unwound.shown, unwound.method)
+    };
+    let function = (RETURN, Some(Avma(bytecodes + 0x46)), Some(Avma(bytecodes)));
+    // By its own frame, and by the frame of a handler that has called.
+    assert_eq!(shown(ENTRY_RETURN, frame_at), function);
+    assert_eq!(shown(0x200a, SP), function);
+    // Other data is in their place.
+    assert_eq!(shown(ENTRY_RETURN, SP + 40).1, None);
 }
 
 #[test]

@@ -22,8 +22,8 @@ pub struct Node {
 }
 
 impl Node {
-    /// Writes a copy of the program that calls its V8 99. It runs, if V8 does not check the sum of its
-    /// snapshot (from 22 on).
+    /// Writes a copy of the program that calls its V8 99. Copies of 22 and
+    /// later run; earlier ones check the sum of their snapshot.
     pub fn as_unknown_version(&self, copy: &Path) {
         let file = ModuleFile::from_file(File::open(&self.program).expect("a program"));
         let elf = ElfFile::open(Arc::new(file.expect("a file"))).expect("an ELF file");
@@ -33,11 +33,7 @@ impl Node {
         let symbols = elf.find(&names, LoadBias(0)).expect("symbols").into_iter();
         let places = symbols.map(|symbol| {
             let address = symbol.expect("V8's version").address.get();
-            let mut segments = elf.segments().iter();
-            let offset = segments.find_map(|segment| {
-                let into = address.checked_sub(segment.address)?;
-                (into < segment.file_bytes).then_some(segment.offset + into)
-            });
+            let offset = elf.file_offset(address);
             usize::try_from(offset.expect("in the file")).expect("an offset")
         });
         let places: Vec<usize> = places.collect();

@@ -1,0 +1,22 @@
+//! Callers of JavaScript (docs/truth.md §9), of all tiers, inlined and interpreted ones too.
+
+use crate::common::vmscope::can_sample;
+use crate::node_callers::counts;
+use crate::v8::nodes::nodes;
+
+#[test]
+fn chains_are_those_that_v8_tells() {
+    if !can_sample() {
+        return;
+    }
+    for node in nodes() {
+        for (what, flags) in [
+            ("all tiers", &[][..]),
+            ("Sparkplug", &["--no-opt", "--always-sparkplug"]),
+            ("interpreter", &["--no-opt", "--no-sparkplug"]),
+        ] {
+            let counts = counts(&node.program, &[], flags);
+            counts.are_true(&format!("Node {}, {what}", node.release));
+        }
+    }
+}
