@@ -268,13 +268,13 @@ fn chain(
         return Ok(None);
     };
     let mut chain = Vec::with_capacity(frames.len());
-    for frame in frames {
+    for (depth, frame) in frames.into_iter().enumerate() {
         let Some(whole) = function(frame.function)? else {
             return Ok(None);
         };
         chain.push(ChainFrame {
             method: whole.key,
-            position: whole.position(frame.offset),
+            position: whole.position(frame.offset, depth > 0),
         });
     }
     Ok(Some(chain))
