@@ -126,7 +126,7 @@ fn a_program_with_fixed_addresses_needs_no_place() {
     let recording = folder.file("out.vmscope");
     vmscope(["report", "--full", recording.to_str().expect("UTF-8")])
         .code(0)
-        .prints("main (known_shares");
+        .prints("main (2)");
     let elsewhere = [&options[..], &["--load-address", "1000"]].concat();
     import(&folder, ZONE.as_bytes(), samples.as_bytes(), &elsewhere)
         .code(2)

@@ -3,7 +3,8 @@
 #![allow(clippy::print_stdout, reason = "it is what it is for")]
 use std::sync::Arc;
 
-use vmscope_hotspot::testing::{KeepingMemory, Snapshot, walk};
+use vmscope_hotspot::testing::walk;
+use vmscope_process::testing::{KeepingMemory, Snapshot};
 use vmscope_process::{LiveMemory, ProcessView};
 use vmscope_records::Pid;
 
@@ -24,9 +25,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         .iter()
         .filter(|entry| entry.name.is_empty() || entry.name == libjvm.path);
     let snapshot = Snapshot {
-        libjvm: String::from_utf8(libjvm.path.clone())?,
+        module: String::from_utf8(libjvm.path.clone())?,
         mappings: kept.cloned().collect(),
-        symbols: symbols.into_iter().map(|s| (s.name, s.address)).collect(),
+        symbols,
         pages: memory.pages(),
     };
     std::fs::write(&out, snapshot.to_bytes())?;

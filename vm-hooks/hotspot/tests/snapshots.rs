@@ -16,7 +16,8 @@ use vmscope_hotspot::bytecode::{ConstantPoolView, PoolLayout, ReferenceKind, ins
 use vmscope_hotspot::layout::{Encodings, VmStructs};
 use vmscope_hotspot::method::MethodLayout;
 use vmscope_hotspot::pages::Pages;
-use vmscope_hotspot::testing::{Snapshot, Walk, WalkedNmethod, walk};
+use vmscope_hotspot::testing::{Walk, WalkedNmethod, walk};
+use vmscope_process::testing::Snapshot;
 use vmscope_records::Avma;
 
 fn folder() -> PathBuf {

@@ -1,8 +1,12 @@
-//! Fakes for tests: process memory and small ELF files.
+//! Fakes for tests: process memory, small ELF files, snapshots of processes.
 
 mod elf_image;
+mod patched;
+mod snapshot;
 
 pub use elf_image::{ElfImage, ImageSegment};
+pub use patched::Patchable;
+pub use snapshot::{KeepingMemory, PAGE_BYTES, Snapshot, SnapshotError};
 
 use std::collections::BTreeMap;
 

@@ -27,6 +27,8 @@ pub struct CodeZone<I> {
     last_poll: Option<TimeNs>,
     /// Time up to which no code disappeared.
     whole_until: Option<TimeNs>,
+    /// Time after which no code disappeared.
+    none_goes_after: Option<TimeNs>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -57,6 +59,7 @@ impl<I> Default for CodeZone<I> {
             known: FxHashMap::default(),
             last_poll: None,
             whole_until: None,
+            none_goes_after: None,
         }
     }
 }
@@ -72,6 +75,12 @@ impl<I: Clone + Eq + Hash> CodeZone<I> {
     /// code.
     pub fn is_whole_at(&mut self, time: TimeNs) {
         self.whole_until = self.whole_until.max(Some(time));
+    }
+
+    /// Declares that no code disappears after `time`, until a later call says otherwise: code found gone
+    /// went before. `None`: code may disappear at any time.
+    pub fn none_goes_after(&mut self, time: Option<TimeNs>) {
+        self.none_goes_after = time;
     }
 
     /// Declares that code of the last poll was still there at `time`.
@@ -96,6 +105,8 @@ impl<I: Clone + Eq + Hash> CodeZone<I> {
         poll: &mut Poll,
     ) -> Option<TimeNs> {
         let last_seen = self.last_poll.max(self.whole_until).max(known.seen_at);
+        let time = self.none_goes_after.map_or(time, |last| last.min(time));
+        let time = time.max(last_seen.unwrap_or_default());
         poll.code(CodeChange::Gone(ConstituentGone {
             key: known.key,
             last_seen: last_seen.unwrap_or(poll.began()),
@@ -336,5 +347,41 @@ mod tests {
         let before = [recycled(10, 20), recycled(14, 20)];
         let after = [recycled(26, 30), recycled(10, 30), unloaded];
         assert_eq!(gone, [&before[..], &after[..]].concat());
+    }
+
+    /// Code that a poll finds gone went while code could still go.
+    #[test]
+    fn gone_code_went_before_the_last_change() {
+        let time = Arc::new(AtomicU64::new(10));
+        let clock = Arc::clone(&time);
+        let clock = Arc::new(move || TimeNs(clock.load(Ordering::Relaxed)));
+        let poll = || Poll::new(KeySource::new(), ProcessKey(1), clock.clone());
+        let code = |identity: u32| SeenCode {
+            identity,
+            start: Avma(0),
+            end: Avma(10),
+        };
+        for (limit, seen, expected) in [
+            (Some(14), None, (10, 14)),
+            (Some(14), Some(18), (18, 18)),
+            (Some(40), None, (10, 30)),
+            (None, None, (10, 30)),
+        ] {
+            time.store(10, Ordering::Relaxed);
+            let mut zone = CodeZone::new();
+            zone.update(&mut poll(), [code(1)], |_, _, _| {}, |_| GoneReason::Freed);
+            zone.none_goes_after(limit.map(TimeNs));
+            if let Some(seen) = seen {
+                zone.was_there(&1, TimeNs(seen));
+            }
+            time.store(30, Ordering::Relaxed);
+            let mut poll = poll();
+            zone.found(&mut poll, code(2), &[1], |_, _, _| {});
+            let gone = poll.finish().into_iter().find_map(|record| match record {
+                Record::ConstituentGone(gone) => Some((gone.last_seen.0, gone.time.0)),
+                _ => None,
+            });
+            assert_eq!(gone, Some(expected), "{limit:?} {seen:?}");
+        }
     }
 }

@@ -1,9 +1,15 @@
-//! The adapter: reads all machine code at each poll, and reports changes.
+//! The adapter: reads code that samples hit at each poll, all machine code at times, and reports
+//! changes.
 
+mod hits;
+mod interpreted;
 mod maps;
 mod methods;
+mod names;
+mod reader;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use rustc_hash::FxHashMap;
@@ -11,20 +17,21 @@ use vmscope_process::pages::Pages;
 use vmscope_process::{
     Adapter, AdapterError, Cadence, CodeZone, Poll, ProcessView, SampleNeeds, SeenCode, Unwinder,
 };
-use vmscope_records::{
-    Avma, Constituent, ConstituentKind, GoneReason, Method, MethodKey, TimeNs, VmIdentity,
-};
+use vmscope_records::{Avma, Constituent, GoneReason, Method, MethodKey, TimeNs, VmIdentity};
 
+use self::hits::hits;
 use self::maps::Maps;
 use self::methods::Wholes;
-use crate::bytecodes::ConstantKinds;
+use self::names::{MethodId, describe, shown_name};
+use self::reader::Reader;
 use crate::code::{self, Code, Kind};
-use crate::function::{Function, Script};
+use crate::function::Function;
 use crate::interpreted::Interpreted;
 use crate::interpreter::{Interpreter, sample_needs};
-use crate::isolate::{Isolate, Tables};
-use crate::object::{Heap, Tagged};
+use crate::isolate::Tables;
+use crate::object::Tagged;
 use crate::owners::Owners;
+use crate::pace::Pace;
 use crate::regions;
 use crate::registry::Streams;
 use crate::state::States;
@@ -46,12 +53,18 @@ const MAX_KNOWN: usize = 1 << 18;
 /// Adapter of one V8.
 #[derive(Debug)]
 pub struct V8Adapter {
-    vm: V8,
-    tables: Option<Tables>,
+    vm: Arc<V8>,
+    tables: Option<Arc<Tables>>,
     has_begun: bool,
     zone: CodeZone<Identity>,
     /// Code by its first address.
     known: BTreeMap<Avma, Known>,
+    /// Code that the last reading of all code found first, without samples, by its first address.
+    young: FxHashMap<Avma, Code>,
+    /// Readings of all code.
+    readings: Pace,
+    /// Readings of `owners`.
+    owner_readings: Pace,
     methods: FxHashMap<MethodId, MethodKey>,
     names: FxHashMap<MethodKey, String>,
     owners: Owners,
@@ -62,9 +75,9 @@ pub struct V8Adapter {
     cadence: Cadence,
     told: Vec<String>,
     states: States,
-    /// Begin of the last poll that read the code.
+    /// Begin of the last poll that read code.
     read_at: TimeNs,
-    /// Begin of the last poll that tried to read the code.
+    /// Begin of the last poll that tried to read code.
     tried_at: TimeNs,
     is_last: bool,
     frames: CodeFrames,
@@ -89,25 +102,13 @@ struct Identity {
     method: Option<MethodKey>,
 }
 
-/// A function. Workers run equal functions of a file.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct MethodId {
-    name: String,
-    file: String,
-    /// Number of a script without a name.
-    script: i32,
-    position: Option<u32>,
-}
-
-/// What one poll reads functions with.
-struct Reader<'p> {
-    heap: Heap<'p>,
-    /// Without a cache.
-    direct: Heap<'p>,
-    isolates: &'p [Isolate],
-    tables: &'p Tables,
-    scripts: FxHashMap<Tagged, Script>,
-    has_owners: bool,
+/// Result of the search for a code's function.
+enum Found {
+    Function(Function),
+    /// It belongs to no function.
+    Nothing,
+    /// A later poll reads its function.
+    Later,
 }
 
 impl V8Adapter {
@@ -115,11 +116,14 @@ impl V8Adapter {
     #[must_use]
     pub fn new(vm: V8) -> Self {
         V8Adapter {
-            vm,
+            vm: Arc::new(vm),
             tables: None,
             has_begun: false,
             zone: CodeZone::new(),
             known: BTreeMap::new(),
+            young: FxHashMap::default(),
+            readings: Pace::default(),
+            owner_readings: Pace::default(),
             methods: FxHashMap::default(),
             names: FxHashMap::default(),
             owners: Owners::default(),
@@ -137,7 +141,8 @@ impl V8Adapter {
         }
     }
 
-    /// Describes new and changed code; returns all code with identities, ascending.
+    /// Describes new and changed code; returns all code with identities, ascending. Code whose function a
+    /// later poll reads is left out.
     fn identify(
         &mut self,
         codes: &[Code],
@@ -154,14 +159,12 @@ impl V8Adapter {
             .filter_map(|code| self.known.get(&code.start));
         let mut all: Vec<Known> = old.cloned().collect();
         for code in new {
-            let function = match self.function_of(code, reader) {
+            let method = match self.function_of(code, reader, poll.now()) {
                 Err(error) if error.is_final() => return Err(error),
-                function => function.ok().flatten(),
-            };
-            let method = match function {
-                Some(function) => self.method(&function, reader, poll)?,
+                Ok(Found::Function(function)) => self.method(&function, reader, poll)?,
+                Ok(Found::Later) => continue,
                 // V8 takes the data from optimised code that it no longer uses.
-                None => self.method_before(code),
+                Ok(Found::Nothing) | Err(_) => self.method_before(code),
             };
             all.push(Known {
                 code: *code,
@@ -185,33 +188,46 @@ impl V8Adapter {
         before.method.filter(|_| is_same)
     }
 
-    /// The function that a piece of code executes; `None` if it belongs to none.
+    /// The function that a piece of code executes.
     fn function_of(
         &mut self,
         code: &Code,
         reader: &mut Reader<'_>,
-    ) -> Result<Option<Function>, AdapterError> {
+        now: TimeNs,
+    ) -> Result<Found, AdapterError> {
         let info = match code.kind {
             Kind::Turbofan | Kind::Maglev => reader.optimised(code)?,
-            Kind::Baseline => match self.owner(code.data, reader)? {
+            Kind::Baseline => match self.owner(code.data, reader, now)? {
                 Some(info) => info,
-                None => return Ok(None),
+                None if reader.has_owners => return Ok(Found::Nothing),
+                None => return Ok(Found::Later),
             },
-            Kind::Builtin | Kind::RegExp | Kind::Wasm | Kind::Interpreted => return Ok(None),
+            Kind::Builtin | Kind::RegExp | Kind::Wasm | Kind::Interpreted => {
+                return Ok(Found::Nothing);
+            }
         };
-        reader.heap.function(info).map(Some)
+        reader.heap.function(info).map(Found::Function)
     }
 
-    /// The function with these bytecodes. Reads the functions of all scripts at most once in a poll.
+    /// The function with these bytecodes. A poll reads the functions of all scripts once, after the
+    /// pause.
     fn owner(
         &mut self,
         bytecodes: Tagged,
         reader: &mut Reader<'_>,
+        now: TimeNs,
     ) -> Result<Option<Tagged>, AdapterError> {
-        if self.owners.function(bytecodes).is_none() && !reader.has_owners {
-            self.owners = Owners::read(&reader.direct, reader.isolates, reader.tables)?;
-            reader.has_owners = true;
+        if let Some(function) = self.owners.function(bytecodes)
+            && (reader.has_owners || Owners::is_current(&reader.heap, function, bytecodes)?)
+        {
+            return Ok(Some(function));
         }
+        if reader.has_owners || !(self.is_last || self.owner_readings.is_due(now)) {
+            return Ok(None);
+        }
+        let read = || Owners::read(&reader.direct, reader.isolates, reader.tables);
+        self.owners = self.owner_readings.reading(now, read)?;
+        reader.has_owners = true;
         Ok(self.owners.function(bytecodes))
     }
 
@@ -241,66 +257,6 @@ impl V8Adapter {
         });
         self.methods.insert(id, key);
         Ok(Some(key))
-    }
-
-    /// Reports interpreted functions that samples show.
-    fn tell_interpreted(
-        &mut self,
-        reader: &mut Reader<'_>,
-        poll: &mut Poll,
-    ) -> Result<(), AdapterError> {
-        let mut maps = Vec::new();
-        for isolate in reader.isolates {
-            let map = (reader.tables).root(*isolate, "bytecode_array_map", reader.heap.memory)?;
-            maps.push(map);
-        }
-        self.interpreted.keep(poll);
-        let values = self.interpreted.take_kept();
-        let found = reader.direct.fields(&values, 0)?;
-        for (value, map) in values.into_iter().zip(found) {
-            if !map.is_some_and(|map| maps.contains(&map)) || !self.interpreted.has_room() {
-                continue;
-            }
-            let Some(info) = self.owner(value, reader)? else {
-                continue;
-            };
-            let method = self.method_of(info, reader, poll)?;
-            let put = match method {
-                Some(method) => self.interpreted.put(&reader.heap, value, (info, method)),
-                None => Ok(()),
-            };
-            match put {
-                Err(error) if error.is_final() => return Err(error),
-                _ => {}
-            }
-        }
-        if reader.has_owners {
-            self.keep_interpreted(reader, poll)?;
-        }
-        self.interpreted.tell(poll);
-        Ok(())
-    }
-
-    /// Forgets interpreted functions whose bytecodes have moved.
-    fn keep_interpreted(
-        &mut self,
-        reader: &mut Reader<'_>,
-        poll: &mut Poll,
-    ) -> Result<(), AdapterError> {
-        let known: Vec<_> = self.interpreted.functions().collect();
-        for (bytecodes, info, method) in known {
-            let now = self.owners.function(bytecodes);
-            let is_same = match now {
-                Some(other) if other != info => {
-                    self.method_of(other, reader, poll)? == Some(method)
-                }
-                other => other.is_some(),
-            };
-            if !is_same {
-                self.interpreted.forget(bytecodes);
-            }
-        }
-        Ok(())
     }
 
     /// The method of a `SharedFunctionInfo`; `None` if it is damaged.
@@ -339,7 +295,44 @@ impl V8Adapter {
         if self.states.has_kept_code() {
             self.zone.is_whole_at(poll.began());
         }
+        if self.states.is_new_epoch() {
+            let now = self.states.is_settled().then(|| poll.now());
+            self.zone.none_goes_after(now);
+        }
         Ok(())
+    }
+
+    /// Reads all code; returns the number of changes. Programs drop much code within a second: code
+    /// without samples counts from its second reading on.
+    fn read_all(
+        &mut self,
+        (process, vm): (&ProcessView, &V8),
+        reader: &mut Reader<'_>,
+        poll: &mut Poll,
+    ) -> Result<usize, AdapterError> {
+        let place = (reader.tables, reader.first()?);
+        let Streams { addresses, damage } = vm.streams(process, &reader.direct, place)?;
+        let mut codes = code::describe(&reader.direct, &addresses)?;
+        let tells_young = !self.has_begun || self.is_last;
+        let sampled = self.maps.waiting();
+        let mut young = FxHashMap::default();
+        codes.retain(|code| {
+            if self.known.contains_key(&code.start) || !hits(code, &sampled).is_empty() {
+                return true;
+            }
+            young.insert(code.start, *code);
+            tells_young || self.young.get(&code.start) == Some(code)
+        });
+        self.young = young;
+        let all = self.identify(&codes, reader, poll)?;
+        let told = all.iter().map(|known| &known.code);
+        self.frames.update(told, vm, process)?;
+        let changes = self.tell(all, poll);
+        self.keep_later(&codes, &sampled);
+        if let Some(damage) = damage {
+            self.limit(damage, poll);
+        }
+        Ok(changes)
     }
 
     fn limit(&mut self, text: &str, poll: &mut Poll) {
@@ -347,113 +340,6 @@ impl V8Adapter {
             poll.limit(text.to_owned(), "");
             self.told.push(text.to_owned());
         }
-    }
-}
-
-impl Reader<'_> {
-    fn method_id(&mut self, function: &Function) -> Result<MethodId, AdapterError> {
-        let script = match function.script {
-            Some(script) => self.script(script)?,
-            None => Script::default(),
-        };
-        Ok(MethodId {
-            name: function.name.clone(),
-            script: if script.name.is_empty() { script.id } else { 0 },
-            file: script.name,
-            position: function.position,
-        })
-    }
-
-    /// The bytecodes of a function; `None` if it has none. Reads without the cache.
-    fn bytecodes_of(&self, info: Tagged) -> Result<Option<Tagged>, AdapterError> {
-        let root = |isolate: &Isolate| {
-            let memory = self.heap.memory;
-            self.tables.root(*isolate, "bytecode_array_map", memory)
-        };
-        let maps: Vec<Tagged> = self.isolates.iter().map(root).collect::<Result<_, _>>()?;
-        self.direct.bytecodes_of(info, &maps)
-    }
-
-    /// Maps of constants, which all isolates share.
-    fn kinds(&self) -> Result<ConstantKinds, AdapterError> {
-        let isolate = self.isolates.first().copied();
-        let isolate = isolate.ok_or(AdapterError::NotReady { what: "isolate" })?;
-        let root = |name| self.tables.root(isolate, name, self.heap.memory);
-        Ok(ConstantKinds {
-            number: root("heap_number_map")?,
-            function: root("shared_function_info_map")?,
-        })
-    }
-
-    /// The function of optimised code.
-    fn optimised(&self, code: &Code) -> Result<Tagged, AdapterError> {
-        const WRAPPED: u64 = 8;
-        let fields = self.heap.layout.optimised;
-        let what = "data of optimised code";
-        let item = self.heap.item(code.data, fields.function, what)?;
-        match fields.is_wrapped {
-            true => self.heap.field(item, WRAPPED, what),
-            false => Ok(item),
-        }
-    }
-
-    fn script(&mut self, script: Tagged) -> Result<Script, AdapterError> {
-        if let Some(known) = self.scripts.get(&script) {
-            return Ok(known.clone());
-        }
-        let read = match self.heap.script(script) {
-            Err(error) if error.is_final() => return Err(error),
-            read => read.unwrap_or_default(),
-        };
-        if self.scripts.len() >= MAX_KNOWN {
-            self.scripts.clear();
-        }
-        self.scripts.insert(script, read.clone());
-        Ok(read)
-    }
-}
-
-/// Completes a constituent, but for its map.
-fn describe(
-    names: &FxHashMap<MethodKey, String>,
-    identity: &Identity,
-    constituent: &mut Constituent,
-) {
-    constituent.kind = kind_of(identity.kind);
-    constituent.tier = identity.kind.tier().to_owned();
-    constituent.method = identity.method;
-    let name = identity.method.and_then(|method| names.get(&method));
-    constituent.name = match name {
-        Some(name) => name.clone(),
-        None => shown_kind(identity.kind).to_owned(),
-    };
-}
-
-fn kind_of(kind: Kind) -> ConstituentKind {
-    match kind {
-        Kind::Baseline | Kind::Maglev | Kind::Turbofan => ConstituentKind::Method,
-        Kind::Interpreted => ConstituentKind::Interpreter,
-        Kind::RegExp => ConstituentKind::RegExp,
-        Kind::Builtin | Kind::Wasm => ConstituentKind::Stub,
-    }
-}
-
-/// Name of code without a function.
-fn shown_kind(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Baseline | Kind::Maglev | Kind::Turbofan => "",
-        Kind::Interpreted => "interpreter entry",
-        Kind::RegExp => "(regular expression)",
-        Kind::Builtin => "(builtin's entry)",
-        Kind::Wasm => "(WebAssembly)",
-    }
-}
-
-fn shown_name(id: &MethodId) -> String {
-    match (&*id.name, id.position) {
-        ("", Some(0)) if !id.file.is_empty() => "(top level)".to_owned(),
-        ("", _) => "(anonymous)".to_owned(),
-        (name, _) => name.to_owned(),
     }
 }
 
@@ -484,43 +370,42 @@ impl Adapter for V8Adapter {
             return Ok(());
         }
         self.tried_at = now;
-        let vm = self.vm.clone();
+        let vm = Arc::clone(&self.vm);
         let pages = Pages::new(process.memory());
         let isolates = vm.isolates(&pages)?;
         let Some(first) = isolates.first().copied() else {
             return Ok(());
         };
         let tables = match &self.tables {
-            Some(tables) => tables.clone(),
-            None => vm.tables(first, &pages)?,
+            Some(tables) => Arc::clone(tables),
+            None => Arc::new(vm.tables(first, &pages)?),
         };
-        self.tables = Some(tables.clone());
-        let followed = (&vm, &tables);
+        self.tables = Some(Arc::clone(&tables));
+        let followed = (&*vm, &*tables);
         self.states.follow(&isolates, followed, process, poll)?;
         self.look(process, poll)?;
-        let heap = vm.heap(&pages);
-        let direct = vm.heap(process.memory());
-        let Streams { addresses, damage } = vm.streams(process, &direct, (&tables, first))?;
-        let codes = code::describe(&direct, &addresses)?;
         let mut reader = Reader {
-            heap,
-            direct,
+            heap: vm.heap(&pages),
+            direct: vm.heap(process.memory()),
             isolates: &isolates,
             tables: &tables,
             scripts: FxHashMap::default(),
             has_owners: false,
         };
-        let all = self.identify(&codes, &mut reader, poll)?;
-        let codes = all.iter().map(|known| &known.code);
-        self.frames.update(codes, &vm, process)?;
-        let changes = self.tell(all, poll);
-        self.tell_interpreted(&mut reader, poll)?;
+        let may_read = self.readings.is_due(now) && !poll.spare().is_zero();
+        let changes = if may_read || self.is_last || !self.has_begun {
+            let before = poll.spent();
+            let changes = poll.spending(|poll| self.read_all((process, &vm), &mut reader, poll))?;
+            let cost = poll.spent().saturating_sub(before);
+            self.readings.spent(now, cost);
+            self.states.code_was_read();
+            changes
+        } else {
+            self.read_hits((process, &vm), &mut reader, poll)?
+        };
+        self.tell_interpreted(process, &mut reader, poll)?;
         (self.interpreter).poll((&vm, process), (&tables, &isolates), poll)?;
-        if let Some(damage) = damage {
-            self.limit(damage, poll);
-        }
         self.tell_maps(process, &mut reader, poll)?;
-        self.states.code_was_read();
         self.read_at = now;
         self.has_begun = true;
         self.cadence.found(changes);

@@ -11,7 +11,7 @@ const ENTRY_BYTES: usize = 16;
 /// Maximum depth of inlined calls; V8's own budgets allow some 20.
 const MAX_DEPTH: usize = 128;
 
-/// A function of a chain of inlined calls, and the place in it.
+/// A function in a chain of inlined calls, with a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct InlinedFrame {
     /// Number of the function in the code's literals; `None` for the code's own function.
@@ -47,7 +47,7 @@ impl<'a> Inlining<'a> {
         Inlining(table.as_chunks().0)
     }
 
-    /// Functions at a position, innermost first: never empty, the last is the code's own.
+    /// Functions at a position, innermost first. The last function is the code's own.
     ///
     /// # Errors
     /// [`InliningError`].

@@ -57,6 +57,13 @@ impl Interpreted {
         self.kept.truncate(MAX_TOUCHED_OF_A_POLL);
     }
 
+    /// Keeps a value for the next poll.
+    pub fn keep_value(&mut self, value: Tagged) {
+        if self.kept.len() < MAX_TOUCHED_OF_A_POLL {
+            self.kept.push(value);
+        }
+    }
+
     /// The kept values, ascending.
     pub fn take_kept(&mut self) -> Vec<Tagged> {
         std::mem::take(&mut self.kept)

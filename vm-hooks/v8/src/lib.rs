@@ -9,6 +9,8 @@
 //! | [`object`], `strings` | tagged values, objects, strings |
 //! | [`registry`], [`code`] | all machine code, with the objects that describe it |
 //! | [`function`], [`owners`] | functions and scripts; functions by their bytecodes |
+//! | `pace` | pauses between readings |
+//! | [`testing`] | reading all code of a snapshot |
 //! | [`positions`], [`inlining`], [`lines`] | from machine code to functions and lines |
 //! | [`sparkplug`], [`bytecodes`] | Sparkplug's bytecodes; instructions and listings |
 //! | `interpreter`, `interpreted` | handlers of bytecodes; interpreted functions |
@@ -45,6 +47,7 @@ pub mod launch;
 pub mod lines;
 pub mod object;
 pub mod owners;
+mod pace;
 pub mod positions;
 pub mod product;
 pub mod regions;
@@ -53,6 +56,7 @@ mod spaces;
 pub mod sparkplug;
 mod state;
 mod strings;
+pub mod testing;
 mod unwind;
 pub mod versions;
 mod vlq;

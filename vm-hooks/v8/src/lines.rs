@@ -12,8 +12,7 @@ pub enum Width {
     Two,
 }
 
-/// Where the lines of a source begin. Its pieces come one after the other, so that no source must be
-/// in memory as a whole.
+/// Begins of a source's lines. Reads the source piece by piece: large sources need little memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lines {
     /// First character of each line but the first.
@@ -86,7 +85,7 @@ impl Lines {
         }
     }
 
-    /// Line of a character, 1-based. `None` beyond the source, and beyond the first [`MAX_LINES`].
+    /// Line of a character, 1-based. `None` beyond the source, and beyond line 4,194,305.
     #[must_use]
     pub fn line_of(&self, offset: u32) -> Option<u32> {
         let before = self.starts.partition_point(|start| *start <= offset);
@@ -141,7 +140,7 @@ mod tests {
     }
 
     proptest! {
-        /// The pieces' sizes make no difference; the line is one more than the number of ends before.
+        /// Pieces of any size give equal lines. A line's number is the number of earlier line ends plus one.
         #[test]
         fn pieces_are_as_the_whole(source in "[a\r\n]{0,40}", cut in 0..40_usize, at in 0..40_usize) {
             let bytes = source.as_bytes();

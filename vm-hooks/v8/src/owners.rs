@@ -2,18 +2,16 @@
 
 use rustc_hash::FxHashMap;
 use vmscope_process::AdapterError;
+use vmscope_records::Avma;
 
 use crate::isolate::{Isolate, Tables};
 use crate::object::{Heap, Tagged};
 
-/// Maximum number of scripts of an isolate.
-const MAX_SCRIPTS: u64 = 1 << 16;
+/// Maximum number of scripts and functions of all isolates, those without code included.
+const MAX_ALL: u64 = 1 << 21;
 
-/// Maximum number of functions of a script.
-const MAX_FUNCTIONS: u64 = 1 << 20;
-
-/// Maximum number of functions of all scripts.
-const MAX_ALL: usize = 1 << 21;
+/// Number of functions of a short script.
+const SHORT: u64 = 4;
 
 /// Offsets in a `WeakArrayList`: number of items, first item.
 const LIST_LENGTH: u64 = 16;
@@ -35,6 +33,33 @@ impl Owners {
         self.by_bytecodes.get(&bytecodes).copied()
     }
 
+    /// Whether `function` still has these bytecodes: addresses are used again.
+    ///
+    /// # Errors
+    /// Failed reads of all memory.
+    pub fn is_current(
+        heap: &Heap<'_>,
+        function: Tagged,
+        bytecodes: Tagged,
+    ) -> Result<bool, AdapterError> {
+        let field = |object: Tagged, offset: u64| match heap.field(object, offset, "function") {
+            Err(error) if error.is_final() => Err(error),
+            field => Ok(field.ok()),
+        };
+        let Some(data) = field(function, heap.layout.function.data)? else {
+            return Ok(false);
+        };
+        if data == bytecodes {
+            return Ok(true);
+        }
+        for offset in [heap.layout.code.data, INTERPRETER_BYTECODES] {
+            if field(data, offset)? == Some(bytecodes) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// All bytecodes with their functions.
     pub fn iter(&self) -> impl Iterator<Item = (Tagged, Tagged)> + '_ {
         self.by_bytecodes
@@ -51,18 +76,15 @@ impl Owners {
         isolates: &[Isolate],
         tables: &Tables,
     ) -> Result<Self, AdapterError> {
-        let mut functions = Vec::new();
+        let (mut functions, mut left) = (Vec::new(), MAX_ALL);
         let mut maps = Vec::new();
         for isolate in isolates {
-            let list = tables.root(*isolate, "script_list", heap.memory)?;
             maps.push(tables.root(*isolate, "bytecode_array_map", heap.memory)?);
-            let scripts = items(heap, list, (LIST_LENGTH, LIST_ITEMS), MAX_SCRIPTS)?;
+            let list = [tables.root(*isolate, "script_list", heap.memory)?];
+            let scripts = items(heap, &list, (LIST_LENGTH, LIST_ITEMS), &mut left)?;
             let lists = heap.fields(&scripts, heap.layout.script.functions)?;
-            for list in lists.into_iter().flatten() {
-                if list.address().is_some() && functions.len() < MAX_ALL {
-                    functions.extend(items(heap, list, (8, 16), MAX_FUNCTIONS)?);
-                }
-            }
+            let lists: Vec<Tagged> = lists.into_iter().flatten().collect();
+            functions.extend(items(heap, &lists, (8, 16), &mut left)?);
         }
         let data = heap.fields(&functions, heap.layout.function.data)?;
         let pairs = functions.into_iter().zip(data);
@@ -124,29 +146,61 @@ impl Heap<'_> {
     }
 }
 
-/// Objects in an array; `offsets` are those of its length and its first item.
+/// Objects in all of `arrays`; `length` and `first` are the offsets of an array's length and first item.
+/// Reads at most `left` items.
 fn items(
     heap: &Heap<'_>,
-    array: Tagged,
+    arrays: &[Tagged],
     (length, first): (u64, u64),
-    cap: u64,
+    left: &mut u64,
 ) -> Result<Vec<Tagged>, AdapterError> {
-    let what = "list of functions";
-    let length = match heap.integer(array, length, what) {
-        Err(error) if error.is_final() => return Err(error),
-        length => length.ok().and_then(|length| u64::try_from(length).ok()),
+    let failed = AdapterError::reading("list of functions");
+    let (mut objects, mut short, mut long) = (Vec::new(), Vec::new(), Vec::new());
+    for (array, length) in arrays.iter().zip(heap.fields(arrays, length)?) {
+        let length = length.and_then(Tagged::small_integer);
+        let length = length.and_then(|length| u64::try_from(length).ok());
+        let (Some(array), Some(length)) = (array.address(), length) else {
+            continue;
+        };
+        let Some(rest) = left.checked_sub(length.max(1)) else {
+            break;
+        };
+        *left = rest;
+        let at = Avma(array.0.wrapping_add(first));
+        match length {
+            0 => {}
+            1..=SHORT => short.push((at, length)),
+            _ => long.push((at, length)),
+        }
+    }
+    let mut put = |words: &[[u8; 8]]| {
+        let words = words.iter().map(|word| Tagged(u64::from_le_bytes(*word)));
+        objects
+            .extend(words.filter_map(|item| item.address().filter(|at| at.0 != 0).map(Tagged::of)));
     };
-    let Some(length) = length.filter(|length| *length <= cap) else {
-        return Ok(Vec::new());
-    };
-    let at = heap.at(array, first, what)?;
-    let cap = usize::try_from(cap).unwrap_or(0);
-    let words = match heap.memory.read_u64s(at, length, cap) {
-        Err(error) if error.is_final() => return Err(AdapterError::reading(what)(error)),
-        words => words.unwrap_or_default(),
-    };
-    let objects = words.into_iter().map(Tagged);
-    Ok(objects
-        .filter_map(|item| item.address().filter(|at| at.0 != 0).map(Tagged::of))
-        .collect())
+    // Most scripts are short: one read for many of them.
+    let places: Vec<Avma> = short.iter().map(|(at, _)| *at).collect();
+    let (mut bytes, bytes_each) = (Vec::new(), SHORT as usize * 8);
+    let read = heap
+        .memory
+        .read_each(&places, bytes_each, &mut bytes)
+        .map_err(&failed)?;
+    for ((each, is_read), bytes) in short
+        .into_iter()
+        .zip(read)
+        .zip(bytes.chunks_exact(bytes_each))
+    {
+        let (words, _) = bytes.as_chunks::<8>();
+        match words.get(..each.1 as usize) {
+            Some(words) if is_read => put(words),
+            _ => long.push(each),
+        }
+    }
+    for (at, length) in long {
+        let mut bytes = vec![0; length as usize * 8];
+        let read = heap.memory.read_partial(at, &mut bytes).map_err(&failed)?;
+        bytes.truncate(read);
+        put(bytes.as_chunks::<8>().0);
+    }
+    Ok(objects)
 }

@@ -1,17 +1,21 @@
 //! Tables of source positions: which place in the script code comes from.
 //!
-//! A table has two signed numbers for each entry: distances from the previous entry's code offset and
-//! from its position. The first distance count from offset -1 and position 0; `!distance` stands for an
-//! entry that begins no statement. The position's bits are: 0 a place outside JavaScript; 1 to 30 the
-//! offset in the script plus one; 31 to 46 the number of the inlined call. (V8's
+//! An entry has two signed numbers: the distance of its code offset from the previous entry's, and the
+//! distance of its position. The table begins at code offset -1 and position 0. An entry inside a
+//! statement has `!distance` as its first number. Bits of a position: bit 0 marks places outside
+//! JavaScript; bits 1 to 30 are the script's offset plus one; bits 31 to 46 are the inlined call's
+//! number. (V8's
 //! `codegen/source-position-table.cc` and `source-position.h`, 10.2 to 13.6.)
 
 use crate::vlq;
 
+/// An entry holds for at most this many bytes of code; code beyond has no line (docs/truth.md §5).
+const MAX_DISTANCE: u32 = 4096;
+
 /// Maximum number of entries; the largest functions have some 100,000.
 const MAX_ENTRIES: usize = 1 << 22;
 
-/// A place in a script, with the inlined call that leads to it.
+/// A script offset with its inlined call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ScriptPosition {
     /// Offset in the script's source, in characters; `None` for code without a place.
@@ -52,7 +56,7 @@ pub enum PositionError {
     /// The numbers exceed 64 bits.
     #[error("entry {0} of the source positions is out of range")]
     Range(usize),
-    /// More than [`MAX_ENTRIES`].
+    /// More than 4,194,304 entries.
     #[error("more than {MAX_ENTRIES} source positions")]
     TooMany,
 }
@@ -127,9 +131,9 @@ pub struct PositionPiece {
     pub position: ScriptPosition,
 }
 
-/// Pieces of `size` bytes of code, ascending: an entry holds up to the next, the last one to the end.
-/// Neighbours differ. Code in front of the first entry has no piece, nor has code without a place in
-/// the script.
+/// Pieces of `size` bytes of code, ascending. An entry holds up to the next entry or the code's end, and
+/// for 4,096 bytes at most. Neighbours differ. Code before the first entry has no piece. Code
+/// without script offset has no piece.
 ///
 /// # Errors
 /// [`PositionError`].
@@ -144,6 +148,7 @@ pub fn pieces(table: &[u8], size: u32) -> Result<Vec<PositionPiece>, PositionErr
             inside(entry.code),
             next.map_or(size, |next| inside(next.code)),
         );
+        let end = end.min(start.saturating_add(MAX_DISTANCE));
         if start >= end || entry.position.offset.is_none() {
             continue;
         }
@@ -232,6 +237,8 @@ mod tests {
         ];
         assert_eq!(pieces(&table, 50).unwrap(), expected);
         assert_eq!(pieces(&[], 50).unwrap(), []);
+        let far = pieces(&table, 9000).unwrap();
+        assert_eq!(far.last(), Some(&piece(99, 99 + 4096, at(1, 0))));
     }
 
     #[test]

@@ -34,6 +34,9 @@ const INSTRUCTION_STREAM: u32 = 0;
 /// Alignment of a page of code.
 const PAGE: u64 = 1 << 18;
 
+/// Maximum bytes of code of all pages.
+const MAX_BYTES: u64 = 1 << 30;
+
 /// Largest page: a large function has one of its own.
 const MAX_PAGE: u64 = 64 << 20;
 
@@ -53,13 +56,27 @@ pub struct Streams {
 
 type Node = [u64; NODE / 8];
 
+/// Reads nodes; `None` for unreadable ones.
+fn read_nodes(memory: &dyn Memory, at: &[Avma]) -> Result<Vec<Option<Node>>, AdapterError> {
+    let mut bytes = Vec::new();
+    let read = memory.read_each(at, NODE, &mut bytes);
+    let read = read.map_err(AdapterError::reading("list of code"))?;
+    let (words, _) = bytes.as_chunks::<8>();
+    let nodes = words.chunks_exact(NODE / 8).zip(read);
+    let node = |(words, is_read): (&[[u8; 8]], bool)| {
+        let words = <[[u8; 8]; NODE / 8]>::try_from(words).ok()?;
+        is_read.then(|| words.map(u64::from_le_bytes))
+    };
+    Ok(nodes.map(node).collect())
+}
+
 /// Reads nodes of a tree level by level.
 fn nodes(
     memory: &dyn Memory,
     roots: Vec<Avma>,
     (cap, damage): (usize, &mut Option<&'static str>),
 ) -> Result<Vec<Node>, AdapterError> {
-    let (mut all, mut level, mut bytes) = (Vec::new(), roots, Vec::new());
+    let (mut all, mut level) = (Vec::new(), roots);
     for _ in 0..MAX_DEPTH {
         level.retain(|at| at.0 != 0);
         if level.is_empty() {
@@ -69,20 +86,12 @@ fn nodes(
             *damage = Some(TOO_MUCH);
             return Ok(all);
         }
-        let read = memory.read_each(&level, NODE, &mut bytes);
-        let read = read.map_err(AdapterError::reading("list of code"))?;
-        let (words, _) = bytes.as_chunks::<8>();
-        let nodes = words.chunks_exact(NODE / 8).zip(read);
         let mut next = Vec::new();
-        for (words, is_read) in nodes {
-            let Ok(words) = <[[u8; 8]; NODE / 8]>::try_from(words) else {
-                continue;
-            };
-            if !is_read {
+        for node in read_nodes(memory, &level)? {
+            let Some(node) = node else {
                 *damage = Some("parts of V8's list of code are unreadable");
                 continue;
-            }
-            let node: Node = words.map(u64::from_le_bytes);
+            };
             next.extend([Avma(node[LEFT]), Avma(node[RIGHT])]);
             all.push(node);
         }
@@ -90,6 +99,95 @@ fn nodes(
     }
     *damage = Some("V8's list of code changed while vmscope read it");
     Ok(all)
+}
+
+/// Nodes for pairs of a root and an address: the tree's last node with a key up to the address.
+fn last_before(
+    memory: &dyn Memory,
+    places: &[(Avma, Avma)],
+) -> Result<Vec<Option<Node>>, AdapterError> {
+    let mut last = vec![None; places.len()];
+    let mut left: Vec<(usize, Avma)> = places.iter().map(|(root, _)| *root).enumerate().collect();
+    for _ in 0..MAX_DEPTH {
+        left.retain(|(_, at)| at.0 != 0);
+        if left.is_empty() {
+            break;
+        }
+        let level: Vec<Avma> = left.iter().map(|(_, at)| *at).collect();
+        for ((index, at), node) in left.iter_mut().zip(read_nodes(memory, &level)?) {
+            let (place, last) = (places.get(*index), last.get_mut(*index));
+            *at = match (node, place, last) {
+                (Some(node), Some((_, address)), Some(last)) if node[KEY] <= address.0 => {
+                    *last = Some(node);
+                    Avma(node[RIGHT])
+                }
+                (Some(node), ..) => Avma(node[LEFT]),
+                (None, ..) => Avma(0),
+            };
+        }
+    }
+    Ok(last)
+}
+
+/// Address of the root of the pages' tree; `trusted` is the address of `ThreadIsolation::trusted_data_`.
+fn root_of_pages(memory: &dyn Memory, trusted: Avma) -> Result<Avma, AdapterError> {
+    let failed = AdapterError::reading("list of code");
+    let map = memory.read_u64(Avma(trusted.0.wrapping_add(PAGES)));
+    let map = map.map_err(&failed)?;
+    if map == 0 {
+        return Err(AdapterError::NotReady {
+            what: "list of code",
+        });
+    }
+    let root = memory.read_u64(Avma(map.wrapping_add(ROOT)));
+    root.map(Avma).map_err(&failed)
+}
+
+/// Roots of the trees of code of these pages; `None` for unreadable ones.
+fn roots_of_code(
+    memory: &dyn Memory,
+    pages: impl Iterator<Item = Node>,
+    allocations: u64,
+) -> Result<Vec<Option<Avma>>, AdapterError> {
+    let root_at = |page: Node| Avma(page[VALUE].wrapping_add(allocations + ROOT));
+    let at: Vec<Avma> = pages.map(root_at).collect();
+    let mut bytes = Vec::new();
+    let read = memory.read_each(&at, 8, &mut bytes);
+    let read = read.map_err(AdapterError::reading("list of code"))?;
+    let (words, _) = bytes.as_chunks::<8>();
+    let roots = words.iter().zip(read);
+    let root = |(word, is_read): (&[u8; 8], bool)| is_read.then(|| Avma(u64::from_le_bytes(*word)));
+    Ok(roots.map(root).collect())
+}
+
+/// Instruction streams, by V8's trees, that may hold `addresses`: for each, the last before it.
+///
+/// # Errors
+/// As [`by_trees`].
+pub fn by_trees_at(
+    memory: &dyn Memory,
+    trusted: Avma,
+    allocations: u64,
+    addresses: &[Avma],
+) -> Result<Vec<Avma>, AdapterError> {
+    let root = root_of_pages(memory, trusted)?;
+    let places: Vec<(Avma, Avma)> = addresses.iter().map(|at| (root, *at)).collect();
+    let pages = last_before(memory, &places)?;
+    let pages = addresses.iter().zip(pages);
+    let pages: Vec<(Avma, Node)> = pages.filter_map(|(at, page)| Some((*at, page?))).collect();
+    let roots = roots_of_code(memory, pages.iter().map(|(_, page)| *page), allocations)?;
+    let places = pages.iter().zip(roots);
+    let places: Vec<(Avma, Avma)> = places
+        .filter_map(|((at, _), root)| Some((root?, *at)))
+        .collect();
+    let found = last_before(memory, &places)?;
+    let streams = found.into_iter().flatten().filter(is_stream);
+    Ok(sorted(streams.map(|node| Avma(node[KEY])).collect(), None).addresses)
+}
+
+/// Nodes hold a size, then a type of 32 bits.
+fn is_stream(node: &Node) -> bool {
+    node[VALUE + 1] as u32 == INSTRUCTION_STREAM
 }
 
 /// Instruction streams by V8's trees; `trusted` is the address of `ThreadIsolation::trusted_data_`.
@@ -101,32 +199,13 @@ pub fn by_trees(
     trusted: Avma,
     allocations: u64,
 ) -> Result<Streams, AdapterError> {
-    let failed = AdapterError::reading("list of code");
-    let at = |base: Avma, offset: u64| Avma(base.0.wrapping_add(offset));
     let mut damage = None;
-    let map = memory.read_u64(at(trusted, PAGES)).map_err(&failed)?;
-    if map == 0 {
-        return Err(AdapterError::NotReady {
-            what: "list of code",
-        });
-    }
-    let root = memory.read_u64(Avma(map.wrapping_add(ROOT)));
-    let root = Avma(root.map_err(&failed)?);
+    let root = root_of_pages(memory, trusted)?;
     let pages = nodes(memory, vec![root], (MAX_PAGES, &mut damage))?;
-    let roots: Vec<Avma> = pages
-        .iter()
-        .map(|page| at(Avma(page[VALUE]), allocations + ROOT))
-        .collect();
-    let mut bytes = Vec::new();
-    let read = memory.read_each(&roots, 8, &mut bytes).map_err(&failed)?;
-    let (words, _) = bytes.as_chunks::<8>();
-    let roots = words.iter().zip(read).filter(|(_, is_read)| *is_read);
-    let roots = roots.map(|(word, _)| Avma(u64::from_le_bytes(*word)));
-    let found = nodes(memory, roots.collect(), (MAX_CODE, &mut damage))?;
-    let streams = found.iter().filter(|node| {
-        // The value is a size and a type of 32 bits.
-        node[VALUE + 1] as u32 == INSTRUCTION_STREAM
-    });
+    let roots = roots_of_code(memory, pages.into_iter(), allocations)?;
+    let roots = roots.into_iter().flatten().collect();
+    let found = nodes(memory, roots, (MAX_CODE, &mut damage))?;
+    let streams = found.iter().filter(|node| is_stream(node));
     Ok(sorted(
         streams.map(|node| Avma(node[KEY])).collect(),
         damage,
@@ -157,7 +236,7 @@ pub fn by_pages(
         .map(|entry| Avma(entry.start.0 & !(PAGE - 1)))
         .collect();
     pages.dedup();
-    let mut all = Streams::default();
+    let (mut all, mut left) = (Streams::default(), MAX_BYTES);
     for page in pages.into_iter().take(MAX_PAGES) {
         let word = |offset: u64| heap.memory.read_u64(Avma(page.0.wrapping_add(offset)));
         let (Ok(length), Ok(from), Ok(to)) = (word(size), word(area_start), word(area_end)) else {
@@ -167,6 +246,11 @@ pub fn by_pages(
         if from < page.0 || to < from || to > end || !(PAGE / 4..=MAX_PAGE).contains(&length) {
             continue;
         }
+        let Some(rest) = left.checked_sub(to - from) else {
+            all.damage = Some(TOO_MUCH);
+            break;
+        };
+        left = rest;
         let mut area = vec![0; usize::try_from(to - from).unwrap_or(0)];
         let got = heap.memory.read_partial(Avma(from), &mut area);
         match got {

@@ -1,7 +1,7 @@
 //! Bytecodes of Sparkplug's machine code.
 //!
-//! Sparkplug compiles one bytecode after the other. Its table has the bytes of machine code of the
-//! prologue, then of each bytecode. (V8's `baseline/bytecode-offset-iterator.h`.)
+//! Sparkplug compiles bytecodes in order. Its table has sizes of machine code in bytes: the prologue's,
+//! then each bytecode's. (V8's `baseline/bytecode-offset-iterator.h`.)
 
 use vmscope_records::{BoundaryRule, BytecodePc, Exactness, PcMap};
 
@@ -29,7 +29,7 @@ pub enum SparkplugError {
 }
 
 /// Map of `size` bytes of machine code. `bytecodes`: the function's bytecodes in order, a prefix with
-/// its bytecode. The prologue belongs to none of them. Bytecodes without code have no entry.
+/// its bytecode. The prologue has no bytecode. Bytecodes without code have no entry.
 ///
 /// # Errors
 /// [`SparkplugError`].

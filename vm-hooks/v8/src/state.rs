@@ -53,6 +53,8 @@ pub struct States {
     /// Epoch of the last look, and epoch before code was read. `None` while code may go.
     epoch: Option<Epoch>,
     read_in: Option<Epoch>,
+    /// Whether the epoch of the last look differs from the one before, or is unknown.
+    is_new_epoch: bool,
     /// Whether some collections are unknown.
     is_incomplete: bool,
 }
@@ -149,6 +151,18 @@ impl States {
         self.epoch.is_some() && self.epoch == self.read_in
     }
 
+    /// Whether code may have gone before the last look, and after the look before it.
+    #[must_use]
+    pub fn is_new_epoch(&self) -> bool {
+        self.is_new_epoch
+    }
+
+    /// Whether no code goes until the next collection that frees code.
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        self.epoch.is_some()
+    }
+
     /// Looks at all isolates once: reports collections, and figures once a second and at the last
     /// look.
     ///
@@ -186,7 +200,9 @@ impl States {
             self.figures_at = Some(poll.began());
             self.tell_figures(poll);
         }
-        self.epoch = epoch.map(Epoch);
+        let epoch = epoch.map(Epoch);
+        self.is_new_epoch = epoch.is_none() || epoch != self.epoch;
+        self.epoch = epoch;
         Ok(())
     }
 

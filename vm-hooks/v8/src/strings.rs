@@ -8,6 +8,9 @@ use crate::object::{Heap, Tagged};
 /// Maximum number of strings that form one string.
 const MAX_PARTS: usize = 1 << 16;
 
+/// Number of parts of a string beyond one per character.
+const MORE_PARTS: usize = 1 << 8;
+
 /// Bytes per read: a text is never in memory as a whole.
 const CHUNK: u64 = 1 << 16;
 
@@ -59,7 +62,10 @@ impl Heap<'_> {
             from: 0,
             to: length.min(cap),
         }];
-        for _ in 0..MAX_PARTS {
+        // Only empty parts make more.
+        let parts =
+            MAX_PARTS.min(MORE_PARTS.saturating_add(usize::try_from(cap).unwrap_or(MAX_PARTS)));
+        for _ in 0..parts {
             let Some(part) = left.pop() else {
                 return Ok(());
             };
@@ -69,7 +75,7 @@ impl Heap<'_> {
         }
         Err(AdapterError::TooMany {
             what: "parts of a string",
-            cap: MAX_PARTS as u64,
+            cap: parts as u64,
         })
     }
 

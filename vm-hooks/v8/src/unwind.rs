@@ -71,23 +71,29 @@ impl CodeFrames {
     ) -> Result<(), AdapterError> {
         let mut gone = std::mem::take(&mut self.known);
         for code in codes {
-            let (start, end) = (code.start.0, code.end.0);
-            if gone.get(&start) == Some(&end) {
-                gone.remove(&start);
+            if gone.get(&code.start.0) == Some(&code.end.0) {
+                gone.remove(&code.start.0);
+                self.known.insert(code.start.0, code.end.0);
             } else {
-                self.pieces.put(start..end, true);
-                match code.kind {
-                    Kind::Baseline => self.baseline.put(start..end, true),
-                    _ => self.baseline.take(&(start..end)),
-                }
+                self.put(code);
             }
-            self.known.insert(start, end);
         }
         for (start, end) in gone {
             self.pieces.take(&(start..end));
             self.baseline.take(&(start..end));
         }
         self.update_builtins(vm, process)
+    }
+
+    /// Takes new code.
+    pub fn put(&mut self, code: &Code) {
+        let range = code.start.0..code.end.0;
+        self.known.insert(range.start, range.end);
+        self.pieces.put(range.clone(), true);
+        match code.kind {
+            Kind::Baseline => self.baseline.put(range, true),
+            _ => self.baseline.take(&range),
+        }
     }
 
     /// V8 maps the builtins once more near each isolate's code.

@@ -3,7 +3,7 @@
 /// More bytes would exceed 64 bits.
 const MAX_BYTES: usize = 9;
 
-/// Takes an unsigned number from the front of `bytes`; `None` if it has no end or more than
+/// Takes an unsigned number from the front of `bytes`. `None`: a number without end, or of more than
 /// [`MAX_BYTES`] bytes.
 pub(crate) fn unsigned(bytes: &mut &[u8]) -> Option<u64> {
     let mut value = 0;

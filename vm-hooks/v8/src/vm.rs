@@ -1,12 +1,12 @@
 //! V8 in a process: its version, layout and tables, all by the symbols of its module.
 
 use vmscope_process::pages::Pages;
-use vmscope_process::{AdapterError, LoadedModule, Memory, ProcessView};
+use vmscope_process::{AdapterError, LoadedModule, MapEntry, Memory, ProcessView};
 use vmscope_records::Avma;
 
 use crate::debug::Debug;
 use crate::isolate::{self, Isolate, Tables};
-use crate::object::Heap;
+use crate::object::{Heap, Tagged};
 use crate::product::Product;
 use crate::registry::{self, Streams};
 use crate::versions::{Layout, Registry, SUPPORTED};
@@ -186,20 +186,65 @@ impl V8 {
     ) -> Result<Streams, AdapterError> {
         match self.layout.registry {
             Registry::Trees { allocations } => {
-                let trusted = self.trusted.ok_or_else(|| AdapterError::MissingSymbol {
-                    name: TRUSTED.to_owned(),
-                })?;
-                registry::by_trees(process.memory(), trusted, allocations)
+                registry::by_trees(process.memory(), self.trusted()?, allocations)
             }
             Registry::Pages { .. } => {
-                let root = |name| tables.root(isolate, name, heap.memory);
-                let stream = match self.layout.stream.code {
-                    Some(_) => "instruction_stream_map",
-                    None => "code_map",
-                };
-                let maps = (root(stream)?, root("free_space_map")?);
+                let maps = self.maps_in_pages(tables, isolate, heap.memory)?;
                 registry::by_pages(heap, &process.mappings(), maps)
             }
         }
+    }
+
+    /// Instruction streams that may hold `addresses` (ascending): for each, the last before it.
+    ///
+    /// # Errors
+    /// As [`V8::streams`].
+    pub fn streams_at(
+        &self,
+        process: &ProcessView,
+        heap: &Heap<'_>,
+        (tables, isolate): (&Tables, Isolate),
+        addresses: &[Avma],
+    ) -> Result<Vec<Avma>, AdapterError> {
+        if let Registry::Trees { allocations } = self.layout.registry {
+            let trusted = self.trusted()?;
+            return registry::by_trees_at(process.memory(), trusted, allocations, addresses);
+        }
+        let mut mappings = process.mappings().to_vec();
+        let first_of = |entry: &MapEntry| addresses.partition_point(|at| *at < entry.start);
+        mappings.retain(|entry| {
+            let first = addresses.get(first_of(entry));
+            first.is_some_and(|at| entry.contains(*at))
+        });
+        let maps = self.maps_in_pages(tables, isolate, heap.memory)?;
+        let streams = registry::by_pages(heap, &mappings, maps)?.addresses;
+        let last_before = |at: &Avma| {
+            let after = streams.partition_point(|stream| stream <= at);
+            streams.get(after.checked_sub(1)?).copied()
+        };
+        let mut found: Vec<Avma> = addresses.iter().filter_map(last_before).collect();
+        found.dedup();
+        Ok(found)
+    }
+
+    fn trusted(&self) -> Result<Avma, AdapterError> {
+        self.trusted.ok_or_else(|| AdapterError::MissingSymbol {
+            name: TRUSTED.to_owned(),
+        })
+    }
+
+    /// Maps of instruction streams and of free space.
+    fn maps_in_pages(
+        &self,
+        tables: &Tables,
+        isolate: Isolate,
+        memory: &dyn Memory,
+    ) -> Result<(Tagged, Tagged), AdapterError> {
+        let root = |name| tables.root(isolate, name, memory);
+        let stream = match self.layout.stream.code {
+            Some(_) => "instruction_stream_map",
+            None => "code_map",
+        };
+        Ok((root(stream)?, root("free_space_map")?))
     }
 }

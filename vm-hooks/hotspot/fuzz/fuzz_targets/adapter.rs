@@ -15,7 +15,7 @@ use vmscope_process::{Adapter as _, KeySource, Poll};
 const SAMPLED: usize = 23;
 
 fuzz_target!(|input: &[u8]| {
-    let Some(process) = patched::Patched::by(input) else {
+    let Some(process) = patched::process(input) else {
         return;
     };
     let (keys, mut adapter) = (KeySource::new(), HotSpotAdapter::new());

@@ -9,7 +9,7 @@ use vmscope_hotspot::pages::Pages;
 use vmscope_hotspot::testing::walk;
 
 fuzz_target!(|input: &[u8]| {
-    let Some(process) = patched::Patched::by(input) else {
+    let Some(process) = patched::process(input) else {
         return;
     };
     let pages = Pages::new(process.memory());

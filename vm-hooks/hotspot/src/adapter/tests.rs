@@ -3,12 +3,13 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
+use vmscope_process::testing::Snapshot;
 use vmscope_process::{KeySource, Memory, MemoryError};
 use vmscope_records::{Constituent, ConstituentKind, PcMap, ProcessKey, Record, TimeNs};
 
 use super::*;
 use crate::code::{Blob, CodeCache, Found, Nmethod, NmethodId, NmethodState};
-use crate::testing::{Snapshot, walk};
+use crate::testing::walk;
 
 /// A JVM's memory; a part can be removed, and bytes replaced.
 struct Holed {

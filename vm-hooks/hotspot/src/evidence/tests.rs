@@ -1,6 +1,7 @@
 use std::cell::Cell;
 
 use proptest::prelude::*;
+use vmscope_process::testing::Snapshot;
 use vmscope_records::Avma;
 
 use super::*;
@@ -8,7 +9,7 @@ use crate::bytecode::{Operands, PoolLayout, op};
 use crate::code::{Blob, NmethodId, PcDesc};
 use crate::jvm::Jvm;
 use crate::pages::Pages;
-use crate::testing::{Snapshot, walk};
+use crate::testing::walk;
 
 /// Methods with given bytecodes.
 struct Given {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use vmscope_hotspot::HotSpotAdapter;
-use vmscope_hotspot::testing::PAGE_BYTES;
+use vmscope_process::testing::PAGE_BYTES;
 use vmscope_process::{Adapter as _, KeySource, MAX_RECORDS_OF_A_POLL, Poll};
 use vmscope_records::{ProcessKey, Record, TimeNs};
 

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use vmscope_hotspot::HotSpotAdapter;
-use vmscope_hotspot::testing::{PAGE_BYTES, Snapshot};
+use vmscope_process::testing::{PAGE_BYTES, Snapshot};
 use vmscope_process::{Adapter as _, AdapterError, KeySource, Poll, ProcessView};
 use vmscope_records::{Avma, Constituent, ConstituentKind, ProcessKey, Record, TimeNs};
 
@@ -105,16 +105,7 @@ pub fn number(snapshot: &Snapshot, at: u64, bytes: usize) -> Option<u64> {
 
 /// Overwrites bytes at `at`; adds a missing page.
 pub fn write(snapshot: &mut Snapshot, at: u64, bytes: &[u8]) {
-    let page = page_of(snapshot, at).unwrap_or_else(|| {
-        let begin = Avma(at - at % PAGE_BYTES as u64);
-        let place = snapshot.pages.partition_point(|page| page.0 < begin);
-        snapshot
-            .pages
-            .insert(place, (begin, vec![0; PAGE_BYTES].into()));
-        place
-    });
-    let within = usize::try_from(at % PAGE_BYTES as u64).unwrap();
-    snapshot.pages[page].1[within..within + bytes.len()].copy_from_slice(bytes);
+    snapshot.write(Avma(at), bytes);
 }
 
 fn page_of(snapshot: &Snapshot, at: u64) -> Option<usize> {
@@ -139,8 +130,8 @@ pub fn text(snapshot: &Snapshot, at: u64) -> Option<String> {
 
 /// What a symbol of the tables holds.
 pub fn symbol(snapshot: &Snapshot, name: &str) -> u64 {
-    let found = snapshot.symbols.iter().find(|(own, _)| own == name);
-    number(snapshot, found.expect(name).1.0, 8).expect(name)
+    let found = snapshot.symbols.iter().find(|own| own.name == name);
+    number(snapshot, found.expect(name).address.0, 8).expect(name)
 }
 
 /// An entry of the table of fields.

@@ -3,7 +3,7 @@
 use super::readings::{fields, read, snapshot, write};
 
 /// The snapshot with another version number.
-fn of_version(name: &str, major: u32) -> vmscope_hotspot::testing::Snapshot {
+fn of_version(name: &str, major: u32) -> vmscope_process::testing::Snapshot {
     let mut other = snapshot(name);
     let entries = fields(&other);
     let place = |structure: &str, field: &str| {

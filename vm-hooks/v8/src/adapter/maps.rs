@@ -20,10 +20,6 @@ use crate::sparkplug;
 /// Maximum bytes of a table.
 const MAX_TABLE: usize = 64 << 20;
 
-/// A source position without successor holds for this many bytes; code beyond has no line
-/// (docs/truth.md §5).
-const MAX_DISTANCE: u32 = 4096;
-
 /// Maximum number of sampled addresses that wait for their map.
 const MAX_WAITING: usize = 4 * MAX_TOUCHED_OF_A_POLL;
 
@@ -32,10 +28,14 @@ const MAX_WAITING: usize = 4 * MAX_TOUCHED_OF_A_POLL;
 pub(super) struct Maps {
     /// Sampled addresses without a search so far.
     waiting: FxHashSet<Avma>,
+    /// Sampled addresses of code whose function a later poll reads.
+    later: Vec<Avma>,
+    /// Whether a limit tells of damage.
+    has_told: bool,
 }
 
 impl Maps {
-    /// Adds sampled addresses. A poll may fail before it searches them.
+    /// Adds sampled addresses. A failed poll leaves them to the next poll.
     pub fn touched(&mut self, poll: &mut Poll) {
         let mut too_many = 0;
         for at in poll.touched() {
@@ -51,6 +51,20 @@ impl Maps {
     }
 }
 
+impl Maps {
+    /// Keeps sampled addresses for the next poll.
+    pub fn keep(&mut self, at: impl Iterator<Item = Avma>) {
+        self.later.extend(at.take(MAX_WAITING));
+    }
+
+    /// Sampled addresses that wait, ascending.
+    pub fn waiting(&self) -> Vec<Avma> {
+        let mut waiting: Vec<Avma> = self.waiting.iter().copied().collect();
+        waiting.sort_unstable();
+        waiting
+    }
+}
+
 impl V8Adapter {
     /// Reports the maps of sampled code without a map, as far as there is time.
     pub(super) fn tell_maps(
@@ -59,7 +73,8 @@ impl V8Adapter {
         reader: &mut Reader<'_>,
         poll: &mut Poll,
     ) -> Result<(), AdapterError> {
-        let waiting = std::mem::take(&mut self.maps.waiting);
+        let later = self.maps.later.drain(..).collect();
+        let waiting = std::mem::replace(&mut self.maps.waiting, later);
         let mut hit: Vec<Avma> = waiting.iter().filter_map(|at| self.unmapped(*at)).collect();
         hit.sort_unstable();
         hit.dedup();
@@ -73,7 +88,7 @@ impl V8Adapter {
         Ok(())
     }
 
-    /// First address of the code at `at`, if the code can have a map and has none.
+    /// First address of the code at `at` without a map. `None` for code that never has maps.
     fn unmapped(&self, at: Avma) -> Option<Avma> {
         let (start, known) = self.known.range(..=at).next_back()?;
         let can_have = matches!(
@@ -97,16 +112,23 @@ impl V8Adapter {
             Kind::Baseline => self.boundaries(&code, process, reader, poll),
             _ => self.covers(&code, process, reader, poll),
         };
-        // Between the reading of the list and this one, V8 may have freed or moved the objects.
+        // V8 may have freed or moved the objects since vmscope read the list of code.
         if !reader.is_still(&code)? {
             self.maps.waiting.insert(start);
             return Ok(());
         }
         let map = match map {
             Err(error) if error.is_final() => return Err(error),
+            Err(AdapterError::Busy { .. }) => {
+                self.maps.waiting.insert(start);
+                return Ok(());
+            }
             Err(error) => {
-                let error = error.in_full();
-                self.limit(&format!("some code has no lines: {error}"), poll);
+                poll.lost(Stream::Adapter, 1, poll.began());
+                if !std::mem::replace(&mut self.maps.has_told, true) {
+                    let text = format!("some code has no bytecodes and lines: {}", error.in_full());
+                    self.limit(&text, poll);
+                }
                 PcMap::None
             }
             Ok(map) => map,
@@ -145,7 +167,7 @@ impl V8Adapter {
         reader: &mut Reader<'_>,
         poll: &mut Poll,
     ) -> Result<PcMap, AdapterError> {
-        if let Some(info) = self.owner(code.data, reader)? {
+        if let Some(info) = self.owner(code.data, reader, poll.now())? {
             self.whole(info, process, reader, poll)?;
         }
         let Some(set) = self.instructions(process, reader, poll)? else {
@@ -190,6 +212,7 @@ impl V8Adapter {
             let read = read.and_then(|info| self.whole(info, process, reader, poll));
             let whole = match read {
                 Err(error) if error.is_final() => return Err(error),
+                Err(busy @ AdapterError::Busy { .. }) => return Err(busy),
                 read => read.ok().flatten(),
             };
             functions.insert(number, whole.clone());
@@ -210,14 +233,14 @@ impl V8Adapter {
                     number
                 }
             };
-            // The callers of an unknown function are not to blame: the code's own method stands for
-            // the piece.
+            // An unknown function must not count for its caller: the code's own method stands for the
+            // piece.
             let Some(chain) = number else {
                 continue;
             };
             covers.push(Cover {
                 start: piece.start,
-                end: piece.end.min(piece.start.saturating_add(MAX_DISTANCE)),
+                end: piece.end,
                 chain,
                 exactness: Exactness::Approximate,
                 method_error: 0,
@@ -230,7 +253,7 @@ impl V8Adapter {
     }
 }
 
-/// The functions at a position; `None` if one of them is unknown.
+/// The chain at a position; `None` if it has an unknown function.
 fn chain(
     calls: &[u8],
     position: ScriptPosition,
@@ -261,7 +284,7 @@ fn damaged(error: impl std::fmt::Display, code: &Code) -> AdapterError {
 }
 
 impl Reader<'_> {
-    /// Whether V8's object for `code` is the same as in its list. Reads without the cache.
+    /// Whether V8's object still describes `code`. Reads without the cache.
     fn is_still(&self, code: &Code) -> Result<bool, AdapterError> {
         let fields = self.direct.layout.code;
         let field = |offset| match self.direct.field(code.object, offset, "code") {

@@ -139,7 +139,7 @@ impl V8Adapter {
             }
             // V8 may have moved the bytecodes meanwhile.
             if reader.bytecodes_of(info)? != Some(bytecodes) {
-                return Ok(None);
+                return Err(AdapterError::Busy { what: "bytecodes" });
             }
         }
         places.sort_unstable();
@@ -153,7 +153,7 @@ impl V8Adapter {
         Ok(Some(whole))
     }
 
-    /// The lines of a script, from its text; `None` without text.
+    /// The lines of a script; `None` without text.
     fn lines(
         &mut self,
         script: Tagged,
@@ -174,10 +174,13 @@ impl V8Adapter {
             let lines = lines.get_or_insert_with(Lines::new);
             lines.add(bytes, width);
         });
-        let lines = match read {
+        match read {
             Err(error) if error.is_final() => return Err(error),
-            read => lines.filter(|_| read.is_ok()).map(Arc::new),
-        };
+            // V8 moves the text, or the script has none.
+            Err(_) => return Ok(None),
+            Ok(()) => {}
+        }
+        let lines = lines.map(Arc::new);
         let is_cut = lines.as_ref().is_some_and(|lines| lines.is_cut());
         if is_cut {
             self.limit("lines of a script beyond line 4,194,304 are unknown", poll);

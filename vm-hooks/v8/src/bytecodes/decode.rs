@@ -60,7 +60,7 @@ pub struct Instructions<'a> {
     at: usize,
 }
 
-/// Scale of a prefix: `Wide`, `ExtraWide`, and the same under a debugger.
+/// Scale of a prefix. Opcodes: `Wide`, `ExtraWide`, `DebugBreakWide`, `DebugBreakExtraWide`.
 fn scale_of(opcode: u8) -> usize {
     match opcode {
         0 | 2 => 1,

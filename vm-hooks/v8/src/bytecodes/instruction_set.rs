@@ -125,19 +125,19 @@ impl InstructionSet {
         })
     }
 
-    /// Bytes of an instruction without its prefix; `scale` is 0 to 2.
+    /// Size of an instruction without prefix, in bytes. `scale`: 0 to 2.
     pub(crate) fn size(&self, scale: usize, opcode: u8) -> Option<usize> {
         let size = self.sizes.get(scale)?.get(usize::from(opcode));
         size.copied().map(usize::from)
     }
 
-    /// Operands of an instruction with their sizes at each scale; empty if unknown.
+    /// An instruction's operands with sizes by scale; empty if unknown.
     pub(crate) fn operands(&self, opcode: u8) -> &[(OperandKind, [u8; SCALES])] {
         let operands = self.operands.get(usize::from(opcode));
         operands.map_or(&[], Vec::as_slice)
     }
 
-    /// Whether the operands of instructions are known.
+    /// Whether operands are known.
     #[must_use]
     pub fn has_operands(&self) -> bool {
         !self.operands.is_empty()
@@ -158,8 +158,8 @@ impl InstructionSet {
     }
 }
 
-/// Operand types from number 1 on, in V8's order, each with its size if that is the same at all scales.
-/// V8 10 lacks flags of two bytes; V8 13 has another kind of register.
+/// Operand types in V8's order, from number 1. Some types have one size at all scales. V8 10 lacks flags
+/// of two bytes; V8 13 has another kind of register.
 fn kinds_of(operand_sizes: &[u8]) -> Option<Vec<OperandKind>> {
     use OperandKind::{
         Count, Flags, Index, Intrinsic, NativeContext, Register, RegisterList, RegisterPair,
@@ -207,7 +207,7 @@ fn kinds_of(operand_sizes: &[u8]) -> Option<Vec<OperandKind>> {
 
 type Operands = Vec<Vec<(OperandKind, [u8; SCALES])>>;
 
-/// Operands by opcode; `None` if the tables contradict each other.
+/// Operands by opcode; `None` for contradictory tables.
 fn operands_of(tables: &Tables, sizes: &[Vec<u8>; SCALES]) -> Option<Operands> {
     let kinds = kinds_of(&tables.operand_sizes)?;
     // Type 0 is none.

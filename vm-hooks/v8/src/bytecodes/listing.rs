@@ -21,7 +21,7 @@ pub enum Constant {
     Integer(i32),
     /// A number.
     Number(f64),
-    /// A string, and whether it is whole.
+    /// A string; `false` if its end is missing.
     Text(String, bool),
     /// A function, by name.
     Function(String),
@@ -65,7 +65,7 @@ const CONSTANTS: &[(&str, usize)] = &[
 ];
 
 impl Listing<'_> {
-    /// Lines of a function, each with its bytecode. Undecodable bytecodes end the listing with an
+    /// A function's lines with their bytecodes. Undecodable bytecodes end the listing with an
     /// explanatory line.
     #[must_use]
     pub fn lines(&self, code: &[u8]) -> Vec<(BytecodePc, String)> {

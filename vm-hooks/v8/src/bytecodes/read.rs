@@ -32,8 +32,9 @@ const MAX_OPERANDS: usize = 8;
 /// Number of opcodes.
 const OPCODES: u64 = 256;
 
-/// Bytes of a runtime function's description; its number and its name's address in it.
+/// Bytes of a runtime function's description. The description begins with the function's number.
 const FUNCTION: usize = 32;
+/// Offset of the name's address.
 const FUNCTION_NAME: usize = 8;
 
 /// Bytes of a runtime function's name that are read.
@@ -135,8 +136,8 @@ fn read_at(
     Ok(bytes.chunks_exact(length).map(<[u8]>::to_vec).collect())
 }
 
-/// Names of instructions by opcode: those of their handlers, whose addresses are at `handlers`. V8 has
-/// a second mapping of its builtins, so the place in the file counts.
+/// Names of instructions by opcode, from their handlers' symbols. `handlers`: address of the table of
+/// handlers. V8 has a second mapping of its builtins, so file offsets identify handlers.
 fn handler_names(
     process: &ProcessView,
     vm: &V8,

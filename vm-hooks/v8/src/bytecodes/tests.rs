@@ -25,7 +25,7 @@ fn operand_sizes() -> Vec<u8> {
     scales.concat()
 }
 
-/// Instructions in the order of their opcodes, from 0 on.
+/// Instructions by opcode, from 0.
 fn instructions() -> Vec<(&'static str, Vec<u8>)> {
     use types::{COUNT, FLAGS, INDEX, LIST, PAIR, REGISTER, RUNTIME, SIGNED, UNSIGNED};
     vec![

@@ -5,6 +5,7 @@
 #![allow(dead_code, reason = "each test uses a part of it")]
 
 pub mod nodes;
+pub mod recorded;
 pub mod stopped;
 
 use std::io::Write as _;

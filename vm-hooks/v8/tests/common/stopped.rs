@@ -4,6 +4,7 @@ use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
+use tempfile::TempDir;
 use vmscope_process::ProcessView;
 use vmscope_records::Pid;
 
@@ -16,6 +17,7 @@ const END: &[u8] = b"END\n";
 #[derive(Debug)]
 pub struct Stopped {
     child: Child,
+    folder: TempDir,
     /// Its output.
     pub output: String,
 }
@@ -24,9 +26,11 @@ impl Stopped {
     /// Runs a program of `tests/programs` up to its end.
     pub fn run(node: &Node, options: &[&str], program: &str) -> Self {
         let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
+        let folder = TempDir::new().expect("a folder");
         let mut child = Command::new(&node.program)
             .args(options)
             .arg(programs.join(program))
+            .current_dir(folder.path())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -39,6 +43,7 @@ impl Stopped {
         }
         Stopped {
             child,
+            folder,
             output: String::from_utf8_lossy(&output).into_owned(),
         }
     }
@@ -46,6 +51,15 @@ impl Stopped {
     /// The process.
     pub fn view(&self) -> ProcessView {
         ProcessView::open(Pid(self.child.id())).expect("a process")
+    }
+
+    /// The dump for `perf`, which V8 completes at its end.
+    pub fn dump(mut self) -> Vec<u8> {
+        drop(self.child.stdin.take());
+        let status = self.child.wait().expect("an end");
+        assert!(status.success(), "{status}");
+        let file = format!("jit-{}.dump", self.child.id());
+        std::fs::read(self.folder.path().join(file)).expect("a dump")
     }
 }
 

@@ -106,7 +106,7 @@ for (const x of [1, 2, 3, 4, 5, 6, 7, 8, 'text', 9]) { try { selects(x); } catch
 sloppy({ found: 1 }, 2);
 closes();
 JSON.stringify({ a: [1, { b: 2 }] });
-require('url').parse('http://a/b?c=d');
+new URL('http://a/b?c=d').search;
 
 setImmediate(() => {
   process.stdout.write('\nEND\n');

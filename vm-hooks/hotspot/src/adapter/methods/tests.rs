@@ -1,12 +1,13 @@
 use std::sync::Arc;
 
+use vmscope_process::testing::Snapshot;
 use vmscope_process::{KeySource, MemoryError};
 use vmscope_records::{ProcessKey, Record, TimeNs};
 
 use super::*;
 use crate::bytecode::{op, original, vm_name};
 use crate::pages::Pages;
-use crate::testing::{Snapshot, walk};
+use crate::testing::walk;
 
 /// Memory with some words replaced.
 struct Changed<'m> {

@@ -1,21 +1,23 @@
-//! A snapshot: memory pages of a JVM read by a reader, and its other queries about the process.
+//! A snapshot: memory pages of a VM that a reader read, and the process's mappings and symbols.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use vmscope_process::{MapEntry, Memory, MemoryError, ProcessView, Symbol, SymbolKind};
 use vmscope_records::{Avma, FileOffset, Pid};
+
+use crate::{MapEntry, Memory, MemoryError, ProcessView, Symbol, SymbolKind};
 
 /// Bytes of a page.
 pub const PAGE_BYTES: usize = 4096;
 
 /// First bytes of a snapshot; the last is the format version.
-const MAGIC: &[u8] = b"vmscope jvm 1\n";
+const MAGIC: &[u8] = b"vmscope snapshot 2\n";
 
 /// Maximum plausible number of entries of a kind.
 const MAX_ENTRIES: u32 = 1 << 20;
 
-type Page = Box<[u8]>;
+/// Bytes of a page.
+pub(super) type Page = Box<[u8]>;
 
 /// Memory that keeps every page read from another memory.
 pub struct KeepingMemory {
@@ -70,7 +72,7 @@ impl Memory for KeepingMemory {
 
 /// Copies from pages up to the first missing (empty) page. `page_at` passes a page to a
 /// consumer.
-fn read_pages(
+pub(super) fn read_pages(
     at: Avma,
     buffer: &mut [u8],
     mut page_at: impl FnMut(u64, &mut dyn FnMut(&[u8])),
@@ -97,15 +99,15 @@ fn read_pages(
     Ok(done)
 }
 
-/// Data kept of a JVM.
+/// Data kept of a process with a VM.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snapshot {
-    /// Path of its libjvm.
-    pub libjvm: String,
-    /// Mappings of libjvm, and of anonymous memory.
+    /// Path of the module with the VM.
+    pub module: String,
+    /// Mappings of the module, and of anonymous memory.
     pub mappings: Vec<MapEntry>,
-    /// Symbols of its libjvm by name, with run-time addresses.
-    pub symbols: Vec<(String, Avma)>,
+    /// The module's symbols with run-time addresses.
+    pub symbols: Vec<Symbol>,
     /// Pages of [`PAGE_BYTES`], by address.
     pub pages: Vec<(Avma, Page)>,
 }
@@ -114,7 +116,7 @@ pub struct Snapshot {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SnapshotError {
     /// Wrong first bytes.
-    #[error("no snapshot of a JVM, or of another version: decompress it, or make it anew")]
+    #[error("no snapshot, or a snapshot of another format: decompress it, or make it anew")]
     Magic,
     /// Cut off, or an invalid part.
     #[error("a torn snapshot: it ends at {at} in the middle of something")]
@@ -136,14 +138,28 @@ impl Snapshot {
     /// Likewise with another memory.
     #[must_use]
     pub fn process_with(&self, memory: Arc<dyn Memory>) -> ProcessView {
-        let symbols = self.symbols.iter().map(|(name, address)| Symbol {
-            name: name.clone(),
-            address: *address,
-            size: 8,
-            kind: SymbolKind::Object,
-        });
         ProcessView::fake(Pid(1), memory, self.mappings.clone())
-            .with_symbols(&self.libjvm, symbols.collect())
+            .with_symbols(&self.module, self.symbols.clone())
+            .called("", &self.module)
+    }
+
+    /// Overwrites bytes from `at` on, and adds missing pages. `pages` must be in ascending order.
+    pub fn write(&mut self, at: Avma, bytes: &[u8]) {
+        for (place, byte) in (at.0..).zip(bytes) {
+            let within = place % PAGE_BYTES as u64;
+            let begin = Avma(place - within);
+            let page = self.pages.binary_search_by_key(&begin, |page| page.0);
+            let page = page.unwrap_or_else(|missing| {
+                let new = vec![0; PAGE_BYTES].into();
+                self.pages.insert(missing, (begin, new));
+                missing
+            });
+            let page = self.pages.get_mut(page).map(|(_, page)| page);
+            let within = usize::try_from(within).unwrap_or(0);
+            if let Some(into) = page.and_then(|page| page.get_mut(within)) {
+                *into = *byte;
+            }
+        }
     }
 
     /// Bytes of the snapshot: little-endian numbers, texts after their lengths, pages last.
@@ -155,7 +171,7 @@ impl Snapshot {
             number(out, text.len());
             out.extend_from_slice(text);
         };
-        text(&mut out, self.libjvm.as_bytes());
+        text(&mut out, self.module.as_bytes());
         number(&mut out, self.mappings.len());
         for entry in &self.mappings {
             for value in [entry.start.0, entry.end.0, entry.offset.0] {
@@ -166,9 +182,12 @@ impl Snapshot {
             text(&mut out, &entry.name);
         }
         number(&mut out, self.symbols.len());
-        for (name, address) in &self.symbols {
-            out.extend_from_slice(&address.0.to_le_bytes());
-            text(&mut out, name.as_bytes());
+        for symbol in &self.symbols {
+            for value in [symbol.address.0, symbol.size] {
+                out.extend_from_slice(&value.to_le_bytes());
+            }
+            out.push(u8::from(symbol.kind == SymbolKind::Function));
+            text(&mut out, symbol.name.as_bytes());
         }
         number(&mut out, self.pages.len());
         for (at, page) in &self.pages {
@@ -227,7 +246,7 @@ impl Input<'_> {
 
     fn snapshot(&mut self) -> Option<Snapshot> {
         let string = |text: Vec<u8>| String::from_utf8(text).ok();
-        let libjvm = string(self.text()?)?;
+        let module = string(self.text()?)?;
         let mappings = (0..self.count()?)
             .map(|_| {
                 Some(MapEntry {
@@ -245,15 +264,22 @@ impl Input<'_> {
             .collect::<Option<_>>()?;
         let symbols = (0..self.count()?)
             .map(|_| {
-                let address = Avma(self.u64()?);
-                Some((string(self.text()?)?, address))
+                Some(Symbol {
+                    address: Avma(self.u64()?),
+                    size: self.u64()?,
+                    kind: match self.flag()? {
+                        true => SymbolKind::Function,
+                        false => SymbolKind::Object,
+                    },
+                    name: string(self.text()?)?,
+                })
             })
             .collect::<Option<_>>()?;
         let pages = (0..self.count()?)
             .map(|_| Some((Avma(self.u64()?), self.take(PAGE_BYTES)?.into())))
             .collect::<Option<_>>()?;
         self.rest.is_empty().then_some(Snapshot {
-            libjvm,
+            module,
             mappings,
             symbols,
             pages,
@@ -280,7 +306,7 @@ impl Memory for SnapshotMemory {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use vmscope_process::testing::FakeMemory;
+    use crate::testing::FakeMemory;
 
     fn snapshot() -> Snapshot {
         let mut memory = FakeMemory::new();
@@ -292,9 +318,14 @@ mod tests {
         );
         assert!(keeping.read_u64(Avma(0x4ffc)).is_err());
         Snapshot {
-            libjvm: "/jvm/libjvm.so".to_owned(),
+            module: "/jvm/libjvm.so".to_owned(),
             mappings: Vec::new(),
-            symbols: vec![("gHotSpotVMTypes".to_owned(), Avma(0x5010))],
+            symbols: vec![Symbol {
+                name: "gHotSpotVMTypes".to_owned(),
+                address: Avma(0x5010),
+                size: 8,
+                kind: SymbolKind::Object,
+            }],
             pages: keeping.pages(),
         }
     }

@@ -1,0 +1,146 @@
+//! Code that samples hit, between two readings of all code.
+
+use rustc_hash::FxHashMap;
+use vmscope_process::{AdapterError, MapEntry, Poll, ProcessView, SeenCode};
+use vmscope_records::{Avma, GoneReason};
+
+use super::{Known, Reader, V8Adapter, describe};
+use crate::code::{self, Code};
+use crate::vm::V8;
+
+impl V8Adapter {
+    /// Reads the code of waiting samples; returns the number of changes. Known code is checked, new code is
+    /// read.
+    pub(super) fn read_hits(
+        &mut self,
+        (process, vm): (&ProcessView, &V8),
+        reader: &mut Reader<'_>,
+        poll: &mut Poll,
+    ) -> Result<usize, AdapterError> {
+        let place = (reader.tables, reader.first()?);
+        let (gone, new) = self.check((process, vm), reader, poll)?;
+        let streams = vm.streams_at(process, &reader.direct, place, &new)?;
+        let mut codes = code::describe(&reader.direct, &streams)?;
+        codes.retain(|code| !hits(code, &new).is_empty());
+        codes.sort_by_key(|code| code.start);
+        let found = self.identify(&codes, reader, poll)?;
+        let mut changes = 0;
+        for known in found {
+            changes += self.take_hit(known, poll);
+        }
+        self.keep_later(&codes, &new);
+        for code in gone {
+            let is_there = self.known.get(&code.start);
+            if let Some(known) = is_there.filter(|known| known.code == code).cloned() {
+                self.known.remove(&code.start);
+                self.zone.went(poll, &known.identity, GoneReason::Freed);
+                changes += 1;
+            }
+        }
+        Ok(changes)
+    }
+
+    /// Keeps the samples of `codes` without a function so far.
+    pub(super) fn keep_later(&mut self, codes: &[Code], addresses: &[Avma]) {
+        for code in codes {
+            if !self.known.contains_key(&code.start) {
+                self.maps.keep(hits(code, addresses).iter().copied());
+            }
+        }
+    }
+
+    /// Checks the known code that samples hit. Returns code that is no longer there, and addresses
+    /// (ascending) without known code.
+    fn check(
+        &mut self,
+        (process, vm): (&ProcessView, &V8),
+        reader: &Reader<'_>,
+        poll: &Poll,
+    ) -> Result<(Vec<Code>, Vec<Avma>), AdapterError> {
+        let (mut hit, mut new): (Vec<Known>, Vec<Avma>) = (Vec::new(), Vec::new());
+        let mut places = Vec::new();
+        let mappings = process.mappings();
+        let is_generated = |entry: &MapEntry| entry.executable && entry.path().is_none();
+        for at in self.maps.waiting() {
+            if let Some(known) = self.at(at) {
+                places.push((at, known.code.start));
+                if hit.last().is_none_or(|last| last.code != known.code) {
+                    hit.push(known.clone());
+                }
+                continue;
+            }
+            // Samples bring addresses of data too.
+            let after = mappings.partition_point(|entry| entry.start <= at);
+            let entry = after.checked_sub(1).and_then(|index| mappings.get(index));
+            if entry.is_some_and(|entry| is_generated(entry) && entry.contains(at)) {
+                new.push(at);
+            }
+        }
+        let header = vm.layout.stream.start;
+        let streams = hit.iter().map(|known| known.code.start.0);
+        let streams: Vec<Avma> = streams
+            .map(|start| Avma(start.saturating_sub(header)))
+            .collect();
+        let found = code::describe(&reader.direct, &streams)?;
+        let found: FxHashMap<Avma, Code> = found.into_iter().map(|one| (one.start, one)).collect();
+        let is_there = |known: &Known| found.get(&known.code.start) == Some(&known.code);
+        let (there, gone): (Vec<Known>, Vec<Known>) = hit.into_iter().partition(is_there);
+        let now = poll.now();
+        for known in there {
+            self.zone.was_there(&known.identity, now);
+        }
+        let gone: Vec<Code> = gone.into_iter().map(|known| known.code).collect();
+        let is_gone = |start: &Avma| gone.iter().any(|code| code.start == *start);
+        let again = places.into_iter().filter(|(_, start)| is_gone(start));
+        new.extend(again.map(|(at, _)| at));
+        new.sort_unstable();
+        Ok((gone, new))
+    }
+
+    /// Known code with this pc or return address.
+    fn at(&self, at: Avma) -> Option<&Known> {
+        let (_, known) = self.known.range(..=at).next_back()?;
+        (at <= known.code.end).then_some(known)
+    }
+
+    /// Reports sampled code, which replaces known code in its place. Returns the number of changes.
+    fn take_hit(&mut self, mut new: Known, poll: &mut Poll) -> usize {
+        let (start, end) = (new.code.start, new.code.end);
+        let before = self.known.range(..end).rev();
+        let over: Vec<Known> = before
+            .take_while(|(_, known)| known.code.end > start)
+            .map(|(_, known)| known.clone())
+            .collect();
+        for known in &over {
+            self.known.remove(&known.code.start);
+        }
+        let identity = new.identity;
+        let same = over.iter().find(|known| known.identity == identity);
+        new.is_mapped = same.is_some_and(|known| known.is_mapped);
+        self.frames.put(&new.code);
+        self.known.insert(start, new);
+        if same.is_some() {
+            self.zone.was_there(&identity, poll.now());
+            return 0;
+        }
+        let replaced: Vec<_> = over.iter().map(|known| known.identity).collect();
+        let seen = SeenCode {
+            identity,
+            start,
+            end,
+        };
+        let names = &self.names;
+        self.zone
+            .found(poll, seen, &replaced, |identity, constituent, _| {
+                describe(names, identity, constituent);
+            });
+        1 + replaced.len()
+    }
+}
+
+/// Those of `addresses` (ascending) that are pcs in `code` or return addresses to it.
+pub(super) fn hits<'a>(code: &Code, addresses: &'a [Avma]) -> &'a [Avma] {
+    let from = addresses.partition_point(|at| *at < code.start);
+    let to = addresses.partition_point(|at| *at <= code.end);
+    addresses.get(from..to).unwrap_or_default()
+}

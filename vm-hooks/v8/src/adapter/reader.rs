@@ -1,0 +1,95 @@
+//! What one poll reads functions with.
+
+use rustc_hash::FxHashMap;
+use vmscope_process::AdapterError;
+
+use super::MAX_KNOWN;
+use super::names::MethodId;
+use crate::bytecodes::ConstantKinds;
+use crate::code::Code;
+use crate::function::{Function, Script};
+use crate::isolate::{Isolate, Tables};
+use crate::object::{Heap, Tagged};
+
+/// Access to the heap and the tables during a poll.
+pub(super) struct Reader<'p> {
+    pub heap: Heap<'p>,
+    /// Without a cache.
+    pub direct: Heap<'p>,
+    pub isolates: &'p [Isolate],
+    pub tables: &'p Tables,
+    pub scripts: FxHashMap<Tagged, Script>,
+    pub has_owners: bool,
+}
+
+impl Reader<'_> {
+    pub fn method_id(&mut self, function: &Function) -> Result<MethodId, AdapterError> {
+        let script = match function.script {
+            Some(script) => self.script(script)?,
+            None => Script::default(),
+        };
+        Ok(MethodId {
+            name: function.name.clone(),
+            script: if script.name.is_empty() { script.id } else { 0 },
+            file: script.name,
+            position: function.position,
+        })
+    }
+
+    /// The maps of bytecodes, one of each isolate.
+    pub fn bytecode_maps(&self) -> Result<Vec<Tagged>, AdapterError> {
+        let root = |isolate: &Isolate| {
+            let memory = self.heap.memory;
+            self.tables.root(*isolate, "bytecode_array_map", memory)
+        };
+        self.isolates.iter().map(root).collect()
+    }
+
+    /// The bytecodes of a function; `None` if it has none. Reads without the cache.
+    pub fn bytecodes_of(&self, info: Tagged) -> Result<Option<Tagged>, AdapterError> {
+        let maps = self.bytecode_maps()?;
+        self.direct.bytecodes_of(info, &maps)
+    }
+
+    pub fn first(&self) -> Result<Isolate, AdapterError> {
+        let first = self.isolates.first().copied();
+        first.ok_or(AdapterError::NotReady { what: "isolate" })
+    }
+
+    /// Maps of constants, which all isolates share.
+    pub fn kinds(&self) -> Result<ConstantKinds, AdapterError> {
+        let isolate = self.first()?;
+        let root = |name| self.tables.root(isolate, name, self.heap.memory);
+        Ok(ConstantKinds {
+            number: root("heap_number_map")?,
+            function: root("shared_function_info_map")?,
+        })
+    }
+
+    /// The function of optimised code.
+    pub fn optimised(&self, code: &Code) -> Result<Tagged, AdapterError> {
+        const WRAPPED: u64 = 8;
+        let fields = self.heap.layout.optimised;
+        let what = "data of optimised code";
+        let item = self.heap.item(code.data, fields.function, what)?;
+        match fields.is_wrapped {
+            true => self.heap.field(item, WRAPPED, what),
+            false => Ok(item),
+        }
+    }
+
+    pub fn script(&mut self, script: Tagged) -> Result<Script, AdapterError> {
+        if let Some(known) = self.scripts.get(&script) {
+            return Ok(known.clone());
+        }
+        let read = match self.heap.script(script) {
+            Err(error) if error.is_final() => return Err(error),
+            read => read.unwrap_or_default(),
+        };
+        if self.scripts.len() >= MAX_KNOWN {
+            self.scripts.clear();
+        }
+        self.scripts.insert(script, read.clone());
+        Ok(read)
+    }
+}

@@ -1,0 +1,138 @@
+//! Readings of snapshots of Node.js, for tests from files, fuzzing and benchmarks.
+
+use std::sync::Arc;
+
+use vmscope_process::{Adapter, AdapterError, AdapterFamily as _, KeySource, Poll, ProcessView};
+use vmscope_records::{Avma, Constituent, ProcessKey, Record, TimeNs};
+
+use crate::Family;
+
+/// Begins of the names of all symbols that the reader asks for, and of V8's own code.
+pub const SYMBOLS: [&str; 9] = [
+    "v8dbg_",
+    "Builtins_",
+    "_ZN2v88internal7Version",
+    "_ZN2v88internal2V89platform_E",
+    "_ZN2v88internal22ExternalReferenceTable9ref_name_E",
+    "_ZN2v88internal17abort_with_reasonEi",
+    "_ZN2v88internal10RootsTable11root_names_E",
+    "_ZN2v88internal15ThreadIsolation13trusted_data_E",
+    "_ZN2v88internal11interpreter9Bytecodes14kBytecodeSizesE",
+];
+
+/// An adapter's polls, with a clock that stands still or leaps.
+pub struct Polls {
+    adapter: Box<dyn Adapter>,
+    keys: KeySource,
+    now: TimeNs,
+}
+
+impl std::fmt::Debug for Polls {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Polls").field("now", &self.now).finish()
+    }
+}
+
+/// Nanoseconds from a poll to the next after which every reading is due: a thousand seconds.
+const LEAP: u64 = 1_000_000_000_000;
+
+/// Nanoseconds from a poll to the next that reads the code of samples only: longer than the pause between
+/// polls, shorter than the pause between readings of all code.
+const SOON: u64 = 900_000_000;
+
+impl Polls {
+    /// The adapter of the V8 in `process`; `None` if it has none.
+    ///
+    /// # Errors
+    /// As [`Family::recognise`](vmscope_process::AdapterFamily::recognise).
+    pub fn open(process: &ProcessView) -> Result<Option<Self>, AdapterError> {
+        let adapter = Family.recognise(process)?;
+        Ok(adapter.map(|adapter| Polls {
+            adapter,
+            keys: KeySource::new(),
+            now: TimeNs(LEAP),
+        }))
+    }
+
+    fn poll_with(&self, touched: Vec<Avma>) -> Poll {
+        let now = self.now;
+        let poll = Poll::new(self.keys.clone(), ProcessKey(1), Arc::new(move || now));
+        poll.with_touched(touched)
+    }
+
+    /// A poll that looks at all code.
+    ///
+    /// # Errors
+    /// As [`Adapter::poll`].
+    pub fn look(&mut self, process: &ProcessView) -> Result<Vec<Record>, AdapterError> {
+        self.now.0 = self.now.0.saturating_add(LEAP);
+        self.poll(process, Vec::new())
+    }
+
+    /// A poll soon after the last one, with these addresses of samples (ascending). The first such poll
+    /// after [`Polls::look`] does not read all code.
+    ///
+    /// # Errors
+    /// As [`Adapter::poll`].
+    pub fn hits(
+        &mut self,
+        process: &ProcessView,
+        touched: Vec<Avma>,
+    ) -> Result<Vec<Record>, AdapterError> {
+        self.now.0 = self.now.0.saturating_add(SOON);
+        self.poll(process, touched)
+    }
+
+    fn poll(
+        &mut self,
+        process: &ProcessView,
+        touched: Vec<Avma>,
+    ) -> Result<Vec<Record>, AdapterError> {
+        let mut poll = self.poll_with(touched);
+        self.adapter.poll(process, &mut poll)?;
+        Ok(poll.finish())
+    }
+
+    /// The last poll.
+    ///
+    /// # Errors
+    /// As [`Adapter::finish`].
+    pub fn finish(&mut self, process: &ProcessView) -> Result<Vec<Record>, AdapterError> {
+        let mut poll = self.poll_with(Vec::new());
+        self.adapter.finish(process, &mut poll)?;
+        Ok(poll.finish())
+    }
+}
+
+/// Pieces of code among `records`.
+pub fn constituents(records: &[Record]) -> impl Iterator<Item = &Constituent> {
+    records.iter().filter_map(|record| match record {
+        Record::Constituent(one) => Some(&**one),
+        _ => None,
+    })
+}
+
+/// Addresses in the middle of pieces of code, as samples have them, ascending.
+#[must_use]
+pub fn middles(records: &[Record]) -> Vec<Avma> {
+    let middle = |one: &Constituent| Avma(one.start.0 + (one.end.0 - one.start.0) / 2);
+    let mut middles: Vec<Avma> = constituents(records).map(middle).collect();
+    middles.sort_unstable();
+    middles.dedup();
+    middles
+}
+
+/// Three polls: a reading of all code, samples in all code, the last poll.
+///
+/// # Errors
+/// As [`Adapter::poll`].
+pub fn all_code(process: &ProcessView) -> Result<Vec<Record>, AdapterError> {
+    let Some(mut polls) = Polls::open(process)? else {
+        return Ok(Vec::new());
+    };
+    let mut all = polls.look(process)?;
+    let touched = middles(&all);
+    all.extend(polls.hits(process, touched)?);
+    all.extend(polls.finish(process)?);
+    Ok(all)
+}
