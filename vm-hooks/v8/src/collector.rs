@@ -99,10 +99,16 @@ pub struct Look {
 const COLLECTING: u32 = 1;
 
 impl Look {
+    /// Whether V8 has stopped JavaScript for a collection.
+    #[must_use]
+    pub fn is_collecting(&self) -> bool {
+        self.state == Some(COLLECTING)
+    }
+
     /// Whether V8 collects or marks objects, and so changes numbers of a collection.
     #[must_use]
     pub fn is_in_collection(&self) -> bool {
-        self.has_open || self.state == Some(COLLECTING)
+        self.has_open || self.is_collecting()
     }
 }
 
