@@ -27,7 +27,7 @@ pub struct CodeZone<I> {
     last_poll: Option<TimeNs>,
     /// Time up to which no code disappeared.
     whole_until: Option<TimeNs>,
-    /// Time after which no code disappeared.
+    /// Time after which no executed code disappeared.
     none_goes_after: Option<TimeNs>,
 }
 
@@ -77,10 +77,16 @@ impl<I: Clone + Eq + Hash> CodeZone<I> {
         self.whole_until = self.whole_until.max(Some(time));
     }
 
-    /// Declares that no code disappears after `time`, until a later call says otherwise: code found gone
-    /// went before. `None`: code may disappear at any time.
-    pub fn none_goes_after(&mut self, time: Option<TimeNs>) {
-        self.none_goes_after = time;
+    /// Declares that no code that still executes disappeared after `time`, until a later call says
+    /// otherwise. Code found gone was executed before only. Samples before at the place of new code may
+    /// be of code that no poll saw.
+    pub fn none_goes_after(&mut self, time: TimeNs) {
+        self.none_goes_after = Some(time);
+    }
+
+    /// Time before which other code may have had the place of new code.
+    fn absent_at(&self) -> Option<TimeNs> {
+        self.last_poll.max(self.none_goes_after)
     }
 
     /// Declares that code of the last poll was still there at `time`.
@@ -126,7 +132,7 @@ impl<I: Clone + Eq + Hash> CodeZone<I> {
         describe: impl FnOnce(&I, &mut Constituent, &mut Poll),
     ) {
         let now = poll.now();
-        let mut absent_at = self.last_poll;
+        let mut absent_at = self.absent_at();
         for identity in replaced {
             if let Some(known) = self.known.remove(identity) {
                 let found = (now, GoneReason::Recycled);
@@ -202,7 +208,7 @@ impl<I: Clone + Eq + Hash> CodeZone<I> {
         let changes = gone.len() + moved.len() + new.len();
 
         // New code was absent while other code had its place.
-        let mut absent_at = vec![self.last_poll; new.len()];
+        let mut absent_at = vec![self.absent_at(); new.len()];
         for (identity, known) in gone {
             let after = new.partition_point(|(_, other)| other.start < known.end);
             let before = new.iter().zip(&mut absent_at).take(after).rev();
@@ -370,7 +376,9 @@ mod tests {
             time.store(10, Ordering::Relaxed);
             let mut zone = CodeZone::new();
             zone.update(&mut poll(), [code(1)], |_, _, _| {}, |_| GoneReason::Freed);
-            zone.none_goes_after(limit.map(TimeNs));
+            if let Some(limit) = limit {
+                zone.none_goes_after(TimeNs(limit));
+            }
             if let Some(seen) = seen {
                 zone.was_there(&1, TimeNs(seen));
             }

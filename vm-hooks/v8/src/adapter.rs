@@ -324,12 +324,8 @@ impl V8Adapter {
 
     fn look(&mut self, process: &ProcessView, poll: &mut Poll) -> Result<(), AdapterError> {
         self.states.look(process.memory(), self.is_last, poll)?;
-        if self.states.has_kept_code() {
-            self.zone.is_whole_at(poll.began());
-        }
-        if self.states.is_new_epoch() {
-            let now = self.states.is_settled().then(|| poll.now());
-            self.zone.none_goes_after(now);
+        if let Some(time) = self.states.died_until() {
+            self.zone.none_goes_after(time);
         }
         Ok(())
     }
@@ -447,8 +443,7 @@ impl Adapter for V8Adapter {
             has_new_owners: false,
         };
         let may_read = self.readings.is_due(now) && !poll.spare().is_zero();
-        let reads_all = may_read || self.is_last || !self.has_begun;
-        let changes = if reads_all {
+        let changes = if may_read || self.is_last || !self.has_begun {
             let before = poll.spent();
             let changes = poll.spending(|poll| self.read_all((process, &vm), &mut reader, poll));
             let cost = poll.spent().saturating_sub(before);
@@ -468,9 +463,6 @@ impl Adapter for V8Adapter {
             changes => changes?,
         };
         self.moved = 0;
-        if reads_all {
-            self.states.code_was_read();
-        }
         self.tell_interpreted(process, &mut reader, poll)?;
         (self.interpreter).poll((&vm, process), (&tables, &isolates), poll)?;
         self.tell_maps(process, &mut reader, poll)?;

@@ -91,8 +91,6 @@ pub struct Look {
     pub events: Vec<Event>,
     /// Whether a collection is in progress.
     pub has_open: bool,
-    /// Whether memory of dead objects, code among it, is being freed after a mark-compact.
-    pub is_sweeping: bool,
 }
 
 /// V8's number for its activity during a collection.
@@ -227,11 +225,7 @@ impl Collector {
             .filter_map(|event| self.event(event))
             .collect();
         events.sort_by_key(|event| event.begin);
-        let is_open = |event: &&[u8; PIECE]| half(*event, STATE) == Some(ATOMIC);
-        let is_sweeping = |event: &&[u8; PIECE]| {
-            let has_freed = matches!(half(*event, STATE), Some(ATOMIC | SWEEPING));
-            has_freed && half(*event, TYPE).and_then(kind_of) == Some(Kind::MarkCompact)
-        };
+        let is_open = |event: &&[u8; PIECE]| half(event, STATE) == Some(ATOMIC);
         let micros = word(pauses, 0).filter(|_| self.has_pauses);
         Some(Look {
             state: half(state, 0).filter(|_| self.has_state),
@@ -241,7 +235,6 @@ impl Collector {
             pauses: micros.and_then(|micros| micros.checked_mul(1000)),
             events,
             has_open: [previous, current].iter().any(is_open),
-            is_sweeping: [previous, current].iter().any(is_sweeping),
         })
     }
 
@@ -275,7 +268,7 @@ impl Collector {
             clippy::cast_sign_loss,
             reason = "checked before"
         )]
-        (0.0..1e18).contains(&ns).then(|| TimeNs(ns as u64))
+        (0.0..1e18).contains(&ns).then_some(TimeNs(ns as u64))
     }
 }
 

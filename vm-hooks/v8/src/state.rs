@@ -50,11 +50,9 @@ pub struct States {
     looks: [u64; STATES.len()],
     marking: u64,
     has_many: bool,
-    /// Epoch of the last look, and epoch before code was read. `None` while code may go.
-    epoch: Option<Epoch>,
-    read_in: Option<Epoch>,
-    /// Whether the epoch of the last look differs from the one before, or is unknown.
-    is_new_epoch: bool,
+    /// The last look's counters; `None` while V8 collects.
+    last: Option<Stamp>,
+    died_until: Option<TimeNs>,
     /// Whether some collections are unknown.
     is_incomplete: bool,
 }
@@ -67,12 +65,19 @@ struct Watched {
 }
 
 /// V8's counters of collections that move old objects.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stamp(Vec<u32>);
 
-/// V8's counters of collections that free and move code. No code goes between equal epochs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Epoch(Vec<(Isolate, u32)>);
+impl Stamp {
+    /// The counters of all isolates; `None` while one collects.
+    fn of(looks: &[Option<Look>]) -> Option<Self> {
+        let counts = looks.iter().map(|look| {
+            let still = look.as_ref().filter(|look| !look.is_collecting());
+            still.map(|look| look.mark_compacts)
+        });
+        counts.collect::<Option<_>>().map(Stamp)
+    }
+}
 
 impl States {
     /// Follows new isolates, and drops isolates that are not in `isolates`.
@@ -144,27 +149,11 @@ impl States {
         if self.has_many { short } else { usual }
     }
 
-    /// Declares that all code was read after the last look.
-    pub fn code_was_read(&mut self) {
-        self.read_in.clone_from(&self.epoch);
-    }
-
-    /// Whether no code has gone between the last reading and the last look.
+    /// Latest time at which a collection may have freed or moved code: until the next one, code that
+    /// executes stays. `None` before the first look.
     #[must_use]
-    pub fn has_kept_code(&self) -> bool {
-        self.epoch.is_some() && self.epoch == self.read_in
-    }
-
-    /// Whether code may have gone before the last look, and after the look before it.
-    #[must_use]
-    pub fn is_new_epoch(&self) -> bool {
-        self.is_new_epoch
-    }
-
-    /// Whether no code goes until the next collection that frees code.
-    #[must_use]
-    pub fn is_settled(&self) -> bool {
-        self.epoch.is_some()
+    pub fn died_until(&self) -> Option<TimeNs> {
+        self.died_until
     }
 
     /// Counters that change when a collection moves old objects; `None` while an isolate collects.
@@ -174,11 +163,10 @@ impl States {
     pub fn stamp(&self, memory: &dyn Memory) -> Result<Option<Stamp>, AdapterError> {
         let collectors: Vec<&Collector> = self.live.iter().map(|one| &one.collector).collect();
         let looks = Collector::look(&collectors, memory)?;
-        let counts = looks.iter().map(|look| {
-            let still = look.as_ref().filter(|look| !look.is_collecting());
-            still.map(|look| look.mark_compacts)
-        });
-        Ok(counts.collect::<Option<_>>().map(Stamp))
+        match self.is_incomplete {
+            true => Ok(Some(Stamp::default())),
+            false => Ok(Stamp::of(&looks)),
+        }
     }
 
     /// Looks at all isolates once: reports collections, and figures once a second and at the last
@@ -195,18 +183,11 @@ impl States {
         let collectors: Vec<&Collector> = self.live.iter().map(|one| &one.collector).collect();
         let looks = Collector::look(&collectors, memory)?;
         self.has_many = false;
-        let mut epoch = (!self.is_incomplete).then(Vec::new);
+        let stamp = Stamp::of(&looks).filter(|_| !self.is_incomplete);
         for (one, look) in self.live.iter_mut().zip(looks) {
             let Some(look) = look else {
-                epoch = None;
                 continue;
             };
-            match &mut epoch {
-                Some(all) if !look.is_sweeping => {
-                    all.push((one.collector.isolate, look.mark_compacts));
-                }
-                _ => epoch = None,
-            }
             self.has_many |= one.collections.since_last(&look) >= MANY_COLLECTIONS;
             count(&look, (&mut self.looks, &mut self.marking));
             let spaces = &one.spaces;
@@ -218,9 +199,10 @@ impl States {
             self.figures_at = Some(poll.began());
             self.tell_figures(poll);
         }
-        let epoch = epoch.map(Epoch);
-        self.is_new_epoch = epoch.is_none() || epoch != self.epoch;
-        self.epoch = epoch;
+        if stamp.is_none() || stamp != self.last {
+            self.died_until = Some(poll.now());
+        }
+        self.last = stamp;
         Ok(())
     }
 
