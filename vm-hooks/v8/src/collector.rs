@@ -274,7 +274,6 @@ impl Collector {
 
 /// States of an event.
 const ATOMIC: u32 = 2;
-const SWEEPING: u32 = 3;
 
 /// Kind by an event's type: minor mark-sweeps have others, which Node.js does not use.
 fn kind_of(number: u32) -> Option<Kind> {

@@ -167,15 +167,20 @@ impl V8Adapter {
         reader: &mut Reader<'_>,
         poll: &mut Poll,
     ) -> Result<PcMap, AdapterError> {
-        if let Some(info) = self.owner(code.data, reader, poll.now())? {
-            self.whole(info, process, reader, poll)?;
-        }
+        let whole = match self.owner(code.data, reader, poll.now())? {
+            Some(info) => self.whole(info, process, reader, poll)?,
+            None => None,
+        };
         let Some(set) = self.instructions(process, reader, poll)? else {
             return Ok(PcMap::None);
         };
         let what = "Sparkplug's bytecodes";
         let table = reader.heap.bytes(code.positions, MAX_TABLE, what)?;
         let bytecodes = reader.heap.bytecodes(code.data)?;
+        // Another function with equal name and place: the listing is not of this code.
+        if whole.is_some_and(|whole| whole.size != 0 && whole.size != bytecodes.len()) {
+            return Ok(PcMap::None);
+        }
         let instructions = set.instructions(&bytecodes).map_while(Result::ok);
         let map = sparkplug::map(&table, instructions.map(|it| it.pc), code.size());
         map.map_err(|error| damaged(error, code))

@@ -25,6 +25,8 @@ const MAX_KEPT: usize = 64 << 20;
 pub(super) struct Whole {
     /// The method.
     pub key: MethodKey,
+    /// Bytes of its bytecodes; 0 if they are unknown.
+    pub size: usize,
     lines: Option<Arc<Lines>>,
     /// Offsets in the script with the first bytecode there, ascending.
     places: Vec<(u32, BytecodePc)>,
@@ -129,7 +131,10 @@ impl V8Adapter {
                 let Some(offset) = entry.position.offset else {
                     continue;
                 };
-                places.push((offset, pc));
+                // The function's begin may be lines above its first bytecode.
+                if entry.code >= 0 {
+                    places.push((offset, pc));
+                }
                 if let Some(line) = line_of(offset) {
                     put_line(&mut method.lines, LineEntry { from: pc, line });
                 }
@@ -157,12 +162,14 @@ impl V8Adapter {
             places.sort_unstable();
             places.dedup_by_key(|place| place.0);
         }
+        let size = method.bytecodes.len();
         if self.wholes.told.insert(key) {
             poll.method(method);
         }
         self.make_room(size_of_val(places.as_slice()));
         let whole = Arc::new(Whole {
             key,
+            size,
             lines,
             places,
             calls,

@@ -144,7 +144,7 @@ impl Listing<'_> {
             -1 => "<context>".to_owned(),
             -2 => "<closure>".to_owned(),
             RECEIVER => "<this>".to_owned(),
-            _ if number > RECEIVER => format!("a{}", number - RECEIVER - 1),
+            3.. => format!("a{}", number - RECEIVER - 1),
             _ => format!("r{}", self.first_register - number),
         }
     }
