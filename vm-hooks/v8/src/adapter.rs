@@ -44,6 +44,9 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from
 /// Number of changes that shorten the pause.
 const MANY_CHANGES: usize = 64;
 
+/// Number of polls in a row whose reading a collection disturbs, before one counts nevertheless.
+const MAX_MOVED: u32 = 8;
+
 /// Maximum number of limits.
 const MAX_LIMITS: usize = 64;
 
@@ -82,6 +85,8 @@ pub struct V8Adapter {
     /// Begin of the last poll that tried to read code.
     tried_at: TimeNs,
     is_last: bool,
+    /// Polls since the last whose reading no collection disturbed.
+    moved: u32,
     frames: CodeFrames,
 }
 
@@ -140,6 +145,7 @@ impl V8Adapter {
             read_at: TimeNs(0),
             tried_at: TimeNs(0),
             is_last: false,
+            moved: 0,
             frames: CodeFrames::default(),
         }
     }
@@ -184,11 +190,16 @@ impl V8Adapter {
         Ok(all)
     }
 
-    /// The method of known code at the same place.
+    /// The method of known code that differs in its data alone.
     fn method_before(&self, code: &Code) -> Option<MethodKey> {
-        let before = self.known.get(&code.start)?.identity;
-        let is_same = before.end == code.end && before.kind == code.kind;
-        before.method.filter(|_| is_same)
+        let before = self.known.get(&code.start)?;
+        let data = code.data;
+        let is_same = Code {
+            data,
+            ..before.code
+        } == *code;
+        let is_optimised = matches!(code.kind, Kind::Turbofan | Kind::Maglev);
+        before.identity.method.filter(|_| is_same && is_optimised)
     }
 
     /// The function that a piece of code executes.
@@ -212,26 +223,44 @@ impl V8Adapter {
         reader.heap.function(info).map(Found::Function)
     }
 
-    /// The function with these bytecodes. A poll reads the functions of all scripts once, after the
-    /// pause.
+    /// The function with these bytecodes. A poll reads functions at most once: those of all scripts after
+    /// a pause, those of new scripts else.
     fn owner(
         &mut self,
         bytecodes: Tagged,
         reader: &mut Reader<'_>,
         now: TimeNs,
     ) -> Result<Option<Tagged>, AdapterError> {
-        if let Some(function) = self.owners.function(bytecodes)
-            && (reader.has_owners || Owners::is_current(&reader.heap, function, bytecodes)?)
-        {
-            return Ok(Some(function));
+        let known = self.current_owner(bytecodes, reader)?;
+        if known.is_some() || reader.has_owners {
+            return Ok(known);
         }
-        if reader.has_owners || !(self.is_last || self.owner_readings.is_due(now)) {
+        let (isolates, tables) = (reader.isolates, reader.tables);
+        if self.is_last || self.owner_readings.is_due(now) {
+            let read = || Owners::read(&reader.direct, isolates, tables);
+            self.owners = self.owner_readings.reading(now, read)?;
+            reader.has_owners = true;
+        } else if !reader.has_new_owners {
+            self.owners.read_new(&reader.direct, isolates, tables)?;
+            reader.has_new_owners = true;
+        } else {
             return Ok(None);
         }
-        let read = || Owners::read(&reader.direct, reader.isolates, reader.tables);
-        self.owners = self.owner_readings.reading(now, read)?;
-        reader.has_owners = true;
-        Ok(self.owners.function(bytecodes))
+        self.current_owner(bytecodes, reader)
+    }
+
+    /// The known function with these bytecodes, after a check.
+    fn current_owner(
+        &self,
+        bytecodes: Tagged,
+        reader: &Reader<'_>,
+    ) -> Result<Option<Tagged>, AdapterError> {
+        let Some(function) = self.owners.function(bytecodes) else {
+            return Ok(None);
+        };
+        let is_current =
+            reader.has_owners || Owners::is_current(&reader.heap, function, bytecodes)?;
+        Ok(is_current.then_some(function))
     }
 
     fn method(
@@ -305,6 +334,21 @@ impl V8Adapter {
         Ok(())
     }
 
+    /// Checks that no collection has moved objects since `reader` was made: what it read may be of
+    /// different times then.
+    fn check_unmoved(
+        &self,
+        process: &ProcessView,
+        reader: &Reader<'_>,
+    ) -> Result<(), AdapterError> {
+        let now = self.states.stamp(process.memory())?;
+        match now.is_some() && now == reader.stamp {
+            true => Ok(()),
+            false if self.is_last || self.moved >= MAX_MOVED => Ok(()),
+            false => Err(AdapterError::Busy { what: "code" }),
+        }
+    }
+
     /// Reads all code; returns the number of changes. Programs drop much code within a second: code
     /// without samples counts from its second reading on.
     fn read_all(
@@ -328,6 +372,7 @@ impl V8Adapter {
         });
         self.young = young;
         let all = self.identify(&codes, reader, poll)?;
+        self.check_unmoved(process, reader)?;
         let told = all.iter().map(|known| &known.code);
         self.frames.update(told, vm, process)?;
         let changes = self.tell(all, poll);
@@ -397,19 +442,35 @@ impl Adapter for V8Adapter {
             isolates: &isolates,
             tables: &tables,
             scripts: FxHashMap::default(),
+            stamp: self.states.stamp(process.memory())?,
             has_owners: false,
+            has_new_owners: false,
         };
         let may_read = self.readings.is_due(now) && !poll.spare().is_zero();
-        let changes = if may_read || self.is_last || !self.has_begun {
+        let reads_all = may_read || self.is_last || !self.has_begun;
+        let changes = if reads_all {
             let before = poll.spent();
-            let changes = poll.spending(|poll| self.read_all((process, &vm), &mut reader, poll))?;
+            let changes = poll.spending(|poll| self.read_all((process, &vm), &mut reader, poll));
             let cost = poll.spent().saturating_sub(before);
             self.readings.spent(now, cost);
-            self.states.code_was_read();
             changes
         } else {
-            self.read_hits((process, &vm), &mut reader, poll)?
+            self.read_hits((process, &vm), &mut reader, poll)
         };
+        let changes = match changes {
+            Err(AdapterError::Busy { .. }) if self.moved < MAX_MOVED => {
+                self.moved += 1;
+                self.tried_at = TimeNs(0);
+                self.interpreted.keep(poll);
+                poll.code_is_told_until(self.read_at);
+                return Ok(());
+            }
+            changes => changes?,
+        };
+        self.moved = 0;
+        if reads_all {
+            self.states.code_was_read();
+        }
         self.tell_interpreted(process, &mut reader, poll)?;
         (self.interpreter).poll((&vm, process), (&tables, &isolates), poll)?;
         self.tell_maps(process, &mut reader, poll)?;

@@ -128,7 +128,7 @@ impl Collections {
         }
     }
 
-    /// Reports a collection. Missed ones of its kind count with it.
+    /// Reports a collection. The record counts missed collections of its kind.
     fn record(
         &mut self,
         event: &Event,

@@ -65,7 +65,7 @@ pub struct Event {
     pub begin: TimeNs,
     /// End of the pause.
     pub end: TimeNs,
-    /// Bytes of objects before and after the collection.
+    /// Bytes of objects at begin and end.
     pub objects: (u64, u64),
     /// Bytes of memory after it.
     pub memory: u64,
@@ -89,7 +89,7 @@ pub struct Look {
     pub pauses: Option<u64>,
     /// The newest ended collections, oldest first, at most two.
     pub events: Vec<Event>,
-    /// Whether a collection has begun that has not ended.
+    /// Whether a collection is in progress.
     pub has_open: bool,
     /// Whether memory of dead objects, code among it, is being freed after a mark-compact.
     pub is_sweeping: bool,
@@ -99,11 +99,16 @@ pub struct Look {
 const COLLECTING: u32 = 1;
 
 impl Look {
-    /// Whether V8 may be changing the numbers of a collection: it collects, or marks a part of its
-    /// objects.
+    /// Whether V8 has stopped JavaScript for a collection.
+    #[must_use]
+    pub fn is_collecting(&self) -> bool {
+        self.state == Some(COLLECTING)
+    }
+
+    /// Whether V8 collects or marks objects, and so changes numbers of a collection.
     #[must_use]
     pub fn is_in_collection(&self) -> bool {
-        self.has_open || self.state == Some(COLLECTING)
+        self.has_open || self.is_collecting()
     }
 }
 
@@ -163,7 +168,7 @@ impl Collector {
         })
     }
 
-    /// Whether the isolate at this address has the same number. Workers reuse addresses.
+    /// Whether this address still has the isolate: workers reuse addresses.
     #[must_use]
     pub fn is_same(&self, memory: &dyn Memory) -> bool {
         memory

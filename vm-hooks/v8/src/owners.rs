@@ -1,6 +1,6 @@
 //! Functions by their bytecodes. Neither bytecodes nor Sparkplug's code refer to their function.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use vmscope_process::AdapterError;
 use vmscope_records::Avma;
 
@@ -24,6 +24,8 @@ const INTERPRETER_BYTECODES: u64 = 8;
 #[derive(Clone, Debug, Default)]
 pub struct Owners {
     by_bytecodes: FxHashMap<Tagged, Tagged>,
+    /// Scripts whose functions were read.
+    scripts: FxHashSet<Tagged>,
 }
 
 impl Owners {
@@ -76,12 +78,29 @@ impl Owners {
         isolates: &[Isolate],
         tables: &Tables,
     ) -> Result<Self, AdapterError> {
+        let mut owners = Owners::default();
+        owners.read_new(heap, isolates, tables)?;
+        Ok(owners)
+    }
+
+    /// Reads the functions of scripts that are new since the last reading. V8 may have put a new script at
+    /// the address of an old one: [`Owners::read`] finds those too.
+    ///
+    /// # Errors
+    /// As [`Owners::read`].
+    pub fn read_new(
+        &mut self,
+        heap: &Heap<'_>,
+        isolates: &[Isolate],
+        tables: &Tables,
+    ) -> Result<(), AdapterError> {
         let (mut functions, mut left) = (Vec::new(), MAX_ALL);
         let mut maps = Vec::new();
         for isolate in isolates {
             maps.push(tables.root(*isolate, "bytecode_array_map", heap.memory)?);
             let list = [tables.root(*isolate, "script_list", heap.memory)?];
-            let scripts = items(heap, &list, (LIST_LENGTH, LIST_ITEMS), &mut left)?;
+            let mut scripts = items(heap, &list, (LIST_LENGTH, LIST_ITEMS), &mut left)?;
+            scripts.retain(|script| self.scripts.insert(*script));
             let lists = heap.fields(&scripts, heap.layout.script.functions)?;
             let lists: Vec<Tagged> = lists.into_iter().flatten().collect();
             functions.extend(items(heap, &lists, (8, 16), &mut left)?);
@@ -94,11 +113,10 @@ impl Owners {
             .collect();
         let objects: Vec<Tagged> = pairs.iter().map(|(_, data)| *data).collect();
         let is_bytecodes = |map: &Option<Tagged>| map.is_some_and(|map| maps.contains(&map));
-        let mut by_bytecodes = FxHashMap::default();
         let mut others = Vec::new();
         for ((function, data), map) in pairs.into_iter().zip(heap.fields(&objects, 0)?) {
             match is_bytecodes(&map) {
-                true => drop(by_bytecodes.insert(data, function)),
+                true => drop(self.by_bytecodes.insert(data, function)),
                 false => others.push((function, data)),
             }
         }
@@ -111,11 +129,11 @@ impl Owners {
             let each = others.iter().zip(found).zip(found_maps);
             for (((function, _), bytecodes), map) in each {
                 if is_bytecodes(&map) {
-                    by_bytecodes.insert(bytecodes, *function);
+                    self.by_bytecodes.insert(bytecodes, *function);
                 }
             }
         }
-        Ok(Owners { by_bytecodes })
+        Ok(())
     }
 }
 

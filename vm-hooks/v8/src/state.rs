@@ -66,6 +66,10 @@ struct Watched {
     spaces: Spaces,
 }
 
+/// V8's counters of collections that move old objects.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stamp(Vec<u32>);
+
 /// V8's counters of collections that free and move code. No code goes between equal epochs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Epoch(Vec<(Isolate, u32)>);
@@ -161,6 +165,20 @@ impl States {
     #[must_use]
     pub fn is_settled(&self) -> bool {
         self.epoch.is_some()
+    }
+
+    /// Counters that change when a collection moves old objects; `None` while an isolate collects.
+    ///
+    /// # Errors
+    /// Errors after which no read can succeed.
+    pub fn stamp(&self, memory: &dyn Memory) -> Result<Option<Stamp>, AdapterError> {
+        let collectors: Vec<&Collector> = self.live.iter().map(|one| &one.collector).collect();
+        let looks = Collector::look(&collectors, memory)?;
+        let counts = looks.iter().map(|look| {
+            let still = look.as_ref().filter(|look| !look.is_collecting());
+            still.map(|look| look.mark_compacts)
+        });
+        Ok(counts.collect::<Option<_>>().map(Stamp))
     }
 
     /// Looks at all isolates once: reports collections, and figures once a second and at the last

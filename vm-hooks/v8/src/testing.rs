@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use vmscope_process::{Adapter, AdapterError, AdapterFamily as _, KeySource, Poll, ProcessView};
-use vmscope_records::{Avma, Constituent, ProcessKey, Record, TimeNs};
+use vmscope_records::{Avma, Constituent, ConstituentKind, PcMap, ProcessKey, Record, TimeNs};
 
 use crate::Family;
 
@@ -112,11 +112,20 @@ pub fn constituents(records: &[Record]) -> impl Iterator<Item = &Constituent> {
     })
 }
 
+/// New compiled functions and regular expressions among `records`: no maps of known ones, no handlers of
+/// bytecodes.
+pub fn new_code(records: &[Record]) -> impl Iterator<Item = &Constituent> {
+    constituents(records).filter(|one| {
+        let is_compiled = matches!(one.kind, ConstituentKind::Method | ConstituentKind::RegExp);
+        is_compiled && one.map == PcMap::None
+    })
+}
+
 /// Addresses in the middle of pieces of code, as samples have them, ascending.
 #[must_use]
 pub fn middles(records: &[Record]) -> Vec<Avma> {
     let middle = |one: &Constituent| Avma(one.start.0 + (one.end.0 - one.start.0) / 2);
-    let mut middles: Vec<Avma> = constituents(records).map(middle).collect();
+    let mut middles: Vec<Avma> = new_code(records).map(middle).collect();
     middles.sort_unstable();
     middles.dedup();
     middles

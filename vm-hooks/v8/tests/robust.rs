@@ -13,7 +13,7 @@ use vmscope_records::{Avma, Record};
 use vmscope_v8::V8;
 use vmscope_v8::debug::Debug;
 use vmscope_v8::object::{Heap, Tagged};
-use vmscope_v8::testing::{all_code, constituents};
+use vmscope_v8::testing::{all_code, constituents, new_code};
 use vmscope_v8::versions::Layout;
 
 static SNAPSHOTS: LazyLock<[Patchable; 4]> =
@@ -95,7 +95,7 @@ fn lists_of_code_without_an_end() {
 fn pages_and_code_of_impossible_sizes() {
     for name in ["node18", "node20"] {
         let whole = snapshot(name);
-        let known = constituents(&all_code(&whole.process()).unwrap()).count();
+        let known = new_code(&all_code(&whole.process()).unwrap()).count();
         let code = whole.mappings.iter();
         let code = code.filter(|entry| entry.executable && entry.path().is_none());
         let pages: Vec<u64> = code.map(|entry| entry.start.0 & !0x3ffff).collect();
@@ -111,14 +111,10 @@ fn pages_and_code_of_impossible_sizes() {
                 other.write(Avma(page + offset), &u64::to_le_bytes(value));
             }
             let records = all_code(&other.process()).unwrap();
-            assert_eq!(
-                constituents(&records).count(),
-                0,
-                "{name} {offset} {value:x}"
-            );
+            assert_eq!(new_code(&records).count(), 0, "{name} {offset} {value:x}");
         }
         let records = all_code(&whole.process()).unwrap();
-        let first = constituents(&records).min_by_key(|one| one.start).unwrap();
+        let first = new_code(&records).min_by_key(|one| one.start).unwrap();
         for size in [0_u32, u32::MAX, 1 << 31] {
             // The size of the code is behind its object's header.
             let process = whole.process();
@@ -130,12 +126,12 @@ fn pages_and_code_of_impossible_sizes() {
             let mut other = whole.clone();
             other.write(Avma(object + vm.layout.code.size), &size.to_le_bytes());
             let records = all_code(&other.process()).unwrap();
-            let found = constituents(&records);
+            let found = new_code(&records);
             assert!(
                 { found }.all(|one| one.start != first.start),
                 "{name} {size}"
             );
-            assert!(constituents(&records).count() < known);
+            assert!(new_code(&records).count() < known);
         }
     }
 }
@@ -145,12 +141,12 @@ fn pages_and_code_of_impossible_sizes() {
 fn lists_of_isolates() {
     for name in NAMES {
         let snapshot = snapshot(name);
-        let known = constituents(&all_code(&snapshot.process()).unwrap()).count();
+        let known = new_code(&all_code(&snapshot.process()).unwrap()).count();
         let platform = word(&snapshot, symbol(&snapshot, "9platform_E"));
         let node = word(&snapshot, platform + 0x40);
         let cyclic = with_word(&snapshot, node, node);
         let records = all_code(&cyclic.process()).unwrap();
-        assert_eq!(constituents(&records).count(), known, "{name}");
+        assert_eq!(new_code(&records).count(), known, "{name}");
         for (at, value) in [(node, 8), (node + 8, 8), (platform + 0x40, 0)] {
             let error = all_code(&with_word(&snapshot, at, value).process()).unwrap_err();
             assert!(!error.in_full().is_empty());

@@ -10,7 +10,7 @@ use common::recorded::{NAMES, expected, snapshot};
 use vmscope_process::ProcessView;
 use vmscope_process::testing::Snapshot;
 use vmscope_records::{Avma, Constituent, ConstituentKind, Record};
-use vmscope_v8::testing::{Polls, all_code, constituents, middles};
+use vmscope_v8::testing::{Polls, all_code, middles, new_code};
 
 /// A compiled function: size in bytes, sign of its tier, name.
 type Compiled = (u64, String, String);
@@ -25,7 +25,7 @@ fn sign(tier: &str) -> &'static str {
 }
 
 fn compiled(records: &[Record]) -> BTreeMap<Avma, Compiled> {
-    let methods = constituents(records).filter(|one| one.kind == ConstituentKind::Method);
+    let methods = new_code(records).filter(|one| one.kind == ConstituentKind::Method);
     let described = |one: &Constituent| {
         let name = match &*one.name {
             "(anonymous)" | "(top level)" => "",
@@ -88,7 +88,7 @@ fn regular_expressions_are_listed_without_names() {
     for name in NAMES {
         let records = all_code(&snapshot(name).process()).unwrap();
         let is_expression = |one: &&Constituent| one.kind == ConstituentKind::RegExp;
-        let expressions: Vec<&str> = constituents(&records)
+        let expressions: Vec<&str> = new_code(&records)
             .filter(is_expression)
             .map(|one| one.name.as_str())
             .collect();
@@ -105,7 +105,7 @@ fn regular_expressions_are_listed_without_names() {
 fn changes(records: &[Record]) -> (usize, usize) {
     let gone = |record: &&Record| matches!(record, Record::ConstituentGone(_));
     (
-        constituents(records).count(),
+        new_code(records).count(),
         records.iter().filter(gone).count(),
     )
 }
@@ -174,9 +174,7 @@ fn code_is_found_by_samples() {
         assert_eq!(changes(&found), (changes(&all).0, 0), "{name}");
 
         let mut damaged = snapshot.clone();
-        let code = constituents(&all)
-            .find(|one| one.tier == "TurboFan")
-            .unwrap();
+        let code = new_code(&all).find(|one| one.tier == "TurboFan").unwrap();
         let header = match name {
             "node18" => 128,
             "node20" => 16,

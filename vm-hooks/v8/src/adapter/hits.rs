@@ -24,6 +24,7 @@ impl V8Adapter {
         codes.retain(|code| !hits(code, &new).is_empty());
         codes.sort_by_key(|code| code.start);
         let found = self.identify(&codes, reader, poll)?;
+        self.check_unmoved(process, reader)?;
         let mut changes = 0;
         for known in found {
             changes += self.take_hit(known, poll);

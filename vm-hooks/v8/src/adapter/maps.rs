@@ -190,6 +190,12 @@ impl V8Adapter {
         poll: &mut Poll,
     ) -> Result<PcMap, AdapterError> {
         let fields = reader.heap.layout.optimised;
+        // V8 takes the data from code that it no longer uses.
+        let own = match reader.optimised(code) {
+            Err(error) if error.is_final() => return Err(error),
+            Err(_) => return Ok(PcMap::None),
+            Ok(own) => own,
+        };
         let what = "source positions";
         let table = reader.heap.bytes(code.positions, MAX_TABLE, what)?;
         let pieces = positions::pieces(&table, code.size());
@@ -198,7 +204,6 @@ impl V8Adapter {
         let calls = reader.heap.item(code.data, fields.inlining, what)?;
         let calls = reader.heap.bytes(calls, MAX_TABLE, what)?;
         let literals = reader.heap.item(code.data, fields.literals, what)?;
-        let own = reader.optimised(code)?;
 
         let mut functions: FxHashMap<Option<u32>, Option<Arc<Whole>>> = FxHashMap::default();
         let mut function = |number: Option<u32>| -> Result<_, AdapterError> {
@@ -263,13 +268,13 @@ fn chain(
         return Ok(None);
     };
     let mut chain = Vec::with_capacity(frames.len());
-    for frame in frames {
+    for (depth, frame) in frames.into_iter().enumerate() {
         let Some(whole) = function(frame.function)? else {
             return Ok(None);
         };
         chain.push(ChainFrame {
             method: whole.key,
-            position: whole.position(frame.offset),
+            position: whole.position(frame.offset, depth > 0),
         });
     }
     Ok(Some(chain))

@@ -28,6 +28,8 @@ pub(super) struct Whole {
     lines: Option<Arc<Lines>>,
     /// Offsets in the script with the first bytecode there, ascending.
     places: Vec<(u32, BytecodePc)>,
+    /// Likewise, with the first call there: an expression and its call share an offset.
+    calls: Vec<(u32, BytecodePc)>,
 }
 
 /// Methods and scripts that were read.
@@ -42,18 +44,22 @@ pub(super) struct Wholes {
 }
 
 impl Whole {
-    /// The place of a source position: its first bytecode, else its line.
-    pub fn position(&self, offset: Option<u32>) -> Position {
+    /// The place of a source position: its first bytecode, else its line. In a caller of inlined code, its
+    /// first call comes before both.
+    pub fn position(&self, offset: Option<u32>, is_caller: bool) -> Position {
         let Some(offset) = offset else {
             return Position::Unknown;
         };
-        let found = self.places.binary_search_by_key(&offset, |place| place.0);
-        let bytecode = found.ok().and_then(|index| self.places.get(index));
-        let line = || self.lines.as_ref()?.line_of(offset);
-        match bytecode {
-            Some((_, pc)) => Position::Bytecode(*pc),
-            None => line().map_or(Position::Unknown, Position::Line),
+        let find = |places: &[(u32, BytecodePc)]| {
+            let found = places.binary_search_by_key(&offset, |place| place.0);
+            found.ok().and_then(|index| places.get(index)).copied()
+        };
+        let call = find(&self.calls).filter(|_| is_caller);
+        if let Some((_, pc)) = call.or_else(|| find(&self.places)) {
+            return Position::Bytecode(pc);
         }
+        let line = self.lines.as_ref().and_then(|lines| lines.line_of(offset));
+        line.map_or(Position::Unknown, Position::Line)
     }
 }
 
@@ -114,7 +120,7 @@ impl V8Adapter {
             file: id.file,
             ..Method::default()
         };
-        let mut places = Vec::new();
+        let (mut places, mut calls) = (Vec::new(), Vec::new());
         if let Some(bytecodes) = reader.bytecodes_of(info)? {
             method.bytecodes = reader.heap.bytecodes(bytecodes)?;
             let table = reader.heap.bytecode_positions(bytecodes)?;
@@ -136,19 +142,31 @@ impl V8Adapter {
                     constant: &|number| constants.get(number),
                 };
                 method.listing = listing.lines(&method.bytecodes);
+                let called = set.instructions(&method.bytecodes).map_while(Result::ok);
+                let called = called.filter(|it| is_call(set.name(it.opcode)));
+                let called: FxHashSet<BytecodePc> = called.map(|it| it.pc).collect();
+                let all = places.iter().copied();
+                calls.extend(all.filter(|(_, pc)| called.contains(pc)));
             }
             // V8 may have moved the bytecodes meanwhile.
             if reader.bytecodes_of(info)? != Some(bytecodes) {
                 return Err(AdapterError::Busy { what: "bytecodes" });
             }
         }
-        places.sort_unstable();
-        places.dedup_by_key(|place| place.0);
+        for places in [&mut places, &mut calls] {
+            places.sort_unstable();
+            places.dedup_by_key(|place| place.0);
+        }
         if self.wholes.told.insert(key) {
             poll.method(method);
         }
         self.make_room(size_of_val(places.as_slice()));
-        let whole = Arc::new(Whole { key, lines, places });
+        let whole = Arc::new(Whole {
+            key,
+            lines,
+            places,
+            calls,
+        });
         self.wholes.kept.insert(key, Arc::clone(&whole));
         Ok(Some(whole))
     }
@@ -198,6 +216,11 @@ impl V8Adapter {
             self.wholes.bytes = bytes;
         }
     }
+}
+
+/// Whether an instruction calls a function that V8 may inline.
+fn is_call(name: &str) -> bool {
+    name.starts_with("Call") || name.starts_with("Construct")
 }
 
 /// Adds a line's begin. Of several at one bytecode, the last counts.

@@ -10,6 +10,7 @@ use crate::code::Code;
 use crate::function::{Function, Script};
 use crate::isolate::{Isolate, Tables};
 use crate::object::{Heap, Tagged};
+use crate::state::Stamp;
 
 /// Access to the heap and the tables during a poll.
 pub(super) struct Reader<'p> {
@@ -19,7 +20,12 @@ pub(super) struct Reader<'p> {
     pub isolates: &'p [Isolate],
     pub tables: &'p Tables,
     pub scripts: FxHashMap<Tagged, Script>,
+    /// The collections before the poll; `None` during one.
+    pub stamp: Option<Stamp>,
+    /// Whether this poll has read the functions of all scripts.
     pub has_owners: bool,
+    /// Whether this poll has read the functions of new scripts.
+    pub has_new_owners: bool,
 }
 
 impl Reader<'_> {
