@@ -32,7 +32,7 @@ impl FamilyOptions {
     /// Families for attached processes, and for commands launched without changes. Files of such a VM
     /// belong to its user.
     pub fn attaching(&self, lifetimes: Option<LifetimeRate>) -> Vec<Box<dyn AdapterFamily>> {
-        let mut families = self.from_memory(lifetimes);
+        let mut families = self.readers_of_memory(lifetimes);
         if self.allow(FILES) {
             families.push(Box::new(Jitdump::attaching()));
         }
@@ -47,7 +47,7 @@ impl FamilyOptions {
         lifetimes: Option<LifetimeRate>,
         launch: &mut Launch,
     ) -> Vec<Box<dyn AdapterFamily>> {
-        let mut families = self.from_memory(lifetimes);
+        let mut families = self.readers_of_memory(lifetimes);
         if self.adapter.as_deref() == Some(FILES) {
             launch.files = Some(FilesReason::Asked);
         }
@@ -64,7 +64,7 @@ impl FamilyOptions {
         families
     }
 
-    fn from_memory(&self, lifetimes: Option<LifetimeRate>) -> Vec<Box<dyn AdapterFamily>> {
+    fn readers_of_memory(&self, lifetimes: Option<LifetimeRate>) -> Vec<Box<dyn AdapterFamily>> {
         let mut families: Vec<Box<dyn AdapterFamily>> = vec![
             Box::new(Publish { lifetimes }),
             Box::new(HotSpot),

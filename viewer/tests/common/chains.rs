@@ -28,7 +28,7 @@ pub struct Counts {
     pub whole: u64,
     /// Its inner part: the chain is cut off.
     pub cut: u64,
-    /// All of the chain, with interpreted methods without names.
+    /// All of the chain, with interpreted methods or generated code without names.
     pub unnamed: u64,
     /// Anything else, by stack.
     pub wrong: BTreeMap<String, u64>,
@@ -58,7 +58,10 @@ impl Counts {
             let told = &chains[&methods[leaf]];
             let first = frames.first().copied().unwrap_or_default();
             let is_whole = firsts.iter().any(|start| first.starts_with(start));
-            let is_unnamed = |frame: &&str| frame.starts_with("interpreted method (");
+            let is_unnamed = |frame: &&str| {
+                let unnamed = ["interpreted method (", "(generated code, unnamed)"];
+                unnamed.iter().any(|start| frame.starts_with(start))
+            };
             if frames.iter().any(is_unnamed) {
                 counts.unnamed += samples;
             } else if is_whole && told.contains(shown) {

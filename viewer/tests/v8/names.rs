@@ -77,7 +77,10 @@ fn is_equal(told: &CodeName, reported: &Reported) -> bool {
             let is_line = reported.line == 0 || reported.line == told.line;
             is_line && (&*told.name, &*told.tier) == (&*reported.name, &*reported.tier)
         }
-        _ => plain(&told.name) == plain(&reported.name),
+        // The report has the interpreted function instead.
+        ConstituentKind::Interpreter if reported.tier == "interpreter" => true,
+        // A handler's name in the report: `Star.Wide`.
+        _ => plain(&told.name) == plain(&reported.name).replace('.', ""),
     }
 }
 

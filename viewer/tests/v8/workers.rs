@@ -26,6 +26,7 @@ fn functions_of_workers_and_child_processes() {
             "Node {}: {told:?}, {named:.4} named",
             node.release
         ));
-        recorded.check(named >= 0.97, &format!("{named} named"));
+        // Code that ran before each process's first reading has no name.
+        recorded.check(named >= 0.95, &format!("{named} named"));
     }
 }
