@@ -272,7 +272,7 @@ impl Collector {
     }
 }
 
-/// States of an event.
+/// State of an event during its pause.
 const ATOMIC: u32 = 2;
 
 /// Kind by an event's type: minor mark-sweeps have others, which Node.js does not use.

@@ -1,6 +1,8 @@
 //! Collections as they are read from outside, against `node --trace-gc`: each kind, cause, duration, heap
 //! size and number, of the main thread and of a worker.
 
+#![allow(clippy::panic, reason = "tests fail by it")]
+
 mod common;
 
 use std::collections::BTreeMap;

@@ -53,7 +53,11 @@ fn unwinder() -> V8Unwinder {
         .put(0x2000..0x2000 + HANDLER.len() as u64, false);
     frames.interpreter.put(ENTRY_AT..ENTRY_AT + 4, true);
     memory.put(Avma(0x9000), vec![0x90, 0x90, 0x90, 0xe8, 1, 2, 3, 4, 0x90]);
-    V8Unwinder::new(Arc::new(memory), &frames, vec![0x2000..0x8000])
+    V8Unwinder::new(
+        Arc::new(memory),
+        &frames,
+        std::iter::once(0x2000..0x8000).collect(),
+    )
 }
 
 fn stack(words: &[u64]) -> StackBytes {
