@@ -52,8 +52,8 @@ pub struct RecordArgs {
     jit_env: bool,
     /// Exact bytecodes and lines in optimised JVM code: sets JAVA_TOOL_OPTIONS with
     /// -XX:+DebugNonSafepoints. The JVM then needs more memory for compiled code and prints one
-    /// line on stderr. For node, npm, yarn, pnpm and deno: names of interpreted callers, by
-    /// --jit-env and --interpreted-frames-native-stack (Node 12 and later start with it)
+    /// line on stderr. With --jit-env, for node, npm, yarn, pnpm and deno: names of interpreted
+    /// callers, by --interpreted-frames-native-stack (Node 12 and later start with it)
     #[arg(long, conflicts_with = "no_jit_env")]
     precise: bool,
     /// The command to run, after `--`

@@ -27,8 +27,8 @@ pub struct CodeZone<I> {
     last_poll: Option<TimeNs>,
     /// Time up to which no code disappeared.
     whole_until: Option<TimeNs>,
-    /// Time after which no executed code disappeared.
-    none_goes_after: Option<TimeNs>,
+    /// Last time at which executed code may have disappeared; `None` if it may at any time.
+    died_until: Option<TimeNs>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -59,7 +59,7 @@ impl<I> Default for CodeZone<I> {
             known: FxHashMap::default(),
             last_poll: None,
             whole_until: None,
-            none_goes_after: None,
+            died_until: None,
         }
     }
 }
@@ -77,16 +77,16 @@ impl<I: Clone + Eq + Hash> CodeZone<I> {
         self.whole_until = self.whole_until.max(Some(time));
     }
 
-    /// Declares that no code that still executes disappeared after `time`, until a later call says
-    /// otherwise. Code found gone was executed before only. Samples before at the place of new code may
-    /// be of code that no poll saw.
-    pub fn none_goes_after(&mut self, time: TimeNs) {
-        self.none_goes_after = Some(time);
+    /// Declares that executed code disappears at certain times only, such as collections, the last of
+    /// which ended at `time`, and that code which no poll sees may take its place. So code counts up to the
+    /// last poll that saw it, and new code from these times on.
+    pub fn dies_until(&mut self, time: TimeNs) {
+        self.died_until = Some(time);
     }
 
-    /// Time before which other code may have had the place of new code.
-    fn absent_at(&self) -> Option<TimeNs> {
-        self.last_poll.max(self.none_goes_after)
+    /// Time up to which new code was absent, or unknown code may have had its place.
+    fn absent_at(&self, replaced_at: Option<TimeNs>) -> Option<TimeNs> {
+        self.last_poll.max(self.died_until).max(replaced_at)
     }
 
     /// Declares that code of the last poll was still there at `time`.
@@ -111,8 +111,10 @@ impl<I: Clone + Eq + Hash> CodeZone<I> {
         poll: &mut Poll,
     ) -> Option<TimeNs> {
         let last_seen = self.last_poll.max(self.whole_until).max(known.seen_at);
-        let time = self.none_goes_after.map_or(time, |last| last.min(time));
-        let time = time.max(last_seen.unwrap_or_default());
+        let time = match self.died_until {
+            Some(_) => last_seen.unwrap_or(time),
+            None => time,
+        };
         poll.code(CodeChange::Gone(ConstituentGone {
             key: known.key,
             last_seen: last_seen.unwrap_or(poll.began()),
@@ -132,13 +134,14 @@ impl<I: Clone + Eq + Hash> CodeZone<I> {
         describe: impl FnOnce(&I, &mut Constituent, &mut Poll),
     ) {
         let now = poll.now();
-        let mut absent_at = self.absent_at();
+        let mut replaced_at = None;
         for identity in replaced {
             if let Some(known) = self.known.remove(identity) {
                 let found = (now, GoneReason::Recycled);
-                absent_at = absent_at.max(self.report_gone(&known, found, poll));
+                replaced_at = replaced_at.max(self.report_gone(&known, found, poll));
             }
         }
+        let absent_at = self.absent_at(replaced_at);
         let known = Known {
             key: poll.keys().constituent(),
             start: code.start,
@@ -208,21 +211,21 @@ impl<I: Clone + Eq + Hash> CodeZone<I> {
         let changes = gone.len() + moved.len() + new.len();
 
         // New code was absent while other code had its place.
-        let mut absent_at = vec![self.absent_at(); new.len()];
+        let mut replaced_at = vec![None; new.len()];
         for (identity, known) in gone {
             let after = new.partition_point(|(_, other)| other.start < known.end);
-            let before = new.iter().zip(&mut absent_at).take(after).rev();
+            let before = new.iter().zip(&mut replaced_at).take(after).rev();
             let over: Vec<&mut Option<TimeNs>> = before
                 .take_while(|((_, other), _)| other.end > known.start)
-                .map(|(_, absent_at)| absent_at)
+                .map(|(_, replaced_at)| replaced_at)
                 .collect();
             let reason = match over.is_empty() {
                 true => reason(&identity),
                 false => GoneReason::Recycled,
             };
             let last_seen = self.report_gone(&known, (now, reason), poll);
-            for absent_at in over {
-                *absent_at = (*absent_at).max(last_seen);
+            for replaced_at in over {
+                *replaced_at = (*replaced_at).max(last_seen);
             }
         }
         let last_seen = self.last_poll.max(self.whole_until.take());
@@ -235,7 +238,8 @@ impl<I: Clone + Eq + Hash> CodeZone<I> {
                 to,
             }));
         }
-        for ((identity, known), absent_at) in new.into_iter().zip(absent_at) {
+        for ((identity, known), replaced_at) in new.into_iter().zip(replaced_at) {
+            let absent_at = self.absent_at(replaced_at);
             let mut constituent = new_constituent(&known, (absent_at, now), poll);
             describe(&identity, &mut constituent, poll);
             poll.code(CodeChange::Seen(constituent));
@@ -355,9 +359,10 @@ mod tests {
         assert_eq!(gone, [&before[..], &after[..]].concat());
     }
 
-    /// Code that a poll finds gone went while code could still go.
+    /// Executed code dies at certain times only: between the last poll that saw it and the last of these
+    /// times, code that no poll saw may have had its place.
     #[test]
-    fn gone_code_went_before_the_last_change() {
+    fn executed_code_dies_at_certain_times() {
         let time = Arc::new(AtomicU64::new(10));
         let clock = Arc::clone(&time);
         let clock = Arc::new(move || TimeNs(clock.load(Ordering::Relaxed)));
@@ -367,29 +372,33 @@ mod tests {
             start: Avma(0),
             end: Avma(10),
         };
-        for (limit, seen, expected) in [
-            (Some(14), None, (10, 14)),
-            (Some(14), Some(18), (18, 18)),
-            (Some(40), None, (10, 30)),
-            (None, None, (10, 30)),
-        ] {
-            time.store(10, Ordering::Relaxed);
-            let mut zone = CodeZone::new();
-            zone.update(&mut poll(), [code(1)], |_, _, _| {}, |_| GoneReason::Freed);
-            if let Some(limit) = limit {
-                zone.none_goes_after(TimeNs(limit));
+        // Last time of deaths, time of a check; end of the old code.
+        for (died, seen, expected) in [(14, None, 10), (14, Some(18), 18), (22, Some(18), 18)] {
+            for is_known in [true, false] {
+                time.store(10, Ordering::Relaxed);
+                let mut zone = CodeZone::new();
+                let known = is_known.then(|| code(1));
+                zone.update(&mut poll(), known, |_, _, _| {}, |_| GoneReason::Freed);
+                zone.dies_until(TimeNs(died));
+                if let Some(seen) = seen {
+                    zone.was_there(&1, TimeNs(seen));
+                }
+                time.store(30, Ordering::Relaxed);
+                let mut poll = poll();
+                zone.found(&mut poll, code(2), &[1], |_, _, _| {});
+                for record in poll.finish() {
+                    match record {
+                        Record::ConstituentGone(gone) => {
+                            assert_eq!((gone.last_seen.0, gone.time.0), (expected, expected));
+                        }
+                        Record::Constituent(new) => {
+                            let absent_at = if is_known { died.max(expected) } else { died };
+                            assert_eq!(new.absent_at, Some(TimeNs(absent_at)));
+                        }
+                        _ => {}
+                    }
+                }
             }
-            if let Some(seen) = seen {
-                zone.was_there(&1, TimeNs(seen));
-            }
-            time.store(30, Ordering::Relaxed);
-            let mut poll = poll();
-            zone.found(&mut poll, code(2), &[1], |_, _, _| {});
-            let gone = poll.finish().into_iter().find_map(|record| match record {
-                Record::ConstituentGone(gone) => Some((gone.last_seen.0, gone.time.0)),
-                _ => None,
-            });
-            assert_eq!(gone, Some(expected), "{limit:?} {seen:?}");
         }
     }
 }

@@ -325,7 +325,7 @@ impl V8Adapter {
     fn look(&mut self, process: &ProcessView, poll: &mut Poll) -> Result<(), AdapterError> {
         self.states.look(process.memory(), self.is_last, poll)?;
         if let Some(time) = self.states.died_until() {
-            self.zone.none_goes_after(time);
+            self.zone.dies_until(time);
         }
         Ok(())
     }

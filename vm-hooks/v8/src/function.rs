@@ -43,6 +43,9 @@ pub struct Script {
     pub name: String,
     /// Its text.
     pub source: Tagged,
+    /// Number of lines before the text, which V8 counts; negative if the text begins with lines that V8
+    /// made.
+    pub line_offset: i32,
 }
 
 impl Heap<'_> {
@@ -92,6 +95,7 @@ impl Heap<'_> {
         Ok(Script {
             id: self.integer(script, fields.id, "script")?,
             source: self.field(script, fields.source, "script")?,
+            line_offset: self.integer(script, fields.line_offset, "script")?,
             name: match has_name {
                 true => self.string(name, MAX_SCRIPT_NAME)?,
                 false => String::new(),

@@ -200,9 +200,13 @@ fn bytecode_name(handler: &str) -> String {
         let each: Vec<String> = (0..16).map(|number| format!("Star{number}")).collect();
         return format!("ShortStar ({})", each.join(", "));
     }
+    let is_prefix = matches!(
+        handler.strip_prefix("DebugBreak").unwrap_or(handler),
+        "Wide" | "ExtraWide"
+    );
     let split = SIZES.iter().find_map(|(suffix, dotted)| {
-        let base = handler.strip_suffix(suffix)?;
-        (!base.is_empty() && !base.ends_with("DebugBreak")).then(|| format!("{base}{dotted}"))
+        let base = handler.strip_suffix(suffix).filter(|_| !is_prefix)?;
+        Some(format!("{base}{dotted}"))
     });
     split.unwrap_or_else(|| handler.to_owned())
 }

@@ -23,6 +23,8 @@ pub struct Lines {
     was_return: bool,
     /// First character without a known line.
     known_until: u32,
+    /// Lines before the source.
+    before: i32,
 }
 
 impl Default for Lines {
@@ -40,6 +42,17 @@ impl Lines {
             length: 0,
             was_return: false,
             known_until: u32::MAX,
+            before: 0,
+        }
+    }
+
+    /// Likewise, of a source behind `before` lines. V8 counts from a negative number if it made the
+    /// first lines of the source.
+    #[must_use]
+    pub fn behind(before: i32) -> Self {
+        Lines {
+            before,
+            ..Lines::new()
         }
     }
 
@@ -85,13 +98,15 @@ impl Lines {
         }
     }
 
-    /// Line of a character, 1-based. `None` beyond the source, and beyond line 4,194,305.
+    /// Line of a character, 1-based. `None` in lines that V8 made, beyond the source, and beyond line 4,194,305.
     #[must_use]
     pub fn line_of(&self, offset: u32) -> Option<u32> {
         let before = self.starts.partition_point(|start| *start <= offset);
         let is_known = offset <= self.length && offset < self.known_until;
-        let line = u32::try_from(before).ok()?.checked_add(1);
-        line.filter(|_| is_known)
+        let line = i64::try_from(before).ok()? + 1 + i64::from(self.before);
+        u32::try_from(line)
+            .ok()
+            .filter(|line| *line > 0 && is_known)
     }
 
     /// Whether some lines are unknown.
@@ -126,6 +141,13 @@ mod tests {
         let all: Vec<_> = (0..=4).filter_map(|at| lines.line_of(at)).collect();
         assert_eq!(all, [1, 2, 2, 3, 4]);
         assert_eq!(Lines::of(b"", Width::One).line_of(0), Some(1));
+        let behind = |before| {
+            let mut lines = Lines::behind(before);
+            lines.add(b"a\nb\nc", Width::One);
+            [0, 2, 4].map(|at| lines.line_of(at))
+        };
+        assert_eq!(behind(-2), [None, None, Some(1)]);
+        assert_eq!(behind(7), [Some(8), Some(9), Some(10)]);
     }
 
     #[test]

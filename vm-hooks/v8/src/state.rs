@@ -50,8 +50,10 @@ pub struct States {
     looks: [u64; STATES.len()],
     marking: u64,
     has_many: bool,
-    /// The last look's counters; `None` while V8 collects.
+    /// The last look's counters.
     last: Option<Stamp>,
+    /// Whether the last look saw a collection that moves old objects.
+    is_moving: bool,
     died_until: Option<TimeNs>,
     /// Whether some collections are unknown.
     is_incomplete: bool,
@@ -69,12 +71,10 @@ struct Watched {
 pub struct Stamp(Vec<u32>);
 
 impl Stamp {
-    /// The counters of all isolates; `None` while one collects.
+    /// The counters of all isolates, the present collection included; `None` if one is unreadable.
     fn of(looks: &[Option<Look>]) -> Option<Self> {
-        let counts = looks.iter().map(|look| {
-            let still = look.as_ref().filter(|look| !look.is_collecting());
-            still.map(|look| look.mark_compacts)
-        });
+        let counts = looks.iter();
+        let counts = counts.map(|look| look.as_ref().map(|look| look.mark_compacts));
         counts.collect::<Option<_>>().map(Stamp)
     }
 }
@@ -149,14 +149,14 @@ impl States {
         if self.has_many { short } else { usual }
     }
 
-    /// Latest time at which a collection may have freed or moved code: until the next one, code that
-    /// executes stays. `None` before the first look.
+    /// Latest time at which a collection may have freed or moved code; `None` before the first look.
     #[must_use]
     pub fn died_until(&self) -> Option<TimeNs> {
         self.died_until
     }
 
-    /// Counters that change when a collection moves old objects; `None` while an isolate collects.
+    /// Counters that change when a collection moves old objects; `None` if the last look saw such a
+    /// collection.
     ///
     /// # Errors
     /// Errors after which no read can succeed.
@@ -165,7 +165,7 @@ impl States {
         let looks = Collector::look(&collectors, memory)?;
         match self.is_incomplete {
             true => Ok(Some(Stamp::default())),
-            false => Ok(Stamp::of(&looks)),
+            false => Ok(Stamp::of(&looks).filter(|_| !self.is_moving)),
         }
     }
 
@@ -184,6 +184,8 @@ impl States {
         let looks = Collector::look(&collectors, memory)?;
         self.has_many = false;
         let stamp = Stamp::of(&looks).filter(|_| !self.is_incomplete);
+        let mut looks_of_all = looks.iter().flatten();
+        let is_collecting = looks_of_all.any(Look::is_collecting);
         for (one, look) in self.live.iter_mut().zip(looks) {
             let Some(look) = look else {
                 continue;
@@ -199,9 +201,11 @@ impl States {
             self.figures_at = Some(poll.began());
             self.tell_figures(poll);
         }
-        if stamp.is_none() || stamp != self.last {
+        let has_died = self.is_moving || stamp.is_none() || stamp != self.last;
+        if has_died {
             self.died_until = Some(poll.now());
         }
+        self.is_moving = has_died && is_collecting;
         self.last = stamp;
         Ok(())
     }

@@ -125,6 +125,8 @@ pub struct ScriptFields {
     pub source: u64,
     /// Name: path or URL.
     pub name: u64,
+    /// Number of lines before its text.
+    pub line_offset: u64,
     /// Number, unique in its isolate.
     pub id: u64,
     /// List of its functions.
@@ -225,6 +227,7 @@ const COMMON: Layout = Layout {
     script: ScriptFields {
         source: 8,
         name: 16,
+        line_offset: 24,
         id: 64,
         functions: 88,
     },

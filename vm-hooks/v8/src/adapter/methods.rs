@@ -185,7 +185,12 @@ impl V8Adapter {
         reader: &mut Reader<'_>,
         poll: &mut Poll,
     ) -> Result<Option<Arc<Lines>>, AdapterError> {
-        let Script { id, source, .. } = reader.script(script)?;
+        let Script {
+            id,
+            source,
+            line_offset,
+            ..
+        } = reader.script(script)?;
         let id = (script, source, id);
         if let Some(known) = self.wholes.lines.get(&id) {
             return Ok(known.clone());
@@ -196,7 +201,7 @@ impl V8Adapter {
                 Characters::OneByte(bytes) => (bytes, Width::One),
                 Characters::TwoByte(bytes) => (bytes, Width::Two),
             };
-            let lines = lines.get_or_insert_with(Lines::new);
+            let lines = lines.get_or_insert_with(|| Lines::behind(line_offset));
             lines.add(bytes, width);
         });
         match read {
