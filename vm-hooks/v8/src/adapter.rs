@@ -73,6 +73,8 @@ pub struct V8Adapter {
     methods: FxHashMap<MethodId, MethodKey>,
     names: FxHashMap<MethodKey, String>,
     owners: Owners,
+    /// Last collection before `owners` was read.
+    owners_died: Option<TimeNs>,
     interpreter: Interpreter,
     interpreted: Interpreted,
     maps: Maps,
@@ -97,6 +99,8 @@ struct Known {
     identity: Identity,
     /// Whether its map was reported, or can't be read.
     is_mapped: bool,
+    /// Begin of the poll that read its function.
+    named_at: TimeNs,
 }
 
 /// One lifetime of a piece of code. V8 moves code rarely, and then all its objects: code at an old
@@ -135,6 +139,7 @@ impl V8Adapter {
             methods: FxHashMap::default(),
             names: FxHashMap::default(),
             owners: Owners::default(),
+            owners_died: None,
             interpreter: Interpreter::default(),
             interpreted: Interpreted::default(),
             maps: Maps::default(),
@@ -160,8 +165,9 @@ impl V8Adapter {
     ) -> Result<Vec<Known>, AdapterError> {
         let is_known = |code: &&Code| {
             let known = self.known.get(&code.start);
-            known.is_some_and(|known| known.code == **code)
+            known.is_some_and(|known| known.code == **code && self.is_fresh(known))
         };
+        let now = poll.began();
         let (old, new): (Vec<&Code>, Vec<&Code>) = codes.iter().partition(is_known);
         let old = old
             .into_iter()
@@ -175,19 +181,29 @@ impl V8Adapter {
                 // V8 takes the data from optimised code that it no longer uses.
                 Ok(Found::Nothing) | Err(_) => self.method_before(code),
             };
+            let identity = Identity {
+                start: code.start,
+                end: code.end,
+                kind: code.kind,
+                method,
+            };
+            let before = self.known.get(&code.start);
+            let before = before.filter(|before| before.identity == identity);
             all.push(Known {
                 code: *code,
-                identity: Identity {
-                    start: code.start,
-                    end: code.end,
-                    kind: code.kind,
-                    method,
-                },
-                is_mapped: false,
+                identity,
+                is_mapped: before.is_some_and(|before| before.is_mapped),
+                named_at: now,
             });
         }
         all.sort_by_key(|one| one.code.start);
         Ok(all)
+    }
+
+    /// Whether no collection came since the code's function was read. Functions with equal shapes take
+    /// all places of dead ones, with equal pointers.
+    fn is_fresh(&self, known: &Known) -> bool {
+        Some(known.named_at) > self.states.died_until()
     }
 
     /// The method of known code that differs in its data alone.
@@ -326,6 +342,11 @@ impl V8Adapter {
         self.states.look(process.memory(), self.is_last, poll)?;
         if let Some(time) = self.states.died_until() {
             self.zone.dies_until(time);
+            if Some(time) > self.owners_died {
+                // Dead functions still refer to their bytecodes, whose place other bytecodes take.
+                self.owners = Owners::default();
+                self.owners_died = Some(time);
+            }
         }
         Ok(())
     }

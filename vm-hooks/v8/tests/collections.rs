@@ -188,7 +188,9 @@ fn compare(
     let label = Collection::label(collector, kind);
     let (count, first) = told.totals[&label];
     let missed: u64 = all.iter().map(|one| one.missed).sum();
-    assert_eq!(count as usize, log.len(), "{what}");
+    // A worker may collect once more as it ends.
+    let unseen = log.len() - count as usize;
+    assert!(unseen <= usize::from(collector != "V8"), "{what}: {count}");
     // Only the next collection of a kind tells of missed ones. One may run at the first look.
     assert!(
         all.len() as u64 + missed <= (count - first) as u64 + 1,

@@ -87,12 +87,22 @@ impl V8Adapter {
         let is_there = |known: &Known| found.get(&known.code.start) == Some(&known.code);
         let (there, gone): (Vec<Known>, Vec<Known>) = hit.into_iter().partition(is_there);
         let now = poll.now();
-        for known in there {
-            self.zone.was_there(&known.identity, now);
-        }
+        let mut was_there = Vec::new();
+        let stale: Vec<Avma> = there
+            .iter()
+            .filter(|known| !self.is_fresh(known))
+            .map(|known| known.code.start)
+            .collect();
         let gone: Vec<Code> = gone.into_iter().map(|known| known.code).collect();
-        let is_gone = |start: &Avma| gone.iter().any(|code| code.start == *start);
-        let again = places.into_iter().filter(|(_, start)| is_gone(start));
+        let is_unsure =
+            |start: &Avma| stale.contains(start) || gone.iter().any(|code| code.start == *start);
+        for known in there.iter().filter(|known| self.is_fresh(known)) {
+            was_there.push(known.identity);
+        }
+        for identity in &was_there {
+            self.zone.was_there(identity, now);
+        }
+        let again = places.into_iter().filter(|(_, start)| is_unsure(start));
         new.extend(again.map(|(at, _)| at));
         new.sort_unstable();
         Ok((gone, new))

@@ -41,6 +41,8 @@ impl Stopped {
             let got = lines.read_until(b'\n', &mut output).expect("output");
             assert!(got > 0, "{node:?} ended early");
         }
+        // V8 prints on; a full pipe would stop it.
+        std::thread::spawn(move || std::io::copy(&mut lines, &mut std::io::sink()));
         Stopped {
             child,
             folder,
