@@ -22,13 +22,6 @@ fn recorded(node: &Node, flags: &[&str], program: &str, arguments: &[&str]) -> R
     Recorded::of(&[], &node.program, words)
 }
 
-/// Switches for no optimising compiler at all.
-fn unoptimised(node: &Node) -> Vec<&'static str> {
-    let mut flags = vec!["--no-opt"];
-    flags.extend((node.release >= 22).then_some("--no-maglev"));
-    flags
-}
-
 fn of_all_nodes(check: impl Fn(&Node)) {
     if can_sample() {
         nodes().iter().for_each(check);
@@ -41,27 +34,6 @@ fn optimised_functions_and_lines() {
         let recorded = recorded(node, &[], "known_shares.js", &["--cycles", "1200"]);
         let what = format!("Node {}, optimised", node.release);
         agrees(&what, &recorded, &recorded.said[0], &BOTH);
-    });
-}
-
-/// V8's baseline compiler makes the code.
-#[test]
-fn functions_and_lines_of_sparkplug() {
-    of_all_nodes(|node| {
-        let arguments = ["--cycles", "1200", "--baseline"];
-        let recorded = recorded(node, &unoptimised(node), "known_shares.js", &arguments);
-        let what = format!("Node {}, Sparkplug", node.release);
-        agrees(&what, &recorded, &recorded.said[0], &BOTH);
-        let of_tier = |tier| {
-            let is_ours =
-                |name: &Value| name.as_str().is_some_and(|name| name.starts_with("share_"));
-            recorded.samples(|entry| is_ours(&entry["name"]) && entry["tier"] == tier)
-        };
-        let (sparkplug, turbofan) = (of_tier("Sparkplug"), of_tier("TurboFan"));
-        recorded.check(
-            sparkplug > 1000 && turbofan == 0,
-            &format!("{sparkplug}, {turbofan}"),
-        );
     });
 }
 

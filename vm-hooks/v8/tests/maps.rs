@@ -104,7 +104,7 @@ fn positions_are_those_of_the_dump() {
     for node in nodes() {
         let (stopped, told) = told(&node, &["--perf-prof"]);
         let loads = loads(&stopped.dump());
-        let (mut codes, mut compared, mut inlined) = (0, 0, 0);
+        let (mut codes, mut compared, mut inlined, mut two_more) = (0, 0, 0, 0);
         for one in told.code.values() {
             let PcMap::Covers { covers, chains } = &one.map else {
                 continue;
@@ -124,10 +124,7 @@ fn positions_are_those_of_the_dump() {
             for (index, line) in load.lines.iter().enumerate() {
                 let at = offset(index).unwrap();
                 let is_replaced = offset(index + 1).is_some_and(|next| next <= at);
-                // FIXME: V8 13 counts the lines of `new Function` from its body, vmscope from the text
-                // that V8 makes: two lines more.
-                let is_made = !line.file.ends_with(PROGRAM) && node.release >= 24;
-                if is_replaced || line.line == 0 || is_made {
+                if is_replaced || line.line == 0 {
                     continue;
                 }
                 let (_, chain) = one.map.cover(at).unwrap_or_else(|| {
@@ -135,7 +132,13 @@ fn positions_are_those_of_the_dump() {
                 });
                 let own = told.line(&chain[0]);
                 let at = format!("{node:?} {} {} at {at}: {chain:?}", one.tier, one.name);
-                assert_eq!(own, Some(line.line), "{at}");
+                // FIXME: on V8 13, lines of functions in made code are two more than V8's.
+                let is_two_more = own == line.line.checked_add(2) && node.release >= 24;
+                assert!(
+                    own == Some(line.line) || is_two_more,
+                    "{at}: {own:?}, {line:?}"
+                );
+                two_more += usize::from(is_two_more);
                 compared += 1;
             }
         }
@@ -143,6 +146,10 @@ fn positions_are_those_of_the_dump() {
             "Node {}: {codes} optimised codes, {compared} positions, {inlined} inlined chains",
             node.release
         ));
+        assert!(
+            two_more * 10 <= compared,
+            "{node:?}: {two_more} of {compared}"
+        );
         assert!(codes >= 5 && compared > 100 && inlined > 5, "{node:?}");
     }
 }
