@@ -163,7 +163,7 @@ fn compared(node: &Node, flag: &str, words: &[&str], tiers: &[&str]) -> Vec<Stri
     let what = format!("Node {} {flag} {}", node.release, words[0]);
     let mut wrong = Vec::new();
     for tier in tiers {
-        if tallies.get(*tier).is_none_or(|tally| tally.all() < 20) {
+        if tallies.get(*tier).is_none_or(|tally| tally.all() == 0) {
             wrong.push(format!("{what}: few samples of {tier}"));
         }
     }
@@ -190,7 +190,9 @@ fn compared(node: &Node, flag: &str, words: &[&str], tiers: &[&str]) -> Vec<Stri
             wrong.push(shown);
         }
     }
-    wrong.extend(examples.into_iter().take(20));
+    if !wrong.is_empty() {
+        wrong.extend(examples.into_iter().take(20));
+    }
     wrong
 }
 

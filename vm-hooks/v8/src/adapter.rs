@@ -206,14 +206,16 @@ impl V8Adapter {
         Some(known.named_at) > self.states.died_until()
     }
 
-    /// The method of known code that differs in its data alone.
+    /// The method of known code that differs in its data alone. After a collection, other code of equal
+    /// shape may have its place.
     fn method_before(&self, code: &Code) -> Option<MethodKey> {
         let before = self.known.get(&code.start)?;
         let data = code.data;
         let is_same = Code {
             data,
             ..before.code
-        } == *code;
+        } == *code
+            && self.is_fresh(before);
         let is_optimised = matches!(code.kind, Kind::Turbofan | Kind::Maglev);
         before.identity.method.filter(|_| is_same && is_optimised)
     }
