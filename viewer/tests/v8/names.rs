@@ -183,7 +183,7 @@ fn compared(node: &Node, flag: &str, words: &[&str], tiers: &[&str]) -> Vec<Stri
         let unknown = tally.unnamed + tally.doubtful;
         let (most_unknown, most_without_line) = match is_new {
             true => (tally.all() * 19 / 20, tally.all() / 20),
-            false => (tally.all().max(200) / 20, 0),
+            false => (tally.all().max(200) / 10, tally.all() / 100),
         };
         let is_known = unknown <= most_unknown && tally.without_line <= most_without_line;
         if tally.unequal > allowed || !is_known {
