@@ -282,7 +282,7 @@ fn a_compaction_that_lasts_has_begin_and_end() {
     assert_eq!((one.number, one.missed), (1, 0));
     tell(&mut target, &put("statCodeCompactionCount", 2));
     await_more();
-    // The last look tells the counters; a process that has ended has none.
+    // The last look reads the counters from the process, so vmscope ends before the process.
     working.signal(nix::sys::signal::Signal::SIGINT);
     working.end().code(0);
     target.wait();

@@ -1,4 +1,4 @@
-//! Workers and child processes: each has an isolate and code of its own.
+//! Workers and child processes: each has its own isolate and code.
 
 use crate::common::programs::script;
 use crate::common::say;

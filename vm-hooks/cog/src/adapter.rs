@@ -10,6 +10,7 @@ use rustc_hash::FxHashMap;
 use vmscope_process::pages::Pages;
 use vmscope_process::{
     Adapter, AdapterError, Cadence, CodeZone, Memory, Poll, ProcessView, SampleNeeds, Unwinder,
+    known,
 };
 use vmscope_records::{CodeChange, Constituent, GoneReason, Method, MethodKey, TimeNs, VmIdentity};
 
@@ -18,7 +19,6 @@ use crate::cost::{Cost, CountedMemory};
 use crate::describe::{Described, Describer, Name};
 use crate::interpreter;
 use crate::map::Map;
-use crate::names::known;
 use crate::sampled::Sampled;
 use crate::variables::COMPACTIONS;
 use crate::vm::{Stamp, Vm, Zone};

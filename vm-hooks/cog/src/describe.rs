@@ -1,14 +1,14 @@
 //! Names, cases and maps of the zone's entries.
 
 use rustc_hash::FxHashMap;
-use vmscope_process::{AdapterError, Memory};
+use vmscope_process::{AdapterError, Memory, known};
 use vmscope_records::Avma;
 
 use crate::cog_method::{CogMethod, EntryKind};
 use crate::heap::{Heap, Object};
 use crate::listing::{Listing, ListingRoom};
 use crate::map::{Flaw, Map, MapSource};
-use crate::names::{ClassLayout, MethodName, Names, known};
+use crate::names::{ClassLayout, MethodName, Names};
 use crate::pic::{self, Case, Target};
 use crate::vm::{Vm, Zone};
 

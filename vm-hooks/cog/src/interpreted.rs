@@ -6,7 +6,9 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use vmscope_process::pages::Pages;
-use vmscope_process::{AdapterError, MAX_TOUCHED_OF_A_POLL, Memory, Poll, read_consistently};
+use vmscope_process::{
+    AdapterError, MAX_TOUCHED_OF_A_POLL, Memory, Poll, known, read_consistently,
+};
 use vmscope_records::{
     Avma, CodeChange, Constituent, ConstituentGone, ConstituentKey, ConstituentKind, GoneReason,
     Method, PcMap, TimeNs,
@@ -15,7 +17,7 @@ use vmscope_records::{
 use crate::describe::header_of;
 use crate::heap::{Contents, HEADER, Heap, Object};
 use crate::listing::{Listing, ListingRoom};
-use crate::names::{ClassLayout, MethodName, Names, known};
+use crate::names::{ClassLayout, MethodName, Names};
 use crate::vm::{Vm, Zone};
 
 /// The VM's method cache: words among which are pointers to methods.

@@ -1,6 +1,6 @@
 //! Bytecodes of a method as text, in the notation of Squeak and Pharo.
 
-use vmscope_process::{AdapterError, Poll};
+use vmscope_process::{AdapterError, Poll, known};
 use vmscope_records::{BytecodePc, Method};
 
 use crate::bytecode_table::{EXTENDED, Form, Of, row};
@@ -8,7 +8,7 @@ use crate::bytecodes::{Bytecodes, Sets};
 use crate::heap::Object;
 use crate::instructions::{Instruction, Instructions};
 use crate::literals::{Literals, character};
-use crate::names::{Names, known, literals};
+use crate::names::{Names, literals};
 
 /// Maximum bytes of the bytecodes in a method: jumps reach no further.
 const MAX_BYTECODES: usize = 1 << 16;

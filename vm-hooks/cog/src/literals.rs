@@ -1,12 +1,12 @@
 //! Literals of a method as text, in the notation of Smalltalk.
 
 use rustc_hash::FxHashMap;
-use vmscope_process::AdapterError;
+use vmscope_process::{AdapterError, known};
 use vmscope_records::Avma;
 
 use crate::bytecode_table::Of;
 use crate::heap::{Contents, Immediate, Object, SPECIAL_SELECTORS};
-use crate::names::{Names, known, literals};
+use crate::names::{Names, literals};
 
 /// Maximum number of characters shown of a string, and of bytes shown of other objects.
 const MAX_SHOWN: usize = 64;

@@ -2,7 +2,7 @@
 //! `Class class>>selector`, `[] in Class>>selector`.
 
 use rustc_hash::FxHashMap;
-use vmscope_process::{AdapterError, Memory};
+use vmscope_process::{AdapterError, Memory, known};
 use vmscope_records::Avma;
 
 use crate::Variables;
@@ -306,15 +306,4 @@ impl<'m> Names<'m> {
 #[must_use]
 pub fn literals(header: i64) -> u64 {
     header.cast_unsigned() & 0x7fff
-}
-
-/// A value, or `None` if it can't be read.
-///
-/// # Errors
-/// Errors after which no read can succeed.
-pub fn known<T>(read: Result<T, AdapterError>) -> Result<Option<T>, AdapterError> {
-    match read {
-        Err(error) if error.is_final() => Err(error),
-        other => Ok(other.ok()),
-    }
 }

@@ -296,7 +296,7 @@ fn find(process: &ProcessView) -> Result<Option<(LoadedModule, Variables)>, Adap
     let mut modules = process.modules();
     modules.sort_by_key(|module| module.path != program);
     for module in modules {
-        if code_bytes(&module) > MOST_CODE {
+        if module.code_bytes() > MOST_CODE {
             continue;
         }
         match Variables::of(process, &module) {
@@ -306,10 +306,4 @@ fn find(process: &ProcessView) -> Result<Option<(LoadedModule, Variables)>, Adap
         }
     }
     Ok(None)
-}
-
-fn code_bytes(module: &LoadedModule) -> u64 {
-    let code = module.mappings.iter().filter(|mapping| mapping.executable);
-    code.map(|mapping| mapping.end.0.saturating_sub(mapping.start.0))
-        .sum()
 }

@@ -169,6 +169,17 @@ impl AdapterError {
     }
 }
 
+/// A value that was read, or `None` if it can't be read.
+///
+/// # Errors
+/// Errors after which no read can succeed ([`AdapterError::is_final`]).
+pub fn known<T>(read: Result<T, AdapterError>) -> Result<Option<T>, AdapterError> {
+    match read {
+        Err(error) if error.is_final() => Err(error),
+        other => Ok(other.ok()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -51,7 +51,7 @@ pub use adapter::{
     Adapter, AdapterFamily, EnvironmentChange, FilesReason, Launch, Recognised, SampleNeeds,
     recognise,
 };
-pub use adapter_error::AdapterError;
+pub use adapter_error::{AdapterError, known};
 pub use attach::{
     AttachError, ProcessFacts, ProgramStamp, ThreadInfo, examine, list_threads, processes_named,
 };

@@ -67,7 +67,7 @@ pub struct Unwound {
     pub method: Option<Avma>,
     /// Whether the rule is a guess: nothing confirms it.
     pub is_guess: bool,
-    /// Whether callers were read from the process after the sample: its copy of the stack does not have
+    /// Whether callers were read from the process after the sample, because the copied stack ends below
     /// them.
     pub is_late: bool,
     /// End of the chain after `between`: `caller` means nothing then. [`ChainEnd::Whole`] if the

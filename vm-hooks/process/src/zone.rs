@@ -27,7 +27,7 @@ pub struct CodeZone<I> {
     last_poll: Option<TimeNs>,
     /// Time up to which no code disappeared.
     whole_until: Option<TimeNs>,
-    /// Last time at which executed code may have disappeared; `None` if it may at any time.
+    /// Last time at which executed code may have disappeared; `None` for VMs without such times.
     died_until: Option<TimeNs>,
 }
 

@@ -1,6 +1,7 @@
 //! The adapter: reads code that samples hit at each poll, all machine code at times, and reports
 //! changes.
 
+mod functions;
 mod hits;
 mod interpreted;
 mod maps;
@@ -17,19 +18,18 @@ use vmscope_process::pages::Pages;
 use vmscope_process::{
     Adapter, AdapterError, Cadence, CodeZone, Poll, ProcessView, SampleNeeds, SeenCode, Unwinder,
 };
-use vmscope_records::{Avma, Constituent, GoneReason, Method, MethodKey, TimeNs, VmIdentity};
+use vmscope_records::{Avma, Constituent, GoneReason, MethodKey, TimeNs, VmIdentity};
 
+use self::functions::Found;
 use self::hits::hits;
 use self::maps::Maps;
 use self::methods::Wholes;
-use self::names::{MethodId, describe, shown_name};
+use self::names::{MethodId, describe};
 use self::reader::Reader;
 use crate::code::{self, Code, Kind};
-use crate::function::Function;
 use crate::interpreted::Interpreted;
 use crate::interpreter::{Interpreter, sample_needs};
 use crate::isolate::Tables;
-use crate::object::Tagged;
 use crate::owners::Owners;
 use crate::pace::Pace;
 use crate::regions;
@@ -111,15 +111,6 @@ struct Identity {
     end: Avma,
     kind: Kind,
     method: Option<MethodKey>,
-}
-
-/// Result of the search for a code's function.
-enum Found {
-    Function(Function),
-    /// It belongs to no function.
-    Nothing,
-    /// A later poll reads its function.
-    Later,
 }
 
 impl V8Adapter {
@@ -218,109 +209,6 @@ impl V8Adapter {
             && self.is_fresh(before);
         let is_optimised = matches!(code.kind, Kind::Turbofan | Kind::Maglev);
         before.identity.method.filter(|_| is_same && is_optimised)
-    }
-
-    /// The function that a piece of code executes.
-    fn function_of(
-        &mut self,
-        code: &Code,
-        reader: &mut Reader<'_>,
-        now: TimeNs,
-    ) -> Result<Found, AdapterError> {
-        let info = match code.kind {
-            Kind::Turbofan | Kind::Maglev => reader.optimised(code)?,
-            Kind::Baseline => match self.owner(code.data, reader, now)? {
-                Some(info) => info,
-                None if reader.has_owners => return Ok(Found::Nothing),
-                None => return Ok(Found::Later),
-            },
-            Kind::Builtin | Kind::RegExp | Kind::Wasm | Kind::Interpreted => {
-                return Ok(Found::Nothing);
-            }
-        };
-        reader.heap.function(info).map(Found::Function)
-    }
-
-    /// The function with these bytecodes. A poll reads functions at most once: those of all scripts after
-    /// a pause, those of new scripts else.
-    fn owner(
-        &mut self,
-        bytecodes: Tagged,
-        reader: &mut Reader<'_>,
-        now: TimeNs,
-    ) -> Result<Option<Tagged>, AdapterError> {
-        let known = self.current_owner(bytecodes, reader)?;
-        if known.is_some() || reader.has_owners {
-            return Ok(known);
-        }
-        let (isolates, tables) = (reader.isolates, reader.tables);
-        if self.is_last || self.owner_readings.is_due(now) {
-            let read = || Owners::read(&reader.direct, isolates, tables);
-            self.owners = self.owner_readings.reading(now, read)?;
-            reader.has_owners = true;
-        } else if !reader.has_new_owners {
-            self.owners.read_new(&reader.direct, isolates, tables)?;
-            reader.has_new_owners = true;
-        } else {
-            return Ok(None);
-        }
-        self.current_owner(bytecodes, reader)
-    }
-
-    /// The known function with these bytecodes, after a check.
-    fn current_owner(
-        &self,
-        bytecodes: Tagged,
-        reader: &Reader<'_>,
-    ) -> Result<Option<Tagged>, AdapterError> {
-        let Some(function) = self.owners.function(bytecodes) else {
-            return Ok(None);
-        };
-        let is_current =
-            reader.has_owners || Owners::is_current(&reader.heap, function, bytecodes)?;
-        Ok(is_current.then_some(function))
-    }
-
-    fn method(
-        &mut self,
-        function: &Function,
-        reader: &mut Reader<'_>,
-        poll: &mut Poll,
-    ) -> Result<Option<MethodKey>, AdapterError> {
-        let id = reader.method_id(function)?;
-        if let Some(key) = self.methods.get(&id) {
-            return Ok(Some(*key));
-        }
-        if self.methods.len() >= MAX_KNOWN {
-            self.methods.clear();
-            self.names.clear();
-        }
-        let key = poll.keys().method();
-        let name = shown_name(&id);
-        self.names.insert(key, name.clone());
-        poll.method(Method {
-            key,
-            time: poll.now(),
-            name,
-            file: id.file.clone(),
-            ..Method::default()
-        });
-        self.methods.insert(id, key);
-        Ok(Some(key))
-    }
-
-    /// The method of a `SharedFunctionInfo`; `None` if it is damaged.
-    fn method_of(
-        &mut self,
-        info: Tagged,
-        reader: &mut Reader<'_>,
-        poll: &mut Poll,
-    ) -> Result<Option<MethodKey>, AdapterError> {
-        match reader.heap.function(info) {
-            Err(error) if error.is_final() => Err(error),
-            Err(_) => Ok(None),
-            Ok(function) => self.method(&function, reader, poll),
-        }
     }
 
     fn tell(&mut self, all: Vec<Known>, poll: &mut Poll) -> usize {

@@ -1,6 +1,6 @@
 //! Functions: names, places, scripts.
 
-use vmscope_process::AdapterError;
+use vmscope_process::{AdapterError, known};
 
 use crate::object::{Heap, Tagged};
 
@@ -77,11 +77,8 @@ impl Heap<'_> {
         if object.address().is_none() {
             return Ok(false);
         }
-        match self.field(object, self.layout.script.id, "script") {
-            Ok(id) => Ok(id.small_integer().is_some_and(|id| id > 0)),
-            Err(error) if error.is_final() => Err(error),
-            Err(_) => Ok(false),
-        }
+        let id = known(self.field(object, self.layout.script.id, "script"))?;
+        Ok(id.and_then(Tagged::small_integer).is_some_and(|id| id > 0))
     }
 
     /// A script.

@@ -12,10 +12,9 @@ use vmscope_records::{
 };
 
 use crate::isolate::{Isolate, Tables};
-use crate::vm::V8;
+use crate::vm::{BUILTINS, V8};
 
-/// Names of builtins in symbols.
-const PREFIX: &str = "Builtins_";
+/// End of the names of handlers.
 const SUFFIX: &str = "Handler";
 
 /// The first handler, which the first entry of a dispatch table refers to.
@@ -26,9 +25,6 @@ const ENTRY: &str = "InterpreterEntryTrampoline";
 
 /// Builtins that are no handlers, although they are called so.
 const OTHERS: &str = "AtomicsMutex";
-
-/// Maximum number of builtins.
-const MAX_BUILTINS: usize = 1 << 13;
 
 /// Maximum number of routines: a dispatch table has 256 bytecodes for each of three sizes of operands.
 const MAX_ROUTINES: usize = 3 * 256 + 1;
@@ -44,7 +40,7 @@ const RBP: u32 = 6;
 const R9: u32 = 17;
 const R12: u32 = 20;
 
-/// Bytes of stack in a sample; the frame is this near in 99.8 % of them.
+/// Bytes of stack in a sample; 99.8 % of frames begin within them.
 const STACK_BYTES: u32 = 256;
 
 /// Offset of the bytecodes in the frame of an interpreted function.
@@ -170,13 +166,13 @@ fn first_handler(
 
 /// The interpreter's routines, from the symbols of builtins.
 fn routines(vm: &V8, process: &ProcessView) -> Result<Vec<Routine>, AdapterError> {
-    let symbols = process.symbols_beginning(&vm.product.module, PREFIX, MAX_BUILTINS)?;
+    let symbols = vm.builtins(process)?;
     let Some(first) = symbols.iter().find(|symbol| symbol.name == FIRST) else {
         return Ok(Vec::new());
     };
     let first = first.address.0;
     let each = symbols.iter().filter_map(|symbol| {
-        let name = symbol.name.strip_prefix(PREFIX)?;
+        let name = symbol.name.strip_prefix(BUILTINS)?;
         let name = match name.strip_suffix(SUFFIX) {
             Some(handler) if !name.starts_with(OTHERS) => bytecode_name(handler),
             _ if name == ENTRY => name.to_owned(),

@@ -1,6 +1,6 @@
 //! Isolates: V8's instances in a process, and their tables.
 
-use vmscope_process::{AdapterError, Memory};
+use vmscope_process::{AdapterError, Memory, known};
 use vmscope_records::Avma;
 
 use crate::object::Tagged;
@@ -38,10 +38,8 @@ pub(crate) fn list(platform: Avma, memory: &dyn Memory) -> Result<Vec<Isolate>, 
     let mut isolates = Vec::new();
     while node != 0 && isolates.len() < MAX_ISOLATES {
         let at = word(node.wrapping_add(8))?;
-        match word(at.wrapping_add(SELF)) {
-            Ok(own) if own == at => isolates.push(Isolate(Avma(at))),
-            Err(error) if error.is_final() => return Err(error),
-            _ => {}
+        if known(word(at.wrapping_add(SELF)))? == Some(at) {
+            isolates.push(Isolate(Avma(at)));
         }
         node = word(node)?;
     }

@@ -1,7 +1,7 @@
 //! Functions by their bytecodes. Neither bytecodes nor Sparkplug's code refer to their function.
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use vmscope_process::AdapterError;
+use vmscope_process::{AdapterError, known};
 use vmscope_records::Avma;
 
 use crate::isolate::{Isolate, Tables};
@@ -44,10 +44,7 @@ impl Owners {
         function: Tagged,
         bytecodes: Tagged,
     ) -> Result<bool, AdapterError> {
-        let field = |object: Tagged, offset: u64| match heap.field(object, offset, "function") {
-            Err(error) if error.is_final() => Err(error),
-            field => Ok(field.ok()),
-        };
+        let field = |object: Tagged, offset: u64| known(heap.field(object, offset, "function"));
         let Some(data) = field(function, heap.layout.function.data)? else {
             return Ok(false);
         };
@@ -147,9 +144,8 @@ impl Heap<'_> {
         function: Tagged,
         maps: &[Tagged],
     ) -> Result<Option<Tagged>, AdapterError> {
-        let field = |object: Tagged, offset| match self.field(object, offset, "function") {
-            Err(error) if error.is_final() => Err(error),
-            field => Ok(field.unwrap_or_default()),
+        let field = |object: Tagged, offset| -> Result<Tagged, AdapterError> {
+            Ok(known(self.field(object, offset, "function"))?.unwrap_or_default())
         };
         let data = field(function, self.layout.function.data)?;
         let offsets = [self.layout.code.data, INTERPRETER_BYTECODES];

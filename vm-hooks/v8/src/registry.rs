@@ -37,7 +37,7 @@ const PAGE: u64 = 1 << 18;
 /// Maximum bytes of code of all pages.
 const MAX_BYTES: u64 = 1 << 30;
 
-/// Largest page: a large function has one of its own.
+/// Largest page: each large function has its own page.
 const MAX_PAGE: u64 = 64 << 20;
 
 const TOO_MUCH: &str = "there is more code than vmscope lists";

@@ -1,11 +1,14 @@
-//! Readings of snapshots of Node.js, for tests from files, fuzzing and benchmarks.
+//! Readings of snapshots of Node.js, for tests from files, fuzzing and benchmarks; regions of functions.
 
 use std::sync::Arc;
 
 use vmscope_process::{Adapter, AdapterError, AdapterFamily as _, KeySource, Poll, ProcessView};
-use vmscope_records::{Avma, Constituent, ConstituentKind, PcMap, ProcessKey, Record, TimeNs};
+use vmscope_records::{
+    Avma, Constituent, ConstituentKind, FunctionName, PcMap, ProcessKey, Record, Region,
+    ThreadRole, TimeNs,
+};
 
-use crate::Family;
+use crate::{Family, regions};
 
 /// Begins of the names of all symbols that the reader asks for, and of V8's own code.
 pub const SYMBOLS: [&str; 9] = [
@@ -19,6 +22,19 @@ pub const SYMBOLS: [&str; 9] = [
     "_ZN2v88internal15ThreadIsolation13trusted_data_E",
     "_ZN2v88internal11interpreter9Bytecodes14kBytecodeSizesE",
 ];
+
+/// Region, part and shown name that [`regions::rules`] give a function of `node`, by its demangled name;
+/// `None` without a rule.
+#[must_use]
+pub fn place_of_function(name: &str) -> Option<(Region, String, String)> {
+    regions::rules(&["node".to_owned()])
+        .into_iter()
+        .find_map(|rule| {
+            let shown = rule.apply(FunctionName::new(name), ThreadRole::Other)?;
+            let shown = shown.to_owned();
+            Some((rule.region, rule.part, shown))
+        })
+}
 
 /// An adapter's polls, with a clock that stands still or leaps.
 pub struct Polls {

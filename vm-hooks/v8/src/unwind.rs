@@ -14,16 +14,13 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use vmscope_process::{
     AdapterError, Frame, FrameRegisters, MachineCode, MapEntry, Memory, Piece, Pieces, ProcessView,
-    Symbol, Unwinder, Unwound, behind_first_call,
+    Symbol, Unwinder, Unwound, behind_first_call, known,
 };
 use vmscope_records::{Avma, ChainEnd};
 
 use crate::code::{Code, Kind};
 use crate::object::Tagged;
 use crate::vm::V8;
-
-/// Begin of the names of builtins.
-const BUILTINS: &str = "Builtins_";
 
 /// The builtin that calls the interpreter: its frames are those of interpreted functions.
 const ENTRY: &str = "Builtins_InterpreterEntryTrampoline";
@@ -35,9 +32,6 @@ const HANDLER: &str = "Handler";
 /// The offset counts from the tagged pointer.
 const BYTECODES: u64 = 32;
 const OFFSET: u64 = 40;
-
-/// Maximum number of builtins (Node.js 24: 2384).
-const MAX_BUILTINS: usize = 1 << 14;
 
 /// Bytes at the begin of Sparkplug's code that contain its first call.
 const BEGIN_BYTES: usize = 64;
@@ -54,7 +48,6 @@ pub struct CodeFrames {
     /// The interpreter's entries, which make frames, and the bytecodes' handlers.
     interpreter: Pieces,
     known: FxHashMap<u64, u64>,
-    builtins: Option<Vec<Symbol>>,
     mappings: Option<Arc<[MapEntry]>>,
 }
 
@@ -99,25 +92,18 @@ impl CodeFrames {
     /// V8 maps the builtins once more near each isolate's code.
     fn update_builtins(&mut self, vm: &V8, process: &ProcessView) -> Result<(), AdapterError> {
         let mappings = process.mappings();
-        let known = self.mappings.replace(Arc::clone(&mappings));
-        if known.is_some_and(|known| Arc::ptr_eq(&known, &mappings)) {
+        let before = self.mappings.replace(Arc::clone(&mappings));
+        if before.is_some_and(|before| Arc::ptr_eq(&before, &mappings)) {
             return Ok(());
         }
-        let builtins = match self.builtins.take() {
-            Some(builtins) => builtins,
-            None => match process.symbols_beginning(&vm.product.module, BUILTINS, MAX_BUILTINS) {
-                Ok(builtins) => builtins,
-                Err(error) => {
-                    let error = AdapterError::from(error);
-                    return if error.is_final() { Err(error) } else { Ok(()) };
-                }
-            },
+        let Some(builtins) = known(vm.builtins(process))? else {
+            return Ok(());
         };
         let is_code = |entry: &&MapEntry| {
             entry.executable && entry.path() == Some(vm.product.module.path.as_slice())
         };
         let files: Vec<&MapEntry> = mappings.iter().filter(is_code).collect();
-        for builtin in &builtins {
+        for builtin in builtins {
             let at = builtin.address.0;
             let Some(original) = files
                 .iter()
@@ -134,7 +120,6 @@ impl CodeFrames {
                 }
             }
         }
-        self.builtins = Some(builtins);
         Ok(())
     }
 

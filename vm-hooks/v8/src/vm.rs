@@ -1,7 +1,9 @@
 //! V8 in a process: its version, layout and tables, all by the symbols of its module.
 
+use std::sync::OnceLock;
+
 use vmscope_process::pages::Pages;
-use vmscope_process::{AdapterError, LoadedModule, MapEntry, Memory, ProcessView};
+use vmscope_process::{AdapterError, MapEntry, Memory, ProcessView, Symbol};
 use vmscope_records::Avma;
 
 use crate::debug::Debug;
@@ -23,6 +25,12 @@ const REFERENCES: &str = "_ZN2v88internal22ExternalReferenceTable9ref_name_E";
 const FIRST_REFERENCE: &str = "_ZN2v88internal17abort_with_reasonEi";
 const ROOTS: &str = "_ZN2v88internal10RootsTable11root_names_E";
 const TRUSTED: &str = "_ZN2v88internal15ThreadIsolation13trusted_data_E";
+
+/// Begin of the names of builtins.
+pub const BUILTINS: &str = "Builtins_";
+
+/// Maximum number of builtins (Node.js 24: 2,384).
+const MAX_BUILTINS: usize = 1 << 14;
 
 /// Maximum number of names in a table.
 const MAX_NAMES: u64 = 1 << 13;
@@ -46,6 +54,7 @@ pub struct V8 {
     references: Names,
     roots: Names,
     first_reference: Option<Avma>,
+    builtins: OnceLock<Vec<Symbol>>,
 }
 
 /// Names of a table's entries, in order.
@@ -53,16 +62,11 @@ pub struct V8 {
 pub(crate) struct Names(Vec<String>);
 
 impl Names {
-    fn read(
-        process: &ProcessView,
-        module: &LoadedModule,
-        symbol: &str,
-    ) -> Result<Self, AdapterError> {
-        let symbols = process.symbols(module, &[symbol])?;
-        let Some(table) = symbols.into_iter().flatten().next() else {
+    fn read(memory: &dyn Memory, table: Option<&Symbol>) -> Result<Self, AdapterError> {
+        let Some(table) = table else {
             return Ok(Names::default());
         };
-        let pages = Pages::new(process.memory());
+        let pages = Pages::new(memory);
         let failed = AdapterError::reading("table of names");
         let count = table.size / 8;
         let pointers = pages.read_u64s(table.address, count, MAX_NAMES as usize);
@@ -104,9 +108,11 @@ impl V8 {
         };
         let module = product.module.clone();
         let memory = process.memory();
-        let names = [&VERSION[..], &[PLATFORM, FIRST_REFERENCE, TRUSTED]].concat();
+        let others = [PLATFORM, FIRST_REFERENCE, TRUSTED, REFERENCES, ROOTS];
+        let names = [&VERSION[..], &others].concat();
         let symbols = process.symbols(&module, &names)?;
-        let address = |index: usize| symbols.get(index)?.as_ref().map(|symbol| symbol.address);
+        let symbol = |index: usize| symbols.get(index)?.as_ref();
+        let address = |index: usize| symbol(index).map(|symbol| symbol.address);
         let number = |index: usize| -> Result<u32, AdapterError> {
             let at = address(index).ok_or_else(|| AdapterError::MissingSymbol {
                 name: names.get(index).copied().unwrap_or_default().to_owned(),
@@ -133,8 +139,9 @@ impl V8 {
             supported: SUPPORTED,
         })?;
         Ok(Some(V8 {
-            references: Names::read(process, &module, REFERENCES)?,
-            roots: Names::read(process, &module, ROOTS)?,
+            references: Names::read(memory, symbol(7))?,
+            roots: Names::read(memory, symbol(8))?,
+            builtins: OnceLock::new(),
             platform: address(4),
             first_reference: address(5),
             trusted: address(6),
@@ -143,6 +150,19 @@ impl V8 {
             layout,
             debug,
         }))
+    }
+
+    /// Symbols of V8's builtins, with [`BUILTINS`] before their names; none if V8 is stripped. Searches
+    /// the symbols of the program once.
+    ///
+    /// # Errors
+    /// Unreadable symbols.
+    pub fn builtins(&self, process: &ProcessView) -> Result<&[Symbol], AdapterError> {
+        if let Some(builtins) = self.builtins.get() {
+            return Ok(builtins);
+        }
+        let found = process.symbols_beginning(&self.product.module, BUILTINS, MAX_BUILTINS)?;
+        Ok(self.builtins.get_or_init(|| found))
     }
 
     /// V8's heap, read through `memory`.
@@ -165,7 +185,7 @@ impl V8 {
         isolate::list(platform, memory)
     }
 
-    /// Tables of an isolate; their offsets are the same in all isolates.
+    /// Tables of an isolate. All isolates have them at equal offsets.
     ///
     /// # Errors
     /// [`AdapterError::NotReady`] while V8 starts; failed reads.

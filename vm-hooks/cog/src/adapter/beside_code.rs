@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use vmscope_process::{AdapterError, MapEntry, Poll, ProcessView, Unwinder};
+use vmscope_process::{AdapterError, MapEntry, Poll, ProcessView, Unwinder, known};
 
 use crate::cog_method::Layout;
 use crate::interpreted::Interpreted;
 use crate::interpreter::Interpreter;
-use crate::names::known;
 use crate::regions::{self, file_name};
 use crate::unwind::CogUnwinder;
 use crate::vm::{Vm, Zone};

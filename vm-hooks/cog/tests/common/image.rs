@@ -302,7 +302,7 @@ pub struct Entry {
     pub method: u64,
     pub header: i64,
     pub selector: u64,
-    /// All after the header, with the map.
+    /// Code and map: the bytes after the header.
     pub code: Vec<u8>,
 }
 

@@ -51,7 +51,7 @@ impl V8Adapter {
     }
 
     /// Checks the known code that samples hit. Returns code that is no longer there, and addresses
-    /// (ascending) without known code.
+    /// (ascending) whose code must be read.
     fn check(
         &mut self,
         (process, vm): (&ProcessView, &V8),
@@ -84,25 +84,20 @@ impl V8Adapter {
             .collect();
         let found = code::describe(&reader.direct, &streams)?;
         let found: FxHashMap<Avma, Code> = found.into_iter().map(|one| (one.start, one)).collect();
-        let is_there = |known: &Known| found.get(&known.code.start) == Some(&known.code);
-        let (there, gone): (Vec<Known>, Vec<Known>) = hit.into_iter().partition(is_there);
-        let now = poll.now();
-        let mut was_there = Vec::new();
-        let stale: Vec<Avma> = there
-            .iter()
-            .filter(|known| !self.is_fresh(known))
-            .map(|known| known.code.start)
-            .collect();
-        let gone: Vec<Code> = gone.into_iter().map(|known| known.code).collect();
-        let is_unsure =
-            |start: &Avma| stale.contains(start) || gone.iter().any(|code| code.start == *start);
-        for known in there.iter().filter(|known| self.is_fresh(known)) {
-            was_there.push(known.identity);
+        let (mut gone, mut unsure) = (Vec::new(), Vec::new());
+        for known in &hit {
+            let is_there = found.get(&known.code.start) == Some(&known.code);
+            if is_there && self.is_fresh(known) {
+                self.zone.was_there(&known.identity, poll.now());
+                continue;
+            }
+            unsure.push(known.code.start);
+            if !is_there {
+                gone.push(known.code);
+            }
         }
-        for identity in &was_there {
-            self.zone.was_there(identity, now);
-        }
-        let again = places.into_iter().filter(|(_, start)| is_unsure(start));
+        let again = places.into_iter();
+        let again = again.filter(|(_, start)| unsure.contains(start));
         new.extend(again.map(|(at, _)| at));
         new.sort_unstable();
         Ok((gone, new))
@@ -115,7 +110,7 @@ impl V8Adapter {
     }
 
     /// Reports sampled code, which replaces known code in its place. Returns the number of changes.
-    fn take_hit(&mut self, mut new: Known, poll: &mut Poll) -> usize {
+    fn take_hit(&mut self, new: Known, poll: &mut Poll) -> usize {
         let (start, end) = (new.code.start, new.code.end);
         let before = self.known.range(..end).rev();
         let over: Vec<Known> = before
@@ -126,11 +121,10 @@ impl V8Adapter {
             self.known.remove(&known.code.start);
         }
         let identity = new.identity;
-        let same = over.iter().find(|known| known.identity == identity);
-        new.is_mapped = same.is_some_and(|known| known.is_mapped);
+        let is_same = over.iter().any(|known| known.identity == identity);
         self.frames.put(&new.code);
         self.known.insert(start, new);
-        if same.is_some() {
+        if is_same {
             self.zone.was_there(&identity, poll.now());
             return 0;
         }

@@ -1,6 +1,6 @@
 //! Interpreted functions that samples show.
 
-use vmscope_process::{AdapterError, Poll, ProcessView};
+use vmscope_process::{AdapterError, Poll, ProcessView, known};
 
 use super::V8Adapter;
 use super::reader::Reader;
@@ -29,18 +29,12 @@ impl V8Adapter {
             };
             // Lines and bytecodes; the name alone if they are unreadable.
             let whole = poll.spending(|poll| self.whole(info, process, reader, poll));
-            let method = match whole {
-                Err(error) if error.is_final() => return Err(error),
-                Ok(Some(whole)) => Some(whole.key),
-                _ => self.method_of(info, reader, poll)?,
+            let method = match known(whole)?.flatten() {
+                Some(whole) => Some(whole.key),
+                None => self.method_of(info, reader, poll)?,
             };
-            let put = match method {
-                Some(method) => self.interpreted.put(&reader.heap, value, (info, method)),
-                None => Ok(()),
-            };
-            match put {
-                Err(error) if error.is_final() => return Err(error),
-                _ => {}
+            if let Some(method) = method {
+                known((self.interpreted).put(&reader.heap, value, (info, method)))?;
             }
         }
         if reader.has_owners {

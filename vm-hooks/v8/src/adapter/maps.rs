@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use vmscope_process::{AdapterError, MAX_TOUCHED_OF_A_POLL, Poll, ProcessView};
+use vmscope_process::{AdapterError, MAX_TOUCHED_OF_A_POLL, Poll, ProcessView, known};
 use vmscope_records::{
     Avma, Chain, ChainFrame, CodeChange, Constituent, ConstituentKind, Cover, Exactness, PcMap,
     Stream,
@@ -196,10 +196,8 @@ impl V8Adapter {
     ) -> Result<PcMap, AdapterError> {
         let fields = reader.heap.layout.optimised;
         // V8 takes the data from code that it no longer uses.
-        let own = match reader.optimised(code) {
-            Err(error) if error.is_final() => return Err(error),
-            Err(_) => return Ok(PcMap::None),
-            Ok(own) => own,
+        let Some(own) = known(reader.optimised(code))? else {
+            return Ok(PcMap::None);
         };
         let what = "source positions";
         let table = reader.heap.bytes(code.positions, MAX_TABLE, what)?;
@@ -221,9 +219,8 @@ impl V8Adapter {
             };
             let read = read.and_then(|info| self.whole(info, process, reader, poll));
             let whole = match read {
-                Err(error) if error.is_final() => return Err(error),
                 Err(busy @ AdapterError::Busy { .. }) => return Err(busy),
-                read => read.ok().flatten(),
+                read => known(read)?.flatten(),
             };
             functions.insert(number, whole.clone());
             Ok(whole)
@@ -297,10 +294,7 @@ impl Reader<'_> {
     /// Whether V8's object still describes `code`. Reads without the cache.
     fn is_still(&self, code: &Code) -> Result<bool, AdapterError> {
         let fields = self.direct.layout.code;
-        let field = |offset| match self.direct.field(code.object, offset, "code") {
-            Err(error) if error.is_final() => Err(error),
-            field => Ok(field.ok()),
-        };
+        let field = |offset| known(self.direct.field(code.object, offset, "code"));
         let is_same = |field: Option<Tagged>, before: Tagged| field == Some(before);
         Ok(is_same(field(fields.data)?, code.data)
             && is_same(field(fields.positions)?, code.positions))

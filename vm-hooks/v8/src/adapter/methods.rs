@@ -6,7 +6,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use vmscope_process::{AdapterError, Poll, ProcessView};
 use vmscope_records::{BytecodePc, LineEntry, Method, MethodKey, Position};
 
-use super::{Reader, V8Adapter, shown_name};
+use super::names::shown_name;
+use super::{Reader, V8Adapter};
 use crate::bytecodes::{InstructionSet, Listing};
 use crate::function::Script;
 use crate::lines::{Lines, Width};

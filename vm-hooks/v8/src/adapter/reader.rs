@@ -1,7 +1,7 @@
 //! What one poll reads functions with.
 
 use rustc_hash::FxHashMap;
-use vmscope_process::AdapterError;
+use vmscope_process::{AdapterError, known};
 
 use super::MAX_KNOWN;
 use super::names::MethodId;
@@ -88,10 +88,7 @@ impl Reader<'_> {
         if let Some(known) = self.scripts.get(&script) {
             return Ok(known.clone());
         }
-        let read = match self.heap.script(script) {
-            Err(error) if error.is_final() => return Err(error),
-            read => read.unwrap_or_default(),
-        };
+        let read = known(self.heap.script(script))?.unwrap_or_default();
         if self.scripts.len() >= MAX_KNOWN {
             self.scripts.clear();
         }

@@ -1,6 +1,6 @@
 //! The bytecodes of a function in V8's heap, with constants and positions.
 
-use vmscope_process::AdapterError;
+use vmscope_process::{AdapterError, known};
 
 use super::listing::Constant;
 use crate::object::{Heap, Tagged};
@@ -52,10 +52,7 @@ impl Heap<'_> {
     pub fn bytecode_positions(&self, array: Tagged) -> Result<Vec<u8>, AdapterError> {
         let what = "source positions";
         let table = self.field(array, self.layout.bytecodes.positions, what)?;
-        match self.bytes(table, MAX_BYTES, what) {
-            Err(error) if error.is_final() => Err(error),
-            table => Ok(table.unwrap_or_default()),
-        }
+        Ok(known(self.bytes(table, MAX_BYTES, what))?.unwrap_or_default())
     }
 
     /// The constants of a `BytecodeArray`.

@@ -6,7 +6,7 @@ use vmscope_records::Avma;
 
 use super::instruction_set::{InstructionSet, Tables};
 use crate::isolate::{self, Isolate};
-use crate::vm::V8;
+use crate::vm::{BUILTINS, V8};
 
 const SIZES: &str = "_ZN2v88internal11interpreter9Bytecodes14kBytecodeSizesE";
 const OPERAND_SIZES: &str = "_ZN2v88internal11interpreter9Bytecodes17kOperandKindSizesE";
@@ -17,14 +17,11 @@ const RUNTIME: &str = "_ZN2v88internalL19kIntrinsicFunctionsE";
 /// Address of the interpreter's handlers, among the external references.
 const HANDLERS: &str = "Interpreter::dispatch_table_address";
 
-/// A handler's symbol: `Builtins_LdaSmiHandler`.
-const HANDLER: (&str, &str) = ("Builtins_", "Handler");
+/// End of a handler's symbol: `Builtins_LdaSmiHandler`.
+const HANDLER: &str = "Handler";
 
 /// Maximum bytes of a table.
 const MAX_TABLE: usize = 1 << 16;
-
-/// Maximum number of builtins; V8 has some 2,400.
-const MAX_BUILTINS: usize = 1 << 14;
 
 /// Maximum number of operands of an instruction.
 const MAX_OPERANDS: usize = 8;
@@ -143,13 +140,12 @@ fn handler_names(
     vm: &V8,
     handlers: Avma,
 ) -> Result<Vec<String>, AdapterError> {
-    let (prefix, suffix) = HANDLER;
-    let symbols = process.symbols_beginning(&vm.product.module, prefix, MAX_BUILTINS)?;
+    let symbols = vm.builtins(process)?;
     let mappings = process.mappings();
     let names: FxHashMap<u64, &str> = symbols
         .iter()
         .filter_map(|Symbol { name, address, .. }| {
-            let name = name.strip_prefix(prefix)?.strip_suffix(suffix)?;
+            let name = name.strip_prefix(BUILTINS)?.strip_suffix(HANDLER)?;
             Some((place_in_file(&mappings, *address)?, name))
         })
         .collect();

@@ -1,19 +1,7 @@
 use vmscope_records::{FunctionName, Region, ThreadRole};
 
 use super::rules;
-
-/// Region, part and name that the rules give a function of `node`.
-fn place(name: &str) -> (Region, String, String) {
-    let rules = rules(&["node".to_owned()]);
-    let mut fits = rules.iter().filter_map(|rule| {
-        Some((
-            rule,
-            rule.apply(FunctionName::new(name), ThreadRole::Other)?,
-        ))
-    });
-    let (rule, shown) = fits.next().unwrap();
-    (rule.region, rule.part.clone(), shown.to_owned())
-}
+use crate::testing::place_of_function;
 
 #[test]
 fn functions_of_node_fall_into_their_parts() {
@@ -183,7 +171,7 @@ fn functions_of_node_fall_into_their_parts() {
         ("_start", Region::Vm, ""),
     ];
     for (name, region, part) in table {
-        let (got_region, got_part, _) = place(name);
+        let (got_region, got_part, _) = place_of_function(name).unwrap();
         assert_eq!((got_region, &*got_part), (*region, *part), "{name}");
     }
 }

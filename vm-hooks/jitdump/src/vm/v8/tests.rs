@@ -1,9 +1,10 @@
 use vmscope_records::ConstituentKind::{
     self, Adapter, Enilopmart, Interpreter, Method, RegExp, Stub, Trampoline,
 };
-use vmscope_records::{FunctionName, Region, ThreadRole};
+use vmscope_records::Region;
 
-use vmscope_v8::regions::{BUILTIN, BYTECODE_HANDLER, INTERPRETER_ENTRY, rules};
+use vmscope_v8::regions::{BUILTIN, BYTECODE_HANDLER, INTERPRETER_ENTRY};
+use vmscope_v8::testing::place_of_function;
 
 use super::split;
 
@@ -266,19 +267,6 @@ fn names_that_node_and_deno_write() {
     assert_eq!(split("wasm[0]::function[1]"), None);
 }
 
-/// Region, part and name that the rules give a function of `node`.
-fn place(name: &str) -> (Region, String, String) {
-    let rules = rules(&["node".to_owned()]);
-    let mut fits = rules.iter().filter_map(|rule| {
-        Some((
-            rule,
-            rule.apply(FunctionName::new(name), ThreadRole::Other)?,
-        ))
-    });
-    let (rule, shown) = fits.next().unwrap();
-    (rule.region, rule.part.clone(), shown.to_owned())
-}
-
 #[test]
 fn builtins_are_called_the_same_with_and_without_a_dump() {
     let pairs = [
@@ -303,7 +291,7 @@ fn builtins_are_called_the_same_with_and_without_a_dump() {
         ),
     ];
     for (symbol, dumped) in pairs {
-        let (region, part, shown) = place(symbol);
+        let (region, part, shown) = place_of_function(symbol).unwrap();
         let dumped = split(dumped).unwrap();
         if region == Region::Interpreter {
             assert_eq!(dumped.kind, Interpreter, "{symbol}");

@@ -1,0 +1,125 @@
+//! Functions of code and of bytecodes, and the methods that stand for them.
+
+use vmscope_process::{AdapterError, Poll, known};
+use vmscope_records::{Method, MethodKey, TimeNs};
+
+use super::names::shown_name;
+use super::reader::Reader;
+use super::{MAX_KNOWN, V8Adapter};
+use crate::code::{Code, Kind};
+use crate::function::Function;
+use crate::object::Tagged;
+use crate::owners::Owners;
+
+/// Result of the search for a code's function.
+pub(super) enum Found {
+    Function(Function),
+    /// It belongs to no function.
+    Nothing,
+    /// A later poll reads its function.
+    Later,
+}
+
+impl V8Adapter {
+    /// The function that a piece of code executes.
+    pub(super) fn function_of(
+        &mut self,
+        code: &Code,
+        reader: &mut Reader<'_>,
+        now: TimeNs,
+    ) -> Result<Found, AdapterError> {
+        let info = match code.kind {
+            Kind::Turbofan | Kind::Maglev => reader.optimised(code)?,
+            Kind::Baseline => match self.owner(code.data, reader, now)? {
+                Some(info) => info,
+                None if reader.has_owners => return Ok(Found::Nothing),
+                None => return Ok(Found::Later),
+            },
+            Kind::Builtin | Kind::RegExp | Kind::Wasm | Kind::Interpreted => {
+                return Ok(Found::Nothing);
+            }
+        };
+        reader.heap.function(info).map(Found::Function)
+    }
+
+    /// The function with these bytecodes. A poll reads functions at most once: those of all scripts after
+    /// a pause, those of new scripts else.
+    pub(super) fn owner(
+        &mut self,
+        bytecodes: Tagged,
+        reader: &mut Reader<'_>,
+        now: TimeNs,
+    ) -> Result<Option<Tagged>, AdapterError> {
+        let known = self.current_owner(bytecodes, reader)?;
+        if known.is_some() || reader.has_owners {
+            return Ok(known);
+        }
+        let (isolates, tables) = (reader.isolates, reader.tables);
+        if self.is_last || self.owner_readings.is_due(now) {
+            let read = || Owners::read(&reader.direct, isolates, tables);
+            self.owners = self.owner_readings.reading(now, read)?;
+            reader.has_owners = true;
+        } else if !reader.has_new_owners {
+            self.owners.read_new(&reader.direct, isolates, tables)?;
+            reader.has_new_owners = true;
+        } else {
+            return Ok(None);
+        }
+        self.current_owner(bytecodes, reader)
+    }
+
+    /// The known function with these bytecodes, after a check.
+    fn current_owner(
+        &self,
+        bytecodes: Tagged,
+        reader: &Reader<'_>,
+    ) -> Result<Option<Tagged>, AdapterError> {
+        let Some(function) = self.owners.function(bytecodes) else {
+            return Ok(None);
+        };
+        let is_current =
+            reader.has_owners || Owners::is_current(&reader.heap, function, bytecodes)?;
+        Ok(is_current.then_some(function))
+    }
+
+    pub(super) fn method(
+        &mut self,
+        function: &Function,
+        reader: &mut Reader<'_>,
+        poll: &mut Poll,
+    ) -> Result<Option<MethodKey>, AdapterError> {
+        let id = reader.method_id(function)?;
+        if let Some(key) = self.methods.get(&id) {
+            return Ok(Some(*key));
+        }
+        if self.methods.len() >= MAX_KNOWN {
+            self.methods.clear();
+            self.names.clear();
+        }
+        let key = poll.keys().method();
+        let name = shown_name(&id);
+        self.names.insert(key, name.clone());
+        poll.method(Method {
+            key,
+            time: poll.now(),
+            name,
+            file: id.file.clone(),
+            ..Method::default()
+        });
+        self.methods.insert(id, key);
+        Ok(Some(key))
+    }
+
+    /// The method of a `SharedFunctionInfo`; `None` if it is damaged.
+    pub(super) fn method_of(
+        &mut self,
+        info: Tagged,
+        reader: &mut Reader<'_>,
+        poll: &mut Poll,
+    ) -> Result<Option<MethodKey>, AdapterError> {
+        match known(reader.heap.function(info))? {
+            None => Ok(None),
+            Some(function) => self.method(&function, reader, poll),
+        }
+    }
+}
