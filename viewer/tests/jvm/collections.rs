@@ -189,5 +189,10 @@ fn check(what: &str, logged: &Logged, told: &Value, release: u32) {
         (time - sum).abs() < 0.1 * sum + bound(logged.pauses.len()),
         "{what}: {told:#}"
     );
-    assert!(at_most > 0.9 * most - bound(1), "{what}: {told:#}");
+    // A wait before the VM's clock begins is in the log alone: in one pause or in many.
+    let not_timed = (sum - time).max(0.0);
+    assert!(
+        at_most + not_timed > 0.9 * most - bound(1),
+        "{what}: {told:#}"
+    );
 }

@@ -1,5 +1,5 @@
 //! Numbers that V8 does not tell, by version; checked on Node.js 18.20.8 (V8 10.2), 20.20.2 (11.3),
-//! 22.23.3 (12.4) and 24.21.0 (13.6) on x86-64. Constants of the binary ([`Debug`]) take precedence.
+//! 22.23.3 (12.4) and 24.21.0 (13.6) on x86-64. Constants of the binary ([`struct@Debug`]) take precedence.
 //!
 //! Offsets are in bytes, from the object's first byte.
 
