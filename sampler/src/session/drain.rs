@@ -13,6 +13,9 @@ use vmscope_records::{EndReason, Limit, LimitKind, LossReason, TimeNs};
 /// Longest sleep. Ten wake-ups a second cost nothing measurable.
 const ROUND: Duration = Duration::from_millis(100);
 
+/// Sleep for adapters that ask for samples at once.
+const SHORT_ROUND: Duration = Duration::from_millis(20);
+
 /// Limit of held-back events. Samples are not held back; later samples refer to the other events.
 const MAX_HELD_BACK: usize = 1 << 20;
 
@@ -45,7 +48,8 @@ impl Drain {
             if let Some(reason) = self.progress.stop_reason() {
                 break reason;
             }
-            let mut timeout = ROUND;
+            let wanted = self.progress.samples_within();
+            let mut timeout = wanted.clamp(SHORT_ROUND, ROUND);
             if let Some(deadline) = self.deadline {
                 let left = deadline.since(now());
                 if left.0 == 0 {

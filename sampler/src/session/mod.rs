@@ -227,7 +227,8 @@ impl Session {
             .as_ref()
             .map(|process_table| process_table.touched().clone());
         let emitter = adapters::Emitter::new(KeySource::new(), found, touched.unwrap_or_default())
-            .with_pace(adapters::Pace::of(options.adapters_share));
+            .with_pace(adapters::Pace::of(options.adapters_share))
+            .with_progress(Arc::clone(&progress));
         let adapters = spawn("adapters", move || {
             if let Some(process_table) = process_table {
                 readers.start(began, process_table, emitter).run();

@@ -2,6 +2,7 @@
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use vmscope_records::EndReason;
 
@@ -16,6 +17,8 @@ pub struct Progress {
     pub(super) done: AtomicBool,
     pub(super) knows_code: AtomicBool,
     stop: OnceLock<EndReason>,
+    /// Time in nanoseconds until which the adapters ask for the next samples; 0: any time.
+    samples_within: AtomicU64,
     /// Bytes of stack on their way to the writer.
     stacks: AtomicU64,
 }
@@ -78,6 +81,20 @@ impl Progress {
         let bytes = stack_bytes(sample);
         if bytes > 0 {
             self.stacks.fetch_sub(bytes, Ordering::Relaxed);
+        }
+    }
+
+    /// Asks for the next samples within `time`.
+    pub(super) fn ask_for_samples(&self, time: Duration) {
+        let ns = u64::try_from(time.as_nanos()).unwrap_or(0);
+        self.samples_within.store(ns, Ordering::Relaxed);
+    }
+
+    /// Time until which the adapters ask for the next samples.
+    pub(super) fn samples_within(&self) -> Duration {
+        match self.samples_within.load(Ordering::Relaxed) {
+            0 => Duration::MAX,
+            ns => Duration::from_nanos(ns),
         }
     }
 

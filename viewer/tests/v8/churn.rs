@@ -74,11 +74,11 @@ fn churned(node: &Node) {
     let shown = format!("{told}: {:#?}", asked.examples);
     recorded.check(collections.as_u64() > Some(5), &shown);
     recorded.check(asked.right > 500, &shown);
-    // Known error (docs/truth.md): in places of dead code, some samples have a wrong name.
-    recorded.check(asked.wrong * 8 <= asked.right, &shown);
+    // Nobody sees a collection between the last look and the program's end.
+    recorded.check(asked.wrong * 200 <= asked.right, &shown);
     // New code has no name until the next poll. Samples before a collection are not given to code that
     // was found after it.
-    recorded.check(asked.doubtful + asked.unnamed < 4 * asked.right, &shown);
+    recorded.check(asked.doubtful + asked.unnamed < asked.right, &shown);
 }
 
 #[test]

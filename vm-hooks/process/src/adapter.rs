@@ -176,6 +176,13 @@ pub trait Adapter: Send {
     /// [`crate::Cadence`]).
     fn next_poll(&self) -> Duration;
 
+    /// Maximum age of samples in [`Poll::touched`] that the adapter asks for: short while the VM frees code,
+    /// since freed code has no name. The recorder may deliver them later. Asked after each poll; default:
+    /// any age.
+    fn samples_within(&self) -> Duration {
+        Duration::MAX
+    }
+
     /// The last poll, soon after the process exited or executed another program, or at the end of
     /// the recording. An exited process ([`ProcessView::is_alive`] is false) has no memory; only
     /// data available elsewhere, such as files left behind, can be emitted. Default: an ordinary

@@ -103,6 +103,25 @@ impl<I: Clone + Eq + Hash> CodeZone<I> {
         }
     }
 
+    /// Reports the end of code that no poll saw since code last disappeared ([`CodeZone::dies_until`]): the
+    /// process has ended, and no later poll tells whether the code was still there.
+    pub fn ends(&mut self, poll: &mut Poll) {
+        let mut unseen: Vec<(I, Known)> = Vec::new();
+        for (identity, known) in &self.known {
+            if self.last_seen(known) <= self.died_until {
+                unseen.push((identity.clone(), *known));
+            }
+        }
+        unseen.sort_by_key(|(_, known)| (known.start, known.key));
+        for (identity, _) in unseen {
+            self.went(poll, &identity, GoneReason::Unknown);
+        }
+    }
+
+    fn last_seen(&self, known: &Known) -> Option<TimeNs> {
+        self.last_poll.max(self.whole_until).max(known.seen_at)
+    }
+
     /// Reports that code was found gone at `time`; returns the time at which it was last seen.
     fn report_gone(
         &self,
@@ -110,7 +129,7 @@ impl<I: Clone + Eq + Hash> CodeZone<I> {
         (time, reason): (TimeNs, GoneReason),
         poll: &mut Poll,
     ) -> Option<TimeNs> {
-        let last_seen = self.last_poll.max(self.whole_until).max(known.seen_at);
+        let last_seen = self.last_seen(known);
         let time = match self.died_until {
             Some(_) => last_seen.unwrap_or(time),
             None => time,
@@ -384,6 +403,12 @@ mod tests {
                     zone.was_there(&1, TimeNs(seen));
                 }
                 time.store(30, Ordering::Relaxed);
+                let mut end = poll();
+                zone.clone().ends(&mut end);
+                let mut ended = end.finish().into_iter();
+                let is_unseen = is_known && seen.is_none_or(|seen| seen <= died);
+                let is_end = |record| matches!(record, Record::ConstituentGone(gone) if gone.time.0 == expected);
+                assert_eq!(ended.any(is_end), is_unseen);
                 let mut poll = poll();
                 zone.found(&mut poll, code(2), &[1], |_, _, _| {});
                 for record in poll.finish() {

@@ -17,6 +17,7 @@ use rustc_hash::FxHashMap;
 use vmscope_process::pages::Pages;
 use vmscope_process::{
     Adapter, AdapterError, Cadence, CodeZone, Poll, ProcessView, SampleNeeds, SeenCode, Unwinder,
+    cpu_time,
 };
 use vmscope_records::{Avma, Constituent, GoneReason, MethodKey, TimeNs, VmIdentity};
 
@@ -68,6 +69,8 @@ pub struct V8Adapter {
     young: FxHashMap<Avma, Code>,
     /// Readings of all code.
     readings: Pace,
+    /// Readings of sampled code.
+    hit_readings: Pace,
     /// Readings of `owners`.
     owner_readings: Pace,
     methods: FxHashMap<MethodId, MethodKey>,
@@ -125,8 +128,9 @@ impl V8Adapter {
             zone: CodeZone::new(),
             known: BTreeMap::new(),
             young: FxHashMap::default(),
-            readings: Pace::default(),
-            owner_readings: Pace::default(),
+            readings: Pace::WHOLE,
+            hit_readings: Pace::HITS,
+            owner_readings: Pace::WHOLE,
             methods: FxHashMap::default(),
             names: FxHashMap::default(),
             owners: Owners::default(),
@@ -233,8 +237,7 @@ impl V8Adapter {
         if let Some(time) = self.states.died_until() {
             self.zone.dies_until(time);
             if Some(time) > self.owners_died {
-                // Dead functions still refer to their bytecodes, whose place other bytecodes take.
-                self.owners = Owners::default();
+                self.owners.died();
                 self.owners_died = Some(time);
             }
         }
@@ -290,40 +293,9 @@ impl V8Adapter {
         Ok(changes)
     }
 
-    fn limit(&mut self, text: &str, poll: &mut Poll) {
-        if self.told.len() < MAX_LIMITS && !self.told.iter().any(|told| told == text) {
-            poll.limit(text.to_owned(), "");
-            self.told.push(text.to_owned());
-        }
-    }
-}
-
-impl Adapter for V8Adapter {
-    fn identity(&self) -> VmIdentity {
-        VmIdentity {
-            kind: self.vm.product.name.to_owned(),
-            version: self.vm.product.version.clone(),
-        }
-    }
-
-    fn sample_needs(&self) -> SampleNeeds {
-        sample_needs()
-    }
-
-    fn poll(&mut self, process: &ProcessView, poll: &mut Poll) -> Result<(), AdapterError> {
-        if !self.has_begun {
-            poll.rules("v8", regions::rules(&self.vm.product.modules));
-            poll.fact("V8", self.vm.version.clone());
-        }
-        self.maps.touched(poll);
+    /// Reads code: sampled code, or all code at times.
+    fn read(&mut self, process: &ProcessView, poll: &mut Poll) -> Result<(), AdapterError> {
         let now = poll.began();
-        let is_due = u128::from(now.since(self.tried_at).0) >= self.cadence.pause().as_nanos();
-        if self.has_begun && !self.is_last && !is_due {
-            self.interpreted.keep(poll);
-            self.look(process, poll)?;
-            poll.code_is_told_until(self.read_at);
-            return Ok(());
-        }
         self.tried_at = now;
         let vm = Arc::clone(&self.vm);
         let pages = Pages::new(process.memory());
@@ -361,7 +333,11 @@ impl Adapter for V8Adapter {
             self.readings.spent(now, cost);
             changes
         } else {
-            self.read_hits((process, &vm), &mut reader, poll)
+            let before = cpu_time();
+            let changes = self.read_hits((process, &vm), &mut reader, poll);
+            let cost = cpu_time().saturating_sub(before);
+            self.hit_readings.spent(now, cost);
+            changes
         };
         let changes = match changes {
             Err(AdapterError::Busy { .. }) if self.moved < MAX_MOVED => {
@@ -383,6 +359,45 @@ impl Adapter for V8Adapter {
         Ok(())
     }
 
+    fn limit(&mut self, text: &str, poll: &mut Poll) {
+        if self.told.len() < MAX_LIMITS && !self.told.iter().any(|told| told == text) {
+            poll.limit(text.to_owned(), "");
+            self.told.push(text.to_owned());
+        }
+    }
+}
+
+impl Adapter for V8Adapter {
+    fn identity(&self) -> VmIdentity {
+        VmIdentity {
+            kind: self.vm.product.name.to_owned(),
+            version: self.vm.product.version.clone(),
+        }
+    }
+
+    fn sample_needs(&self) -> SampleNeeds {
+        sample_needs()
+    }
+
+    fn poll(&mut self, process: &ProcessView, poll: &mut Poll) -> Result<(), AdapterError> {
+        if !self.has_begun {
+            poll.rules("v8", regions::rules(&self.vm.product.modules));
+            poll.fact("V8", self.vm.version.clone());
+        }
+        self.maps.touched(poll);
+        let now = poll.began();
+        let is_due = u128::from(now.since(self.tried_at).0) >= self.cadence.pause().as_nanos();
+        // The next collection may free new code.
+        let has_new = || self.hit_readings.is_due(now) && self.has_unread(process);
+        if self.has_begun && !self.is_last && !is_due && !has_new() {
+            self.interpreted.keep(poll);
+            self.look(process, poll)?;
+            poll.code_is_told_until(self.read_at);
+            return Ok(());
+        }
+        self.read(process, poll)
+    }
+
     fn tells_all_code(&self) -> bool {
         self.has_begun
     }
@@ -395,13 +410,20 @@ impl Adapter for V8Adapter {
         self.states.pause()
     }
 
+    fn samples_within(&self) -> Duration {
+        self.states.samples_within()
+    }
+
     fn finish(&mut self, process: &ProcessView, poll: &mut Poll) -> Result<(), AdapterError> {
         match process.is_alive() {
             true => {
                 self.is_last = true;
                 self.poll(process, poll)
             }
-            false => Ok(()),
+            false => {
+                self.zone.ends(poll);
+                Ok(())
+            }
         }
     }
 }

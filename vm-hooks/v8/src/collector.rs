@@ -108,6 +108,14 @@ impl Look {
     pub fn is_in_collection(&self) -> bool {
         self.has_open || self.is_collecting()
     }
+
+    /// End of the last mark-compact's pause; `None` during a collection, or if V8 no longer knows it.
+    #[must_use]
+    pub fn last_mark_compact(&self) -> Option<TimeNs> {
+        let events = self.events.iter().filter(|_| !self.is_in_collection());
+        let events = events.filter(|event| event.kind == Kind::MarkCompact);
+        events.map(|event| event.end).max()
+    }
 }
 
 impl Collector {

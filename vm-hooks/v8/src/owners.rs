@@ -1,6 +1,6 @@
 //! Functions by their bytecodes. Neither bytecodes nor Sparkplug's code refer to their function.
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use vmscope_process::{AdapterError, known};
 use vmscope_records::Avma;
 
@@ -23,47 +23,80 @@ const INTERPRETER_BYTECODES: u64 = 8;
 /// Functions (`SharedFunctionInfo`) by the address of their `BytecodeArray`.
 #[derive(Clone, Debug, Default)]
 pub struct Owners {
-    by_bytecodes: FxHashMap<Tagged, Tagged>,
-    /// Scripts whose functions were read.
-    scripts: FxHashSet<Tagged>,
+    by_bytecodes: FxHashMap<Tagged, Owner>,
+    /// Numbers of the scripts whose functions were read.
+    scripts: FxHashMap<Tagged, Option<Tagged>>,
+    /// Whether a collection came since the last reading: other scripts may have the addresses of dead ones.
+    has_died: bool,
+}
+
+/// A function and its place in its script's list. Dead functions may still refer to bytecodes whose place
+/// other bytecodes took; V8 takes them from the list.
+#[derive(Clone, Copy, Debug)]
+struct Owner {
+    function: Tagged,
+    script: Tagged,
+    index: u64,
 }
 
 impl Owners {
-    /// The function with these bytecodes.
+    /// The function that had these bytecodes when its script was read.
     #[must_use]
     pub fn function(&self, bytecodes: Tagged) -> Option<Tagged> {
-        self.by_bytecodes.get(&bytecodes).copied()
+        let owner = self.by_bytecodes.get(&bytecodes);
+        owner.map(|owner| owner.function)
     }
 
-    /// Whether `function` still has these bytecodes: addresses are used again.
+    /// The live function that has these bytecodes now: addresses are used again.
     ///
     /// # Errors
     /// Failed reads of all memory.
-    pub fn is_current(
+    pub fn current(
+        &self,
         heap: &Heap<'_>,
-        function: Tagged,
         bytecodes: Tagged,
-    ) -> Result<bool, AdapterError> {
-        let field = |object: Tagged, offset: u64| known(heap.field(object, offset, "function"));
-        let Some(data) = field(function, heap.layout.function.data)? else {
-            return Ok(false);
+    ) -> Result<Option<Tagged>, AdapterError> {
+        let Some(owner) = self.by_bytecodes.get(&bytecodes) else {
+            return Ok(None);
         };
+        let field = |object: Tagged, offset: u64| -> Result<Tagged, AdapterError> {
+            Ok(known(heap.field(object, offset, "function"))?.unwrap_or_default())
+        };
+        let list = field(owner.script, heap.layout.script.functions)?;
+        let item = known(heap.item(list, owner.index, "list of functions"))?;
+        let Some(at) = item.and_then(Tagged::address) else {
+            return Ok(None);
+        };
+        // The collector may have moved the function.
+        let function = Tagged::of(at);
+        let data = field(function, heap.layout.function.data)?;
         if data == bytecodes {
-            return Ok(true);
+            return Ok(Some(function));
         }
         for offset in [heap.layout.code.data, INTERPRETER_BYTECODES] {
-            if field(data, offset)? == Some(bytecodes) {
-                return Ok(true);
+            if field(data, offset)? == bytecodes {
+                return Ok(Some(function));
             }
         }
-        Ok(false)
+        Ok(None)
+    }
+
+    /// Tells that a collection may have freed or moved functions and scripts.
+    pub fn died(&mut self) {
+        self.has_died = true;
+    }
+
+    /// Whether a collection came since the last reading.
+    #[must_use]
+    pub fn has_died(&self) -> bool {
+        self.has_died
     }
 
     /// All bytecodes with their functions.
     pub fn iter(&self) -> impl Iterator<Item = (Tagged, Tagged)> + '_ {
         self.by_bytecodes
             .iter()
-            .map(|(bytecodes, function)| (*bytecodes, *function))
+            .map(|(bytecodes, owner)| (*bytecodes, owner.function))
     }
 
     /// Reads the functions of all scripts. `heap` reads without a cache: all addresses are far apart.
@@ -80,8 +113,8 @@ impl Owners {
         Ok(owners)
     }
 
-    /// Reads the functions of scripts that are new since the last reading. V8 may have put a new script at
-    /// the address of an old one: [`Owners::read`] finds those too.
+    /// Reads the functions of scripts that are new since the last reading, and forgets those of dead
+    /// scripts.
     ///
     /// # Errors
     /// As [`Owners::read`].
@@ -91,30 +124,61 @@ impl Owners {
         isolates: &[Isolate],
         tables: &Tables,
     ) -> Result<(), AdapterError> {
-        let (mut functions, mut left) = (Vec::new(), MAX_ALL);
+        let (mut scripts, mut left) = (Vec::new(), MAX_ALL);
         let mut maps = Vec::new();
         for isolate in isolates {
             maps.push(tables.root(*isolate, "bytecode_array_map", heap.memory)?);
             let list = [tables.root(*isolate, "script_list", heap.memory)?];
-            let mut scripts = items(heap, &list, (LIST_LENGTH, LIST_ITEMS), &mut left)?;
-            scripts.retain(|script| self.scripts.insert(*script));
-            let lists = heap.fields(&scripts, heap.layout.script.functions)?;
-            let lists: Vec<Tagged> = lists.into_iter().flatten().collect();
-            functions.extend(items(heap, &lists, (8, 16), &mut left)?);
+            let found = items(heap, &list, (LIST_LENGTH, LIST_ITEMS), &mut left)?;
+            scripts.extend(found.into_iter().map(|item| item.object));
         }
+        let has_died = std::mem::take(&mut self.has_died);
+        scripts.retain(|script| has_died || !self.scripts.contains_key(script));
+        let numbers = heap.fields(&scripts, heap.layout.script.id)?;
+        if has_died {
+            let numbers = scripts.iter().copied().zip(numbers.iter().copied());
+            let numbers: FxHashMap<Tagged, Option<Tagged>> = numbers.collect();
+            (self.scripts).retain(|script, number| numbers.get(script) == Some(number));
+            (self.by_bytecodes).retain(|_, owner| self.scripts.contains_key(&owner.script));
+        }
+        let mut numbers = numbers.into_iter();
+        scripts.retain(|script| {
+            let number = numbers.next().flatten();
+            self.scripts.insert(*script, number).is_none()
+        });
+        let lists = heap.fields(&scripts, heap.layout.script.functions)?;
+        let lists: Vec<Tagged> = lists.into_iter().map(Option::unwrap_or_default).collect();
+        let functions = items(heap, &lists, (8, 16), &mut left)?;
+        let owner = |item: Item| Owner {
+            function: item.object,
+            script: scripts.get(item.array).copied().unwrap_or_default(),
+            index: item.index,
+        };
+        let owners: Vec<Owner> = functions.into_iter().map(owner).collect();
+        self.read_bytecodes(heap, &maps, owners)
+    }
+
+    /// Reads the bytecodes of functions; `maps`: the maps of bytecodes.
+    fn read_bytecodes(
+        &mut self,
+        heap: &Heap<'_>,
+        maps: &[Tagged],
+        owners: Vec<Owner>,
+    ) -> Result<(), AdapterError> {
+        let functions: Vec<Tagged> = owners.iter().map(|owner| owner.function).collect();
         let data = heap.fields(&functions, heap.layout.function.data)?;
-        let pairs = functions.into_iter().zip(data);
-        let pairs: Vec<(Tagged, Tagged)> = pairs
-            .filter_map(|(function, data)| Some((function, data?)))
+        let pairs = owners.into_iter().zip(data);
+        let pairs: Vec<(Owner, Tagged)> = pairs
+            .filter_map(|(owner, data)| Some((owner, data?)))
             .filter(|(_, data)| data.address().is_some())
             .collect();
         let objects: Vec<Tagged> = pairs.iter().map(|(_, data)| *data).collect();
         let is_bytecodes = |map: &Option<Tagged>| map.is_some_and(|map| maps.contains(&map));
         let mut others = Vec::new();
-        for ((function, data), map) in pairs.into_iter().zip(heap.fields(&objects, 0)?) {
+        for ((owner, data), map) in pairs.into_iter().zip(heap.fields(&objects, 0)?) {
             match is_bytecodes(&map) {
-                true => drop(self.by_bytecodes.insert(data, function)),
-                false => others.push((function, data)),
+                true => drop(self.by_bytecodes.insert(data, owner)),
+                false => others.push((owner, data)),
             }
         }
         // Sparkplug's code, or the copy of the interpreter's entry, leads to the bytecodes.
@@ -124,9 +188,9 @@ impl Owners {
             let found: Vec<Tagged> = found.into_iter().map(Option::unwrap_or_default).collect();
             let found_maps = heap.fields(&found, 0)?;
             let each = others.iter().zip(found).zip(found_maps);
-            for (((function, _), bytecodes), map) in each {
+            for (((owner, _), bytecodes), map) in each {
                 if is_bytecodes(&map) {
-                    self.by_bytecodes.insert(bytecodes, *function);
+                    self.by_bytecodes.insert(bytecodes, *owner);
                 }
             }
         }
@@ -160,6 +224,13 @@ impl Heap<'_> {
     }
 }
 
+/// An object in one of several arrays.
+struct Item {
+    array: usize,
+    index: u64,
+    object: Tagged,
+}
+
 /// Objects in all of `arrays`; `length` and `first` are the offsets of an array's length and first item.
 /// Reads at most `left` items.
 fn items(
@@ -167,10 +238,11 @@ fn items(
     arrays: &[Tagged],
     (length, first): (u64, u64),
     left: &mut u64,
-) -> Result<Vec<Tagged>, AdapterError> {
+) -> Result<Vec<Item>, AdapterError> {
     let failed = AdapterError::reading("list of functions");
     let (mut objects, mut short, mut long) = (Vec::new(), Vec::new(), Vec::new());
-    for (array, length) in arrays.iter().zip(heap.fields(arrays, length)?) {
+    let lengths = heap.fields(arrays, length)?;
+    for (number, (array, length)) in arrays.iter().zip(lengths).enumerate() {
         let length = length.and_then(Tagged::small_integer);
         let length = length.and_then(|length| u64::try_from(length).ok());
         let (Some(array), Some(length)) = (array.address(), length) else {
@@ -183,17 +255,23 @@ fn items(
         let at = Avma(array.0.wrapping_add(first));
         match length {
             0 => {}
-            1..=SHORT => short.push((at, length)),
-            _ => long.push((at, length)),
+            1..=SHORT => short.push((number, at, length)),
+            _ => long.push((number, at, length)),
         }
     }
-    let mut put = |words: &[[u8; 8]]| {
+    let mut put = |array: usize, words: &[[u8; 8]]| {
         let words = words.iter().map(|word| Tagged(u64::from_le_bytes(*word)));
-        objects
-            .extend(words.filter_map(|item| item.address().filter(|at| at.0 != 0).map(Tagged::of)));
+        objects.extend((0..).zip(words).filter_map(|(index, item)| {
+            let at = item.address().filter(|at| at.0 != 0)?;
+            Some(Item {
+                array,
+                index,
+                object: Tagged::of(at),
+            })
+        }));
     };
     // Most scripts are short: one read for many of them.
-    let places: Vec<Avma> = short.iter().map(|(at, _)| *at).collect();
+    let places: Vec<Avma> = short.iter().map(|(_, at, _)| *at).collect();
     let (mut bytes, bytes_each) = (Vec::new(), SHORT as usize * 8);
     let read = heap
         .memory
@@ -205,16 +283,16 @@ fn items(
         .zip(bytes.chunks_exact(bytes_each))
     {
         let (words, _) = bytes.as_chunks::<8>();
-        match words.get(..each.1 as usize) {
-            Some(words) if is_read => put(words),
+        match words.get(..each.2 as usize) {
+            Some(words) if is_read => put(each.0, words),
             _ => long.push(each),
         }
     }
-    for (at, length) in long {
+    for (array, at, length) in long {
         let mut bytes = vec![0; length as usize * 8];
         let read = heap.memory.read_partial(at, &mut bytes).map_err(&failed)?;
         bytes.truncate(read);
-        put(bytes.as_chunks::<8>().0);
+        put(array, bytes.as_chunks::<8>().0);
     }
     Ok(objects)
 }

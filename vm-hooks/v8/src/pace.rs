@@ -5,20 +5,30 @@ use std::time::Duration;
 use vmscope_process::cpu_time;
 use vmscope_records::TimeNs;
 
-/// Length of a pause, in CPU times of the reading before: each kind of reading takes at most half a
-/// percent of a CPU.
-const REST: u32 = 200;
-
-/// Shortest pause.
-const SHORTEST: Duration = Duration::from_secs(1);
-
 /// The earliest time of the next reading.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Pace {
     next: TimeNs,
+    /// Length of a pause, in CPU times of the reading before.
+    rest: u32,
+    shortest: Duration,
 }
 
 impl Pace {
+    /// For readings of everything: at most half a percent of a CPU.
+    pub const WHOLE: Pace = Pace::new(200, Duration::from_secs(1));
+
+    /// For readings of sampled code: at most two percent of a CPU.
+    pub const HITS: Pace = Pace::new(50, Duration::ZERO);
+
+    const fn new(rest: u32, shortest: Duration) -> Self {
+        Pace {
+            next: TimeNs(0),
+            rest,
+            shortest,
+        }
+    }
+
     /// Whether the pause is over.
     pub fn is_due(self, now: TimeNs) -> bool {
         now >= self.next
@@ -34,7 +44,7 @@ impl Pace {
 
     /// Begins the pause after a reading that took `cost` of CPU time.
     pub fn spent(&mut self, now: TimeNs, cost: Duration) {
-        let pause = cost.saturating_mul(REST).max(SHORTEST);
+        let pause = cost.saturating_mul(self.rest).max(self.shortest);
         let pause = u64::try_from(pause.as_nanos()).unwrap_or(u64::MAX);
         self.next = TimeNs(now.0.saturating_add(pause));
     }
@@ -48,7 +58,7 @@ mod tests {
     fn a_pause_is_as_long_as_the_cost_demands() {
         let ms = Duration::from_millis;
         let at = |ms: u64| TimeNs(ms * 1_000_000);
-        let mut pace = Pace::default();
+        let mut pace = Pace::WHOLE;
         assert!(pace.is_due(TimeNs(0)));
         pace.spent(at(1000), ms(7));
         assert!(!pace.is_due(at(2399)) && pace.is_due(at(2400)));

@@ -17,6 +17,9 @@ const PAUSES: [Duration; 2] = [Duration::from_millis(25), Duration::from_millis(
 /// Number of collections between two looks that shortens the pause: V8 keeps the two newest.
 const MANY_COLLECTIONS: u32 = 2;
 
+/// Time in nanoseconds after a collection that freed code in which the next such collection is likely.
+const RECENT: u64 = 1_000_000_000;
+
 /// Interval of figures in nanoseconds.
 const FIGURES_EVERY: u64 = 1_000_000_000;
 
@@ -50,9 +53,9 @@ pub struct States {
     looks: [u64; STATES.len()],
     marking: u64,
     has_many: bool,
-    /// The last look's counters.
-    last: Option<Stamp>,
-    /// Whether the last look saw a collection that moves old objects.
+    /// Counters and time of the last look outside of collections that move old objects.
+    last: (Stamp, TimeNs),
+    /// Whether the last look saw such a collection.
     is_moving: bool,
     died_until: Option<TimeNs>,
     /// Whether some collections are unknown.
@@ -66,16 +69,44 @@ struct Watched {
     spaces: Spaces,
 }
 
-/// V8's counters of collections that move old objects.
+/// Numbers of isolates, each with V8's counter of collections that move old objects.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Stamp(Vec<u32>);
+pub struct Stamp(Vec<(u32, u32)>);
 
 impl Stamp {
     /// The counters of all isolates, the present collection included; `None` if one is unreadable.
-    fn of(looks: &[Option<Look>]) -> Option<Self> {
-        let counts = looks.iter();
-        let counts = counts.map(|look| look.as_ref().map(|look| look.mark_compacts));
-        counts.collect::<Option<_>>().map(Stamp)
+    fn of(collectors: &[&Collector], looks: &[Option<Look>]) -> Option<Self> {
+        let each = collectors.iter().zip(looks);
+        let each = each.map(|(one, look)| Some((one.number, look.as_ref()?.mark_compacts)));
+        each.collect::<Option<_>>().map(Stamp)
+    }
+
+    /// The counter of an isolate; 0 before it begins.
+    fn count(&self, number: u32) -> u32 {
+        let found = self.0.iter().find(|(other, _)| *other == number);
+        found.map_or(0, |(_, count)| *count)
+    }
+
+    /// Whether some isolate of `self` is not in `later`.
+    fn has_ended(&self, later: &Stamp) -> bool {
+        let mut numbers = self.0.iter().map(|(number, _)| *number);
+        numbers.any(|number| later.0.iter().all(|(other, _)| *other != number))
+    }
+
+    /// Latest end of the collections between `self`, of a look at `before`, and `later` with its `looks`:
+    /// 0 without collections, `None` if one goes on or its end is unknown.
+    fn died_until(&self, before: TimeNs, later: &Stamp, looks: &[Option<Look>]) -> Option<TimeNs> {
+        if self.has_ended(later) {
+            return None;
+        }
+        let mut died = TimeNs(0);
+        for (&(number, count), look) in later.0.iter().zip(looks) {
+            if count != self.count(number) {
+                let end = look.as_ref()?.last_mark_compact()?;
+                died = died.max(Some(end).filter(|end| *end > before)?);
+            }
+        }
+        Some(died)
     }
 }
 
@@ -149,7 +180,20 @@ impl States {
         if self.has_many { short } else { usual }
     }
 
-    /// Latest time at which a collection may have freed or moved code; `None` before the first look.
+    /// Maximum age of samples: short during many collections that free code.
+    #[must_use]
+    pub fn samples_within(&self) -> Duration {
+        let [usual, _] = PAUSES;
+        let (_, now) = self.last;
+        let is_recent = |died: TimeNs| died.0 != 0 && now.0.saturating_sub(died.0) < RECENT;
+        match !self.is_incomplete && self.died_until.is_some_and(is_recent) {
+            true => usual,
+            false => Duration::MAX,
+        }
+    }
+
+    /// Latest time at which a collection may have freed or moved code, 0 before any collection; `None`
+    /// before the first look.
     #[must_use]
     pub fn died_until(&self) -> Option<TimeNs> {
         self.died_until
@@ -165,7 +209,7 @@ impl States {
         let looks = Collector::look(&collectors, memory)?;
         match self.is_incomplete {
             true => Ok(Some(Stamp::default())),
-            false => Ok(Stamp::of(&looks).filter(|_| !self.is_moving)),
+            false => Ok(Stamp::of(&collectors, &looks).filter(|_| !self.is_moving)),
         }
     }
 
@@ -181,11 +225,20 @@ impl States {
         poll: &mut Poll,
     ) -> Result<(), AdapterError> {
         let collectors: Vec<&Collector> = self.live.iter().map(|one| &one.collector).collect();
+        let began = poll.now();
         let looks = Collector::look(&collectors, memory)?;
+        let stamp = Stamp::of(&collectors, &looks).filter(|_| !self.is_incomplete);
+        let (last, looked_at) = &self.last;
+        let died = match &stamp {
+            Some(stamp) => last.died_until(*looked_at, stamp, &looks),
+            None => None,
+        };
+        self.died_until = self.died_until.max(Some(died.unwrap_or(poll.now())));
+        self.is_moving = died.is_none() && looks.iter().flatten().any(Look::is_collecting);
+        if let Some(stamp) = stamp.filter(|_| !self.is_moving) {
+            self.last = (stamp, began);
+        }
         self.has_many = false;
-        let stamp = Stamp::of(&looks).filter(|_| !self.is_incomplete);
-        let mut looks_of_all = looks.iter().flatten();
-        let is_collecting = looks_of_all.any(Look::is_collecting);
         for (one, look) in self.live.iter_mut().zip(looks) {
             let Some(look) = look else {
                 continue;
@@ -201,12 +254,6 @@ impl States {
             self.figures_at = Some(poll.began());
             self.tell_figures(poll);
         }
-        let has_died = self.is_moving || stamp.is_none() || stamp != self.last;
-        if has_died {
-            self.died_until = Some(poll.now());
-        }
-        self.is_moving = has_died && is_collecting;
-        self.last = stamp;
         Ok(())
     }
 

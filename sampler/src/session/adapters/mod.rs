@@ -150,6 +150,9 @@ impl AdapterThread {
             identify_vm(&mut self.identified, watched, &self.emitter);
         }
         self.last_polls = Instant::now();
+        let within = self.watched.values().map(WatchedProcess::samples_within);
+        self.emitter
+            .ask_for_samples(within.min().unwrap_or(Duration::MAX));
         if !self.knows_code && self.watched.values().all(WatchedProcess::knows_code) {
             self.knows_code = true;
             self.emitter.emit_code_known();

@@ -13,6 +13,7 @@ use vmscope_records::{
 use super::pace::Pace;
 use crate::session::describe::now;
 use crate::session::messages::AdapterMessage;
+use crate::session::progress::Progress;
 use crate::session::touched::TouchedAddresses;
 
 /// Shortest pause between two polls, whatever the adapter wants.
@@ -50,6 +51,7 @@ pub(in crate::session) struct Emitter {
     emitted: HashSet<String>,
     touched: TouchedAddresses,
     pace: Pace,
+    progress: Arc<Progress>,
 }
 
 impl RunningAdapter {
@@ -97,6 +99,14 @@ impl RunningAdapter {
     /// Time of the next poll; `None` once stopped.
     pub fn due(&self) -> Option<Instant> {
         (!self.is_stopped).then_some(self.due)
+    }
+
+    /// See [`Adapter::samples_within`].
+    pub fn samples_within(&self) -> Duration {
+        match self.is_stopped {
+            true => Duration::MAX,
+            false => self.adapter.samples_within(),
+        }
     }
 
     /// Code before this time is complete; a stopped adapter emits no more.
@@ -186,7 +196,19 @@ impl Emitter {
             touched,
             emitted: HashSet::new(),
             pace: Pace::of(None),
+            progress: Arc::default(),
         }
+    }
+
+    /// Asks `progress` for samples ([`Adapter::samples_within`]).
+    pub fn with_progress(mut self, progress: Arc<Progress>) -> Self {
+        self.progress = progress;
+        self
+    }
+
+    /// Asks for the next samples within `time`.
+    pub fn ask_for_samples(&self, time: Duration) {
+        self.progress.ask_for_samples(time);
     }
 
     /// Limits the adapters' CPU time to `pace`.

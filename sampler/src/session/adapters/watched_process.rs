@@ -218,6 +218,12 @@ impl WatchedProcess {
         self.polled().map(RunningAdapter::complete_until).min()
     }
 
+    /// See [`vmscope_process::Adapter::samples_within`].
+    pub fn samples_within(&self) -> Duration {
+        let all = self.polled().map(RunningAdapter::samples_within);
+        all.min().unwrap_or(Duration::MAX)
+    }
+
     /// Whether all polled adapters have emitted all code once.
     pub fn knows_code(&self) -> bool {
         self.polled().all(RunningAdapter::knows_code)

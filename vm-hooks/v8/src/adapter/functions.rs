@@ -50,36 +50,31 @@ impl V8Adapter {
         reader: &mut Reader<'_>,
         now: TimeNs,
     ) -> Result<Option<Tagged>, AdapterError> {
-        let known = self.current_owner(bytecodes, reader)?;
+        if self.owners.has_died() {
+            self.read_new_owners(reader)?;
+        }
+        let known = self.owners.current(&reader.heap, bytecodes)?;
         if known.is_some() || reader.has_owners {
             return Ok(known);
         }
-        let (isolates, tables) = (reader.isolates, reader.tables);
         if self.is_last || self.owner_readings.is_due(now) {
+            let (isolates, tables) = (reader.isolates, reader.tables);
             let read = || Owners::read(&reader.direct, isolates, tables);
             self.owners = self.owner_readings.reading(now, read)?;
             reader.has_owners = true;
         } else if !reader.has_new_owners {
-            self.owners.read_new(&reader.direct, isolates, tables)?;
-            reader.has_new_owners = true;
+            self.read_new_owners(reader)?;
         } else {
             return Ok(None);
         }
-        self.current_owner(bytecodes, reader)
+        self.owners.current(&reader.heap, bytecodes)
     }
 
-    /// The known function with these bytecodes, after a check.
-    fn current_owner(
-        &self,
-        bytecodes: Tagged,
-        reader: &Reader<'_>,
-    ) -> Result<Option<Tagged>, AdapterError> {
-        let Some(function) = self.owners.function(bytecodes) else {
-            return Ok(None);
-        };
-        let is_current =
-            reader.has_owners || Owners::is_current(&reader.heap, function, bytecodes)?;
-        Ok(is_current.then_some(function))
+    fn read_new_owners(&mut self, reader: &mut Reader<'_>) -> Result<(), AdapterError> {
+        let (isolates, tables) = (reader.isolates, reader.tables);
+        self.owners.read_new(&reader.direct, isolates, tables)?;
+        reader.has_new_owners = true;
+        Ok(())
     }
 
     pub(super) fn method(

@@ -1,7 +1,7 @@
 //! Code that samples hit, between two readings of all code.
 
 use rustc_hash::FxHashMap;
-use vmscope_process::{AdapterError, MapEntry, Poll, ProcessView, SeenCode};
+use vmscope_process::{AdapterError, Poll, ProcessView, SeenCode};
 use vmscope_records::{Avma, GoneReason};
 
 use super::{Known, Reader, V8Adapter, describe};
@@ -60,8 +60,6 @@ impl V8Adapter {
     ) -> Result<(Vec<Code>, Vec<Avma>), AdapterError> {
         let (mut hit, mut new): (Vec<Known>, Vec<Avma>) = (Vec::new(), Vec::new());
         let mut places = Vec::new();
-        let mappings = process.mappings();
-        let is_generated = |entry: &MapEntry| entry.executable && entry.path().is_none();
         for at in self.maps.waiting() {
             if let Some(known) = self.at(at) {
                 places.push((at, known.code.start));
@@ -70,10 +68,7 @@ impl V8Adapter {
                 }
                 continue;
             }
-            // Samples bring addresses of data too.
-            let after = mappings.partition_point(|entry| entry.start <= at);
-            let entry = after.checked_sub(1).and_then(|index| mappings.get(index));
-            if entry.is_some_and(|entry| is_generated(entry) && entry.contains(at)) {
+            if is_generated(at, process) {
                 new.push(at);
             }
         }
@@ -101,6 +96,15 @@ impl V8Adapter {
         new.extend(again.map(|(at, _)| at));
         new.sort_unstable();
         Ok((gone, new))
+    }
+
+    /// Whether samples hit code that no poll has read since the last collection.
+    pub(super) fn has_unread(&self, process: &ProcessView) -> bool {
+        let mut waiting = self.maps.waiting().into_iter();
+        waiting.any(|at| match self.at(at) {
+            Some(known) => !self.is_fresh(known),
+            None => is_generated(at, process),
+        })
     }
 
     /// Known code with this pc or return address.
@@ -148,4 +152,12 @@ pub(super) fn hits<'a>(code: &Code, addresses: &'a [Avma]) -> &'a [Avma] {
     let from = addresses.partition_point(|at| *at < code.start);
     let to = addresses.partition_point(|at| *at <= code.end);
     addresses.get(from..to).unwrap_or_default()
+}
+
+/// Whether generated code may be at this address. Samples bring addresses of data too.
+fn is_generated(at: Avma, process: &ProcessView) -> bool {
+    let mappings = process.mappings();
+    let after = mappings.partition_point(|entry| entry.start <= at);
+    let entry = after.checked_sub(1).and_then(|index| mappings.get(index));
+    entry.is_some_and(|entry| entry.executable && entry.path().is_none() && entry.contains(at))
 }
