@@ -7,14 +7,18 @@ use crate::engine::{Engine, EngineError, EngineEvent, EngineState};
 use crate::priority::{Scheduling, raise_this_thread};
 use crossbeam_channel::{Sender, TrySendError};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use vmscope_records::{EndReason, Limit, LimitKind, LossReason, TimeNs};
 
 /// Longest sleep. Ten wake-ups a second cost nothing measurable.
 const ROUND: Duration = Duration::from_millis(100);
 
-/// Sleep for adapters that ask for samples at once.
+/// Sleep for adapters that ask for samples at once, and at the beginning: a VM starts, and the adapters read
+/// it from its first mapping on.
 const SHORT_ROUND: Duration = Duration::from_millis(20);
+
+/// Length of the beginning.
+const BEGINNING: Duration = Duration::from_secs(1);
 
 /// Limit of held-back events. Samples are not held back; later samples refer to the other events.
 const MAX_HELD_BACK: usize = 1 << 20;
@@ -42,14 +46,17 @@ impl Drain {
     pub fn run(mut self, scheduling: &Sender<Scheduling>) -> Result<(), EngineError> {
         // The session may be gone already.
         let _ = scheduling.send(raise_this_thread());
+        let began = Instant::now();
         let mut overrun = Overrun::default();
         let mut failure = None;
         let reason = loop {
             if let Some(reason) = self.progress.stop_reason() {
                 break reason;
             }
-            let wanted = self.progress.samples_within();
-            let mut timeout = wanted.clamp(SHORT_ROUND, ROUND);
+            let mut timeout = match began.elapsed() < BEGINNING {
+                true => SHORT_ROUND,
+                false => self.progress.samples_within().clamp(SHORT_ROUND, ROUND),
+            };
             if let Some(deadline) = self.deadline {
                 let left = deadline.since(now());
                 if left.0 == 0 {

@@ -78,9 +78,19 @@ impl<I: Clone + Eq + Hash> CodeZone<I> {
     }
 
     /// Declares that executed code disappears at certain times only, such as collections, the last of
-    /// which ended at `time`, and that code which no poll sees may take its place. So code counts up to the
-    /// last poll that saw it, and new code from these times on.
-    pub fn dies_until(&mut self, time: TimeNs) {
+    /// which ended at `time` and began after `whole_until`, and that code which no poll sees may take its
+    /// place. So code counts up to the last poll that saw it, or up to the next collection's begin; new code
+    /// counts from these times on.
+    pub fn dies_until(&mut self, time: TimeNs, whole_until: TimeNs) {
+        if Some(time) <= self.died_until {
+            return;
+        }
+        let seen = self.last_poll.max(self.whole_until);
+        for known in self.known.values_mut() {
+            if seen.max(known.seen_at) > self.died_until {
+                known.seen_at = known.seen_at.max(Some(whole_until));
+            }
+        }
         self.died_until = Some(time);
     }
 
@@ -391,14 +401,22 @@ mod tests {
             start: Avma(0),
             end: Avma(10),
         };
-        // Last time of deaths, time of a check; end of the old code.
-        for (died, seen, expected) in [(14, None, 10), (14, Some(18), 18), (22, Some(18), 18)] {
+        // Time up to which all code was there, last time of deaths, time of a check; end of the old code.
+        let cases = [
+            (0, 14, None, 10),
+            (0, 14, Some(18), 18),
+            (0, 22, Some(18), 18),
+            (12, 14, None, 12),
+        ];
+        for (whole, died, seen, expected) in cases {
             for is_known in [true, false] {
                 time.store(10, Ordering::Relaxed);
                 let mut zone = CodeZone::new();
                 let known = is_known.then(|| code(1));
                 zone.update(&mut poll(), known, |_, _, _| {}, |_| GoneReason::Freed);
-                zone.dies_until(TimeNs(died));
+                zone.dies_until(TimeNs(died), TimeNs(whole));
+                // Nobody saw the code between this time and the next one.
+                zone.dies_until(TimeNs(died), TimeNs(died));
                 if let Some(seen) = seen {
                     zone.was_there(&1, TimeNs(seen));
                 }

@@ -22,7 +22,7 @@ use vmscope_process::{
 use vmscope_records::{Avma, Constituent, GoneReason, MethodKey, TimeNs, VmIdentity};
 
 use self::functions::Found;
-use self::hits::hits;
+use self::hits::{CheckedPages, hits};
 use self::maps::Maps;
 use self::methods::Wholes;
 use self::names::{MethodId, describe};
@@ -48,6 +48,9 @@ const MANY_CHANGES: usize = 64;
 /// Number of polls in a row whose reading a collection disturbs, before one counts nevertheless.
 const MAX_MOVED: u32 = 8;
 
+/// Number of failed polls at V8's start, one each 25 ms, before an error counts.
+const MAX_TRIES: u32 = 80;
+
 /// Maximum number of limits.
 const MAX_LIMITS: usize = 64;
 
@@ -60,6 +63,8 @@ pub struct V8Adapter {
     vm: Arc<V8>,
     tables: Option<Arc<Tables>>,
     has_begun: bool,
+    /// Number of failed polls.
+    tries: u32,
     /// Greatest number of isolates at one time.
     isolates: usize,
     zone: CodeZone<Identity>,
@@ -81,6 +86,7 @@ pub struct V8Adapter {
     interpreter: Interpreter,
     interpreted: Interpreted,
     maps: Maps,
+    checked: CheckedPages,
     wholes: Wholes,
     cadence: Cadence,
     told: Vec<String>,
@@ -124,6 +130,7 @@ impl V8Adapter {
             vm: Arc::new(vm),
             tables: None,
             has_begun: false,
+            tries: 0,
             isolates: 0,
             zone: CodeZone::new(),
             known: BTreeMap::new(),
@@ -138,6 +145,7 @@ impl V8Adapter {
             interpreter: Interpreter::default(),
             interpreted: Interpreted::default(),
             maps: Maps::default(),
+            checked: CheckedPages::default(),
             wholes: Wholes::default(),
             cadence: Cadence::new(PAUSES.0, PAUSES.1, MANY_CHANGES),
             told: Vec::new(),
@@ -235,7 +243,7 @@ impl V8Adapter {
     fn look(&mut self, process: &ProcessView, poll: &mut Poll) -> Result<(), AdapterError> {
         self.states.look(process.memory(), self.is_last, poll)?;
         if let Some(time) = self.states.died_until() {
-            self.zone.dies_until(time);
+            self.zone.dies_until(time, self.states.whole_until());
             if Some(time) > self.owners_died {
                 self.owners.died();
                 self.owners_died = Some(time);
@@ -359,6 +367,12 @@ impl V8Adapter {
         Ok(())
     }
 
+    /// Whether V8 may still start. Counts the polls before the first reading.
+    fn may_start(&mut self) -> bool {
+        self.tries = self.tries.saturating_add(1);
+        !self.has_begun && !self.is_last && self.tries < MAX_TRIES
+    }
+
     fn limit(&mut self, text: &str, poll: &mut Poll) {
         if self.told.len() < MAX_LIMITS && !self.told.iter().any(|told| told == text) {
             poll.limit(text.to_owned(), "");
@@ -395,7 +409,11 @@ impl Adapter for V8Adapter {
             poll.code_is_told_until(self.read_at);
             return Ok(());
         }
-        self.read(process, poll)
+        match self.read(process, poll) {
+            // V8 starts: its objects are not complete.
+            Err(error) if self.may_start() && !error.is_final() => Ok(()),
+            read => read,
+        }
     }
 
     fn tells_all_code(&self) -> bool {

@@ -58,6 +58,7 @@ pub struct States {
     /// Whether the last look saw such a collection.
     is_moving: bool,
     died_until: Option<TimeNs>,
+    whole_until: TimeNs,
     /// Whether some collections are unknown.
     is_incomplete: bool,
 }
@@ -199,6 +200,12 @@ impl States {
         self.died_until
     }
 
+    /// Time of a look before the collection that [`States::died_until`] tells, and after those before.
+    #[must_use]
+    pub fn whole_until(&self) -> TimeNs {
+        self.whole_until
+    }
+
     /// Counters that change when a collection moves old objects; `None` if the last look saw such a
     /// collection.
     ///
@@ -233,7 +240,11 @@ impl States {
             Some(stamp) => last.died_until(*looked_at, stamp, &looks),
             None => None,
         };
-        self.died_until = self.died_until.max(Some(died.unwrap_or(poll.now())));
+        let died_until = self.died_until.max(Some(died.unwrap_or(poll.now())));
+        if died_until > self.died_until {
+            self.whole_until = *looked_at;
+            self.died_until = died_until;
+        }
         self.is_moving = died.is_none() && looks.iter().flatten().any(Look::is_collecting);
         if let Some(stamp) = stamp.filter(|_| !self.is_moving) {
             self.last = (stamp, began);

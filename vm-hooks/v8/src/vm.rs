@@ -77,7 +77,14 @@ impl Names {
             };
             Ok(String::from_utf8_lossy(&name).into_owned())
         });
-        Ok(Names(names.collect::<Result<_, _>>()?))
+        let names: Vec<String> = names.collect::<Result<_, _>>()?;
+        if count > 0 && names.iter().all(String::is_empty) {
+            // The loader has not relocated the table.
+            return Err(AdapterError::NotReady {
+                what: "table of names",
+            });
+        }
+        Ok(Names(names))
     }
 
     /// Number of names.

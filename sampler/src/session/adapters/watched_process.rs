@@ -11,6 +11,9 @@ use crate::session::process_table::{AddressSpace, ProcessTable};
 /// Pause before a repeated recognition: library unmapped yet, or VM not ready.
 const RETRY_AFTER: Duration = Duration::from_millis(200);
 
+/// The same in the first second: VMs start.
+const RETRY_SOON: Duration = Duration::from_millis(50);
+
 /// Recognition is repeated for this long.
 const RETRY_FOR: Duration = Duration::from_secs(20);
 
@@ -322,7 +325,8 @@ impl WatchedProcess {
 
     fn retry_later(&mut self) {
         if self.since.elapsed() < RETRY_FOR {
-            let at = Instant::now() + RETRY_AFTER;
+            let starts = self.since.elapsed() < Duration::from_secs(1);
+            let at = Instant::now() + if starts { RETRY_SOON } else { RETRY_AFTER };
             self.recognise_at = Some(self.recognise_at.map_or(at, |other| other.min(at)));
         }
     }

@@ -1,12 +1,25 @@
 //! Code that samples hit, between two readings of all code.
 
-use rustc_hash::FxHashMap;
-use vmscope_process::{AdapterError, Poll, ProcessView, SeenCode};
-use vmscope_records::{Avma, GoneReason};
+use rustc_hash::{FxHashMap, FxHashSet};
+use vmscope_process::{AdapterError, MapEntry, Poll, ProcessView, SeenCode};
+use vmscope_records::{Avma, GoneReason, TimeNs};
 
 use super::{Known, Reader, V8Adapter, describe};
 use crate::code::{self, Code};
 use crate::vm::V8;
+
+/// Bits of an address within a page of V8, 256 KiB.
+const PAGE_BITS: u32 = 18;
+
+/// Pause in nanoseconds before an old list of mappings is read again for the same pages.
+const PAGES_LAST: u64 = 1_000_000_000;
+
+/// Pages whose mappings were read after a sample there.
+#[derive(Debug, Default)]
+pub(super) struct CheckedPages {
+    pages: FxHashSet<u64>,
+    since: TimeNs,
+}
 
 impl V8Adapter {
     /// Reads the code of waiting samples; returns the number of changes. Known code is checked, new code is
@@ -68,10 +81,16 @@ impl V8Adapter {
                 }
                 continue;
             }
-            if is_generated(at, process) {
-                new.push(at);
-            }
+            new.push(at);
         }
+        let is_new_page = |at: &&Avma| self.is_new_page(**at, process);
+        let pages: Vec<u64> = new.iter().filter(is_new_page).map(page).collect();
+        if !pages.is_empty() {
+            // If the mappings are unreadable, the process has ended, and so says the next read.
+            let _ = process.refresh();
+        }
+        self.checked.put(pages, poll.began());
+        new.retain(|at| is_generated(*at, process));
         let header = vm.layout.stream.start;
         let streams = hit.iter().map(|known| known.code.start.0);
         let streams: Vec<Avma> = streams
@@ -103,8 +122,18 @@ impl V8Adapter {
         let mut waiting = self.maps.waiting().into_iter();
         waiting.any(|at| match self.at(at) {
             Some(known) => !self.is_fresh(known),
-            None => is_generated(at, process),
+            None => is_generated(at, process) || self.is_new_page(at, process),
         })
+    }
+
+    /// Whether the list of mappings is too old for this address: V8 makes pages of reserved memory
+    /// executable.
+    fn is_new_page(&self, at: Avma, process: &ProcessView) -> bool {
+        let page = page(&at);
+        let is_reserved = |entry: MapEntry| entry.name.is_empty() && !entry.readable;
+        page != 0
+            && !self.checked.pages.contains(&page)
+            && process.mapping_at(at).is_none_or(is_reserved)
     }
 
     /// Known code with this pc or return address.
@@ -154,10 +183,22 @@ pub(super) fn hits<'a>(code: &Code, addresses: &'a [Avma]) -> &'a [Avma] {
     addresses.get(from..to).unwrap_or_default()
 }
 
+fn page(at: &Avma) -> u64 {
+    at.0 >> PAGE_BITS
+}
+
+impl CheckedPages {
+    fn put(&mut self, pages: Vec<u64>, now: TimeNs) {
+        if now.since(self.since).0 > PAGES_LAST {
+            self.since = now;
+            self.pages.clear();
+        }
+        self.pages.extend(pages);
+    }
+}
+
 /// Whether generated code may be at this address. Samples bring addresses of data too.
 fn is_generated(at: Avma, process: &ProcessView) -> bool {
-    let mappings = process.mappings();
-    let after = mappings.partition_point(|entry| entry.start <= at);
-    let entry = after.checked_sub(1).and_then(|index| mappings.get(index));
-    entry.is_some_and(|entry| entry.executable && entry.path().is_none() && entry.contains(at))
+    let entry = process.mapping_at(at);
+    entry.is_some_and(|entry| entry.executable && entry.path().is_none())
 }
