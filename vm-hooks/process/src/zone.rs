@@ -40,6 +40,8 @@ struct Known {
     current: bool,
     /// Time at which it was found between two polls.
     seen_at: Option<TimeNs>,
+    /// Whether it executed after code last disappeared.
+    lives: bool,
 }
 
 /// A piece of code found by a poll.
@@ -79,19 +81,26 @@ impl<I: Clone + Eq + Hash> CodeZone<I> {
 
     /// Declares that executed code disappears at certain times only, such as collections, the last of
     /// which ended at `time` and began after `whole_until`, and that code which no poll sees may take its
-    /// place. So code counts up to the last poll that saw it, or up to the next collection's begin; new code
-    /// counts from these times on.
+    /// place. So code counts up to the last poll that saw it, or up to `whole_until` if it lived
+    /// ([`CodeZone::lives`]); new code counts from these times on.
     pub fn dies_until(&mut self, time: TimeNs, whole_until: TimeNs) {
         if Some(time) <= self.died_until {
             return;
         }
-        let seen = self.last_poll.max(self.whole_until);
         for known in self.known.values_mut() {
-            if seen.max(known.seen_at) > self.died_until {
+            if std::mem::take(&mut known.lives) {
                 known.seen_at = known.seen_at.max(Some(whole_until));
             }
         }
         self.died_until = Some(time);
+    }
+
+    /// Declares that code executed after the last time of [`CodeZone::dies_until`]. A poll may also see dead
+    /// code, whose place no other code has taken yet.
+    pub fn lives(&mut self, identity: &I) {
+        if let Some(known) = self.known.get_mut(identity) {
+            known.lives = true;
+        }
     }
 
     /// Time up to which new code was absent, or unknown code may have had its place.
@@ -177,6 +186,7 @@ impl<I: Clone + Eq + Hash> CodeZone<I> {
             end: code.end,
             current: true,
             seen_at: Some(now),
+            lives: false,
         };
         self.known.insert(code.identity.clone(), known);
         let mut constituent = new_constituent(&known, (absent_at, now), poll);
@@ -223,6 +233,7 @@ impl<I: Clone + Eq + Hash> CodeZone<I> {
                 end: code.end,
                 current: true,
                 seen_at: None,
+                lives: false,
             };
             self.known.insert(code.identity.clone(), known);
             new.push((code.identity, known));
@@ -401,12 +412,12 @@ mod tests {
             start: Avma(0),
             end: Avma(10),
         };
-        // Time up to which all code was there, last time of deaths, time of a check; end of the old code.
+        // Last time of life, last time of deaths, time of a check; end of the old code.
         let cases = [
             (0, 14, None, 10),
             (0, 14, Some(18), 18),
             (0, 22, Some(18), 18),
-            (12, 14, None, 12),
+            (13, 14, None, 13),
         ];
         for (whole, died, seen, expected) in cases {
             for is_known in [true, false] {
@@ -414,7 +425,10 @@ mod tests {
                 let mut zone = CodeZone::new();
                 let known = is_known.then(|| code(1));
                 zone.update(&mut poll(), known, |_, _, _| {}, |_| GoneReason::Freed);
-                zone.dies_until(TimeNs(died), TimeNs(whole));
+                if whole != 0 {
+                    zone.lives(&1);
+                }
+                zone.dies_until(TimeNs(died), TimeNs(whole.max(13)));
                 // Nobody saw the code between this time and the next one.
                 zone.dies_until(TimeNs(died), TimeNs(died));
                 if let Some(seen) = seen {

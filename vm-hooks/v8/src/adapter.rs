@@ -87,6 +87,8 @@ pub struct V8Adapter {
     interpreted: Interpreted,
     maps: Maps,
     checked: CheckedPages,
+    /// Samples before this time were taken.
+    touched_until: TimeNs,
     wholes: Wholes,
     cadence: Cadence,
     told: Vec<String>,
@@ -146,6 +148,7 @@ impl V8Adapter {
             interpreted: Interpreted::default(),
             maps: Maps::default(),
             checked: CheckedPages::default(),
+            touched_until: TimeNs(0),
             wholes: Wholes::default(),
             cadence: Cadence::new(PAUSES.0, PAUSES.1, MANY_CHANGES),
             told: Vec::new(),
@@ -238,6 +241,21 @@ impl V8Adapter {
             .update(poll, seen, describe, |_| GoneReason::Freed);
         self.known = all.into_iter().map(|one| (one.code.start, one)).collect();
         changes
+    }
+
+    /// Takes sampled addresses. Code of samples after the last collection lives until the next one.
+    fn take_touched(&mut self, poll: &mut Poll) {
+        self.maps.touched(poll);
+        let since = std::mem::replace(&mut self.touched_until, poll.touched_until());
+        if Some(since) < self.states.died_until() {
+            return;
+        }
+        for at in poll.touched() {
+            if let Some(known) = self.at(*at).filter(|known| self.is_fresh(known)) {
+                let identity = known.identity;
+                self.zone.lives(&identity);
+            }
+        }
     }
 
     fn look(&mut self, process: &ProcessView, poll: &mut Poll) -> Result<(), AdapterError> {
@@ -398,7 +416,7 @@ impl Adapter for V8Adapter {
             poll.rules("v8", regions::rules(&self.vm.product.modules));
             poll.fact("V8", self.vm.version.clone());
         }
-        self.maps.touched(poll);
+        self.take_touched(poll);
         let now = poll.began();
         let is_due = u128::from(now.since(self.tried_at).0) >= self.cadence.pause().as_nanos();
         // The next collection may free new code.

@@ -137,7 +137,7 @@ impl V8Adapter {
     }
 
     /// Known code with this pc or return address.
-    fn at(&self, at: Avma) -> Option<&Known> {
+    pub(super) fn at(&self, at: Avma) -> Option<&Known> {
         let (_, known) = self.known.range(..=at).next_back()?;
         (at <= known.code.end).then_some(known)
     }
