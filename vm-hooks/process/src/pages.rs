@@ -16,6 +16,9 @@ const PAGE: u64 = 4096;
 /// Maximum number of cached pages (16 MiB); then the cache drops all pages.
 const MAX_PAGES: usize = 1 << 12;
 
+/// Pages per bulk read.
+const FETCH: usize = 64;
+
 /// Maximum number of pages per poll (4 GiB), even with damaged lists: about a hundred times the
 /// size of a large program's classes.
 const MAX_READ: u64 = 1 << 20;
@@ -34,6 +37,14 @@ const MAX_SPARE: usize = MAX_PAGES;
 
 thread_local! {
     static SPARE: RefCell<Vec<Vec<u8>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// An empty buffer.
+fn spare() -> Vec<u8> {
+    let spare = SPARE.try_with(|spare| spare.borrow_mut().pop());
+    let mut bytes = spare.ok().flatten().unwrap_or_default();
+    bytes.clear();
+    bytes
 }
 
 /// The readable bytes from a page's begin on.
@@ -107,9 +118,42 @@ impl<'m> Pages<'m> {
         Ok(page)
     }
 
+    /// Reads the pages of these addresses ahead: few system calls for many pages.
+    ///
+    /// # Errors
+    /// As [`Memory::read_partial`].
+    pub fn fetch(&self, addresses: impl Iterator<Item = Avma>) -> Result<(), MemoryError> {
+        let mut numbers: Vec<u64> = addresses.map(|at| at.0 / PAGE).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        numbers.retain(|number| !self.kept().contains_key(number));
+        let mut bytes = Vec::new();
+        for numbers in numbers.chunks(FETCH) {
+            let count = numbers.len() as u64;
+            if self.read.load(Ordering::Relaxed).saturating_add(count) > MAX_READ {
+                return Ok(());
+            }
+            let starts: Vec<Avma> = numbers.iter().map(|number| Avma(number * PAGE)).collect();
+            let length = usize::try_from(PAGE).unwrap_or(0);
+            let read = self.memory.read_each(&starts, length, &mut bytes)?;
+            let mut kept = self.kept();
+            if kept.len().saturating_add(numbers.len()) > MAX_PAGES {
+                kept.clear();
+            }
+            for ((number, page), is_read) in numbers.iter().zip(bytes.chunks(length)).zip(read) {
+                if is_read {
+                    self.read.fetch_add(1, Ordering::Relaxed);
+                    let mut buffer = spare();
+                    buffer.extend_from_slice(page);
+                    kept.insert(*number, Arc::new(Page(buffer)));
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn read_page(&self, number: u64) -> Result<Page, MemoryError> {
-        let spare = SPARE.try_with(|spare| spare.borrow_mut().pop());
-        let mut bytes = spare.ok().flatten().unwrap_or_default();
+        let mut bytes = spare();
         bytes.resize(usize::try_from(PAGE).unwrap_or(0), 0);
         let start = Avma(number.saturating_mul(PAGE));
         let got = match self.memory.read_partial(start, &mut bytes) {
@@ -174,6 +218,30 @@ mod tests {
         assert_eq!(pages.read_u8(Avma(0x1_0fff)).unwrap(), 7);
         pages.renew();
         assert_eq!(pages.read_u8(Avma(0x1_0fff)).unwrap(), 9);
+    }
+
+    #[test]
+    fn pages_read_ahead_are_cached_and_gaps_are_not() {
+        let memory = Changing(AtomicU8::new(7));
+        let pages = Pages::new(&memory);
+        pages
+            .fetch((0..200).map(|page| Avma(page << 12 | 5)))
+            .unwrap();
+        memory.0.store(9, Ordering::Relaxed);
+        assert_eq!(pages.read_u8(Avma(199 << 12)).unwrap(), 7);
+        assert_eq!(pages.read_u8(Avma(200 << 12)).unwrap(), 9);
+
+        let mut memory = FakeMemory::new();
+        memory.put(Avma(0x1_0000), vec![7; 0x1800]);
+        let pages = Pages::new(&memory);
+        let all = [Avma(0x1_0000), Avma(0x1_1000), Avma(u64::MAX)];
+        pages.fetch(all.into_iter()).unwrap();
+        assert_eq!(
+            pages.read_u8(Avma(0x1_17ff)).unwrap(),
+            7,
+            "a part of a page"
+        );
+        assert!(pages.read_u8(Avma(u64::MAX)).is_err());
     }
 
     #[test]

@@ -234,7 +234,7 @@ impl V8Adapter {
             self.zone.dies_until(time);
             if Some(time) > self.owners_died {
                 // Dead functions still refer to their bytecodes, whose place other bytecodes take.
-                self.owners = Owners::default();
+                self.owners.collected();
                 self.owners_died = Some(time);
             }
         }

@@ -1,8 +1,8 @@
 //! Functions by their bytecodes. Neither bytecodes nor Sparkplug's code refer to their function.
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use vmscope_process::pages::Pages;
 use vmscope_process::{AdapterError, known};
-use vmscope_records::Avma;
 
 use crate::isolate::{Isolate, Tables};
 use crate::object::{Heap, Tagged};
@@ -10,8 +10,7 @@ use crate::object::{Heap, Tagged};
 /// Maximum number of scripts and functions of all isolates, those without code included.
 const MAX_ALL: u64 = 1 << 21;
 
-/// Number of functions of a short script.
-const SHORT: u64 = 4;
+const LIST: &str = "list of functions";
 
 /// Offsets in a `WeakArrayList`: number of items, first item.
 const LIST_LENGTH: u64 = 16;
@@ -26,6 +25,10 @@ pub struct Owners {
     by_bytecodes: FxHashMap<Tagged, Tagged>,
     /// Scripts whose functions were read.
     scripts: FxHashSet<Tagged>,
+    /// Functions without bytecodes, with the numbers of their scripts. Most functions never run.
+    idle: FxHashSet<(Tagged, i32)>,
+    /// Those before the last collection.
+    idle_before: FxHashSet<(Tagged, i32)>,
 }
 
 impl Owners {
@@ -66,7 +69,15 @@ impl Owners {
             .map(|(bytecodes, function)| (*bytecodes, *function))
     }
 
-    /// Reads the functions of all scripts. `heap` reads without a cache: all addresses are far apart.
+    /// Forgets all functions: a collection has freed or moved some. The next [`Owners::read_new`] reads
+    /// all scripts, but no data of functions that had no bytecodes before.
+    pub fn collected(&mut self) {
+        self.by_bytecodes.clear();
+        self.scripts.clear();
+        self.idle_before = std::mem::take(&mut self.idle);
+    }
+
+    /// Reads the functions of all scripts. `heap` reads without a cache: this has its own.
     ///
     /// # Errors
     /// Failed reads of all memory.
@@ -81,7 +92,7 @@ impl Owners {
     }
 
     /// Reads the functions of scripts that are new since the last reading. V8 may have put a new script at
-    /// the address of an old one: [`Owners::read`] finds those too.
+    /// the address of an old one, or compiled a function of an old one: [`Owners::read`] finds those too.
     ///
     /// # Errors
     /// As [`Owners::read`].
@@ -91,43 +102,55 @@ impl Owners {
         isolates: &[Isolate],
         tables: &Tables,
     ) -> Result<(), AdapterError> {
+        let root = |name| {
+            let each = isolates.iter();
+            each.map(|isolate| tables.root(*isolate, name, heap.memory))
+                .collect::<Result<Vec<Tagged>, _>>()
+        };
+        self.read_lists(heap, &root("script_list")?, &root("bytecode_array_map")?)
+    }
+
+    /// Reads new scripts in `lists`; `maps` are the maps of bytecodes.
+    fn read_lists(
+        &mut self,
+        heap: &Heap<'_>,
+        lists: &[Tagged],
+        maps: &[Tagged],
+    ) -> Result<(), AdapterError> {
+        let pages = Pages::new(heap.memory);
+        let fetch = |objects: &mut dyn Iterator<Item = Tagged>| {
+            let read = pages.fetch(objects.filter_map(Tagged::address));
+            read.map_err(AdapterError::reading(LIST))
+        };
+        let heap = &Heap {
+            memory: &pages,
+            layout: heap.layout,
+        };
         let (mut functions, mut left) = (Vec::new(), MAX_ALL);
-        let mut maps = Vec::new();
-        for isolate in isolates {
-            maps.push(tables.root(*isolate, "bytecode_array_map", heap.memory)?);
-            let list = [tables.root(*isolate, "script_list", heap.memory)?];
-            let mut scripts = items(heap, &list, (LIST_LENGTH, LIST_ITEMS), &mut left)?;
+        for list in lists {
+            let mut scripts = items(heap, *list, (LIST_LENGTH, LIST_ITEMS), &mut left)?;
             scripts.retain(|script| self.scripts.insert(*script));
+            fetch(&mut scripts.iter().copied())?;
+            let ids = heap.fields(&scripts, heap.layout.script.id)?;
             let lists = heap.fields(&scripts, heap.layout.script.functions)?;
-            let lists: Vec<Tagged> = lists.into_iter().flatten().collect();
-            functions.extend(items(heap, &lists, (8, 16), &mut left)?);
-        }
-        let data = heap.fields(&functions, heap.layout.function.data)?;
-        let pairs = functions.into_iter().zip(data);
-        let pairs: Vec<(Tagged, Tagged)> = pairs
-            .filter_map(|(function, data)| Some((function, data?)))
-            .filter(|(_, data)| data.address().is_some())
-            .collect();
-        let objects: Vec<Tagged> = pairs.iter().map(|(_, data)| *data).collect();
-        let is_bytecodes = |map: &Option<Tagged>| map.is_some_and(|map| maps.contains(&map));
-        let mut others = Vec::new();
-        for ((function, data), map) in pairs.into_iter().zip(heap.fields(&objects, 0)?) {
-            match is_bytecodes(&map) {
-                true => drop(self.by_bytecodes.insert(data, function)),
-                false => others.push((function, data)),
+            fetch(&mut lists.iter().flatten().copied())?;
+            for (id, list) in ids.into_iter().zip(lists) {
+                let id = id.and_then(Tagged::small_integer).unwrap_or_default();
+                let all = items(heap, list.unwrap_or_default(), (8, 16), &mut left)?;
+                functions.extend(all.into_iter().map(|function| (function, id)));
             }
         }
-        // Sparkplug's code, or the copy of the interpreter's entry, leads to the bytecodes.
-        for offset in [heap.layout.code.data, INTERPRETER_BYTECODES] {
-            let objects: Vec<Tagged> = others.iter().map(|(_, data)| *data).collect();
-            let found = heap.fields(&objects, offset)?;
-            let found: Vec<Tagged> = found.into_iter().map(Option::unwrap_or_default).collect();
-            let found_maps = heap.fields(&found, 0)?;
-            let each = others.iter().zip(found).zip(found_maps);
-            for (((function, _), bytecodes), map) in each {
-                if is_bytecodes(&map) {
-                    self.by_bytecodes.insert(bytecodes, *function);
-                }
+        let is_idle = |function: &&(Tagged, i32)| self.idle_before.contains(*function);
+        let (idle, new): (Vec<_>, Vec<_>) = functions.iter().partition(is_idle);
+        self.idle.extend(idle);
+        let infos: Vec<Tagged> = new.iter().map(|(info, _)| *info).collect();
+        fetch(&mut infos.iter().copied())?;
+        let data = heap.fields(&infos, heap.layout.function.data)?;
+        fetch(&mut data.into_iter().flatten())?;
+        for function in new {
+            match heap.bytecodes_of(function.0, maps)? {
+                Some(bytecodes) => drop(self.by_bytecodes.insert(bytecodes, function.0)),
+                None => drop(self.idle.insert(function)),
             }
         }
         Ok(())
@@ -149,9 +172,11 @@ impl Heap<'_> {
         };
         let data = field(function, self.layout.function.data)?;
         let offsets = [self.layout.code.data, INTERPRETER_BYTECODES];
-        let inner = offsets.map(|offset| field(data, offset));
-        for object in [Ok(data)].into_iter().chain(inner) {
-            let object = object?;
+        for offset in [None].into_iter().chain(offsets.map(Some)) {
+            let object = match offset {
+                None => data,
+                Some(offset) => field(data, offset)?,
+            };
             if maps.contains(&field(object, 0)?) {
                 return Ok(Some(object));
             }
@@ -160,61 +185,160 @@ impl Heap<'_> {
     }
 }
 
-/// Objects in all of `arrays`; `length` and `first` are the offsets of an array's length and first item.
-/// Reads at most `left` items.
+/// Objects in an array; `length` and `first` are the offsets of its length and first item. Reads at most
+/// `left` items.
 fn items(
     heap: &Heap<'_>,
-    arrays: &[Tagged],
+    array: Tagged,
     (length, first): (u64, u64),
     left: &mut u64,
 ) -> Result<Vec<Tagged>, AdapterError> {
-    let failed = AdapterError::reading("list of functions");
-    let (mut objects, mut short, mut long) = (Vec::new(), Vec::new(), Vec::new());
-    for (array, length) in arrays.iter().zip(heap.fields(arrays, length)?) {
-        let length = length.and_then(Tagged::small_integer);
-        let length = length.and_then(|length| u64::try_from(length).ok());
-        let (Some(array), Some(length)) = (array.address(), length) else {
-            continue;
-        };
-        let Some(rest) = left.checked_sub(length.max(1)) else {
-            break;
-        };
-        *left = rest;
-        let at = Avma(array.0.wrapping_add(first));
-        match length {
-            0 => {}
-            1..=SHORT => short.push((at, length)),
-            _ => long.push((at, length)),
-        }
-    }
-    let mut put = |words: &[[u8; 8]]| {
-        let words = words.iter().map(|word| Tagged(u64::from_le_bytes(*word)));
-        objects
-            .extend(words.filter_map(|item| item.address().filter(|at| at.0 != 0).map(Tagged::of)));
+    let length = known(heap.integer(array, length, LIST))?.unwrap_or_default();
+    let length = u64::try_from(length).unwrap_or_default();
+    let Some(rest) = left.checked_sub(length.max(1)) else {
+        return Ok(Vec::new());
     };
-    // Most scripts are short: one read for many of them.
-    let places: Vec<Avma> = short.iter().map(|(at, _)| *at).collect();
-    let (mut bytes, bytes_each) = (Vec::new(), SHORT as usize * 8);
-    let read = heap
-        .memory
-        .read_each(&places, bytes_each, &mut bytes)
-        .map_err(&failed)?;
-    for ((each, is_read), bytes) in short
-        .into_iter()
-        .zip(read)
-        .zip(bytes.chunks_exact(bytes_each))
-    {
-        let (words, _) = bytes.as_chunks::<8>();
-        match words.get(..each.1 as usize) {
-            Some(words) if is_read => put(words),
-            _ => long.push(each),
+    *left = rest;
+    let Some(at) = known(heap.at(array, first, LIST))? else {
+        return Ok(Vec::new());
+    };
+    let mut bytes = vec![0; usize::try_from(length * 8).unwrap_or_default()];
+    let read = heap.memory.read_partial(at, &mut bytes);
+    bytes.truncate(read.map_err(AdapterError::reading(LIST))?);
+    let (words, _) = bytes.as_chunks::<8>();
+    let words = words.iter().map(|word| Tagged(u64::from_le_bytes(*word)));
+    let objects = words.filter_map(|item| item.address().filter(|at| at.0 != 0).map(Tagged::of));
+    Ok(objects.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use vmscope_process::testing::FakeMemory;
+    use vmscope_records::Avma;
+
+    use super::*;
+    use crate::debug::Debug;
+    use crate::versions::Layout;
+
+    const MAP: u64 = 0x1001;
+    const LISTS: [u64; 2] = [0x2_0000, 0x3_0000];
+
+    /// A heap with two lists of scripts.
+    struct Made(FakeMemory, Layout);
+
+    impl Made {
+        fn new() -> Self {
+            let mut memory = FakeMemory::new();
+            memory.put(Avma(0x1_0000), vec![0; 0x10_0000]);
+            let layout = Layout::new((12, 4), &Debug::default()).unwrap();
+            Made(memory, layout)
+        }
+
+        fn put(&mut self, at: u64, words: &[u64]) {
+            let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+            self.0.write(Avma(at), &bytes);
+        }
+
+        /// A script with a number, at `at`, and the functions of its list.
+        fn script(&mut self, at: u64, id: u64, functions: &[u64]) {
+            let fields = self.1.script;
+            self.put(at + fields.id, &[id << 32]);
+            self.put(at + fields.functions, &[(at + 0x800) | 1]);
+            self.put(at + 0x808, &[(functions.len() as u64) << 32]);
+            let weak: Vec<u64> = functions.iter().map(|function| function | 3).collect();
+            self.put(at + 0x810, &weak);
+        }
+
+        fn scripts(&mut self, list: usize, scripts: &[u64]) {
+            self.put(LISTS[list] + 16, &[(scripts.len() as u64) << 32]);
+            let weak: Vec<u64> = scripts.iter().map(|script| script | 3).collect();
+            self.put(LISTS[list] + 24, &weak);
+        }
+
+        /// Gives a function bytecodes; 0: none.
+        fn function(&mut self, at: u64, bytecodes: u64) {
+            let data = if bytecodes == 0 { 0 } else { bytecodes | 1 };
+            self.put(at + self.1.function.data, &[data]);
+            if bytecodes != 0 {
+                self.put(bytecodes, &[MAP]);
+            }
+        }
+
+        fn read(&self, owners: &mut Owners) {
+            let heap = Heap {
+                memory: &self.0,
+                layout: &self.1,
+            };
+            let lists = LISTS.map(|list| Tagged::of(Avma(list)));
+            owners.read_lists(&heap, &lists, &[Tagged(MAP)]).unwrap();
         }
     }
-    for (at, length) in long {
-        let mut bytes = vec![0; length as usize * 8];
-        let read = heap.memory.read_partial(at, &mut bytes).map_err(&failed)?;
-        bytes.truncate(read);
-        put(bytes.as_chunks::<8>().0);
+
+    fn owner(owners: &Owners, bytecodes: u64) -> Option<u64> {
+        let found = owners.function(Tagged(bytecodes | 1))?;
+        found.address().map(|at| at.0)
     }
-    Ok(objects)
+
+    #[test]
+    fn a_collection_moves_and_frees_functions_and_their_bytecodes() {
+        let [one, two, other] = [0x4_0000, 0x4_2000, 0x4_4000];
+        let [moves, stays, idle, dead] = [0x5_0000, 0x5_1000, 0x5_2000, 0x5_3000];
+        let mut made = Made::new();
+        made.scripts(0, &[one, two]);
+        made.scripts(1, &[other]);
+        made.script(one, 1, &[moves, idle]);
+        made.script(two, 2, &[dead]);
+        made.script(other, 1, &[stays]);
+        for (function, bytecodes) in [
+            (moves, 0x6_0000),
+            (stays, 0x6_1000),
+            (idle, 0),
+            (dead, 0x6_2000),
+        ] {
+            made.function(function, bytecodes);
+        }
+        let mut owners = Owners::default();
+        made.read(&mut owners);
+        assert_eq!(owner(&owners, 0x6_0000), Some(moves));
+        assert_eq!(owner(&owners, 0x6_1000), Some(stays));
+        assert_eq!(owner(&owners, 0x6_2000), Some(dead));
+
+        // Another function takes the place of dead bytecodes; a new script that of a dead one.
+        owners.collected();
+        assert_eq!(owner(&owners, 0x6_1000), None, "not read yet");
+        made.function(moves, 0x6_2000);
+        made.script(two, 3, &[idle + 0x800]);
+        made.function(idle + 0x800, 0x6_0000);
+        made.read(&mut owners);
+        assert_eq!(owner(&owners, 0x6_2000), Some(moves));
+        assert_eq!(owner(&owners, 0x6_0000), Some(idle + 0x800));
+        assert_eq!(owner(&owners, 0x6_1000), Some(stays));
+
+        // Functions of old scripts that run for the first time wait for a whole reading.
+        owners.collected();
+        made.function(idle, 0x6_3000);
+        made.read(&mut owners);
+        assert_eq!(owner(&owners, 0x6_3000), None);
+        let mut whole = Owners::default();
+        made.read(&mut whole);
+        assert_eq!(owner(&whole, 0x6_3000), Some(idle));
+
+        // A new function in the place of one that never ran.
+        owners.collected();
+        made.script(one, 4, &[moves, idle]);
+        made.read(&mut owners);
+        assert_eq!(owner(&owners, 0x6_3000), Some(idle));
+    }
+
+    #[test]
+    fn lists_without_an_end_are_left_out() {
+        let mut made = Made::new();
+        made.put(LISTS[0] + 16, &[u64::from(u32::MAX >> 1) << 32]);
+        made.scripts(1, &[0x4_0000]);
+        made.script(0x4_0000, 1, &[0x5_0000]);
+        made.function(0x5_0000, 0x6_0000);
+        let mut owners = Owners::default();
+        made.read(&mut owners);
+        assert_eq!(owner(&owners, 0x6_0000), Some(0x5_0000));
+    }
 }
