@@ -20,7 +20,8 @@ pub(crate) const VERSION: [&str; 4] = [
     "_ZN2v88internal7Version6build_E",
     "_ZN2v88internal7Version6patch_E",
 ];
-const PLATFORM: &str = "_ZN2v88internal2V89platform_E";
+/// V8's platform, which lists the isolates.
+pub(crate) const PLATFORM: &str = "_ZN2v88internal2V89platform_E";
 const REFERENCES: &str = "_ZN2v88internal22ExternalReferenceTable9ref_name_E";
 const FIRST_REFERENCE: &str = "_ZN2v88internal17abort_with_reasonEi";
 const ROOTS: &str = "_ZN2v88internal10RootsTable11root_names_E";
