@@ -426,8 +426,8 @@ def cost(args, scratch):
         ratio = statistics.median(r[name] / r["alone"] for r in rounds)
         print(f"| {name} | {statistics.mean(added):+.2f} ± {half_width(added):.2f} | {ratio:.3f} |")
     added = [100 * (r["vmscope"] - r["perf, --perf-prof"]) / r["alone"] for r in rounds]
-    print(f"| vmscope minus perf | {statistics.mean(added):+.2f} ± {half_width(added):.2f} |")
-    print(f"| alone, CPU seconds | {median_and_spread([r['alone'] for r in rounds])} |")
+    print(f"| vmscope minus perf | {statistics.mean(added):+.2f} ± {half_width(added):.2f} | |")
+    print(f"| alone, CPU seconds | {median_and_spread([r['alone'] for r in rounds])} | |")
     return True
 
 
