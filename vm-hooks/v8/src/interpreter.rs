@@ -135,7 +135,7 @@ impl Interpreter {
         };
         let routines = match self.routines.take() {
             Some(routines) => routines,
-            None => match routines(vm, process)? {
+            None => match routines(vm) {
                 named if named.is_empty() => {
                     let text = "this V8 has no symbols of its builtins: its bytecodes have numbers \
                                 instead of names, and its builtins have no names";
@@ -208,14 +208,13 @@ fn numbered(table: Avma, memory: &dyn Memory) -> Result<Vec<Routine>, AdapterErr
     Ok(each.collect())
 }
 
-/// The interpreter's routines, from the symbols of builtins.
-fn routines(vm: &V8, process: &ProcessView) -> Result<Vec<Routine>, AdapterError> {
-    let symbols = vm.builtins(process)?;
-    let Some(first) = symbols.iter().find(|symbol| symbol.name == FIRST) else {
-        return Ok(Vec::new());
+/// The interpreter's routines, from the symbols of builtins; none without symbols.
+fn routines(vm: &V8) -> Vec<Routine> {
+    let Some(first) = vm.builtins().find(|symbol| symbol.name == FIRST) else {
+        return Vec::new();
     };
     let first = first.address.0;
-    let each = symbols.iter().filter_map(|symbol| {
+    let each = vm.builtins().filter_map(|symbol| {
         let name = symbol.name.strip_prefix(BUILTINS)?;
         let name = match name.strip_suffix(SUFFIX) {
             Some(handler) if !name.starts_with(OTHERS) => bytecode_name(handler),
@@ -230,7 +229,7 @@ fn routines(vm: &V8, process: &ProcessView) -> Result<Vec<Routine>, AdapterError
     });
     let mut all: Vec<Routine> = each.take(MAX_ROUTINES).collect();
     all.sort_by_key(|routine| routine.offset);
-    Ok(all)
+    all
 }
 
 /// A bytecode in V8's notation, from its handler's name: `LdaSmi.Wide`. A handler of several bytecodes
