@@ -29,9 +29,10 @@ What is measured, and how:
               recording, which holds all it needs.
 3. cost       CPU time of Node (its own clock) for a fixed amount of work: alone; alone with
               --perf-prof; under `vmscope record`; under `vmscope record --jit-env`, which turns
-              --perf-prof on; under `perf record` with --perf-prof. Rounds of all five in random
-              order; mean differences in per cent of the same round's run alone, with the
-              half-width of the 95 % confidence interval.
+              --perf-prof on; with `vmscope attach` from its start on; under `perf record` with
+              --perf-prof and with --perf-basic-prof. Rounds of all in random order; mean
+              differences in per cent of the same round's run alone, with the half-width of the
+              95 % confidence interval, and medians of the ratios.
 
 Needs node, perf, and nothing but Python's own library. Works in a temporary folder, and
 leaves nothing. Writes Markdown to stdout, progress to stderr. Exit code: 0 when everything
@@ -360,34 +361,58 @@ def speed(args, scratch):
     return True
 
 
-def cpu_of(text):
+def json_of(text):
     for line in text.splitlines():
         if line.startswith('{"pid"'):
-            return json.loads(line)["cpu_seconds"]
+            return json.loads(line)
     raise Failed(f"node printed no JSON: {text[-300:]}")
+
+
+def run_attached(command, folder, scratch, attach):
+    """What a command prints, with `attach` attached to it if that is given."""
+    if attach is None:
+        printed = run(command, cwd=folder, env=environment(scratch))
+    else:
+        with subprocess.Popen([str(part) for part in command], cwd=folder, text=True,
+                              stdout=subprocess.PIPE) as node:
+            vmscope = subprocess.Popen([str(part) for part in [*attach, node.pid]],
+                                       stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+            printed, _ = node.communicate()
+            _, errors = vmscope.communicate()
+        if node.returncode != 0 or vmscope.returncode != 0:
+            raise Failed(f"node or vmscope: {errors.decode(errors='replace')[-1000:]}")
+    # V8 writes its map here, whatever the environment says.
+    pathlib.Path(f"/tmp/perf-{json_of(printed)['pid']}.map").unlink(missing_ok=True)
+    return printed
 
 
 def cost(args, scratch):
     script = [PROGRAMS / "known_shares.js", "--cycles",
               str(round(250 * (args.seconds or 2)))]
-    plain, traced = [args.node, *script], [args.node, "--perf-prof", *script]
+    plain, traced, mapped = ([args.node, *flags, *script]
+                             for flags in ([], ["--perf-prof"], ["--perf-basic-prof"]))
     ours, theirs = scratch / "cost.vmscope", scratch / "cost.perf"
     record = [args.vmscope, "record", "--quiet", "--output", ours]
+    perf = perf_command(args, scratch, "record", "-q", "-N", "-k", "CLOCK_MONOTONIC", "-e",
+                        "cpu-clock", "-c", PERIOD_NS, "-o", theirs, "--")
     commands = {
         "alone": plain,
         "node --perf-prof": traced,
         "vmscope": [*record, "--", *plain],
         "vmscope --jit-env": [*record, "--jit-env", "--", *plain],
-        "perf, --perf-prof": perf_command(args, scratch, "record", "-q", "-N", "-k",
-                                          "CLOCK_MONOTONIC", "-e", "cpu-clock", "-c", PERIOD_NS,
-                                          "-o", theirs, "--", *traced),
+        "vmscope attach": plain,
+        "perf, --perf-prof": [*perf, *traced],
+        "perf, --perf-basic-prof": [*perf, *mapped],
     }
     rounds = []
     for number in range(args.pairs):
         seconds = {}
         for name in random.sample(list(commands), len(commands)):
             folder = tempfile.mkdtemp(prefix="cost.", dir=scratch)
-            seconds[name] = cpu_of(run(commands[name], cwd=folder, env=environment(scratch)))
+            attach = [args.vmscope, "attach", "--quiet", "--output", ours]
+            printed = run_attached(commands[name], folder, scratch,
+                                   attach if name == "vmscope attach" else None)
+            seconds[name] = json_of(printed)["cpu_seconds"]
             shutil.rmtree(folder)
             for file in (ours, theirs):
                 file.unlink(missing_ok=True)
@@ -395,13 +420,14 @@ def cost(args, scratch):
         say(f"cost: round {number + 1} of {args.pairs}: "
             + ", ".join(f"{name} {seconds[name]:.3f} s" for name in commands))
     print(f"### Cost, {args.pairs} rounds\n")
-    print("| run | CPU time of Node added, points |\n|---|---|")
+    print("| run | CPU time of Node added, points | median ratio |\n|---|---|---|")
     for name in list(commands)[1:]:
         added = [100 * (r[name] - r["alone"]) / r["alone"] for r in rounds]
-        print(f"| {name} | {statistics.mean(added):+.2f} ± {half_width(added):.2f} |")
+        ratio = statistics.median(r[name] / r["alone"] for r in rounds)
+        print(f"| {name} | {statistics.mean(added):+.2f} ± {half_width(added):.2f} | {ratio:.3f} |")
     added = [100 * (r["vmscope"] - r["perf, --perf-prof"]) / r["alone"] for r in rounds]
-    print(f"| vmscope minus perf | {statistics.mean(added):+.2f} ± {half_width(added):.2f} |")
-    print(f"| alone, CPU seconds | {median_and_spread([r['alone'] for r in rounds])} |")
+    print(f"| vmscope minus perf | {statistics.mean(added):+.2f} ± {half_width(added):.2f} | |")
+    print(f"| alone, CPU seconds | {median_and_spread([r['alone'] for r in rounds])} | |")
     return True
 
 

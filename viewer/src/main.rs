@@ -73,8 +73,8 @@ enum Command {
     Record(record::RecordArgs),
     /// Profile running processes, until they end or Ctrl-C
     ///
-    /// HotSpot JVMs need no preparation. Other VMs need a jitdump or a perf map for the names of
-    /// JIT code; if both are missing, the report says how to start the VM.
+    /// HotSpot JVMs, Node.js and Cog VMs need no preparation. Other VMs need a jitdump or a perf map
+    /// for the names of JIT code; if both are missing, the report says how to start the VM.
     #[command(after_help = examples::ATTACH)]
     Attach(record::AttachArgs),
     /// Report on a recording, as text or JSON

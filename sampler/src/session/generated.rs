@@ -34,7 +34,7 @@ enum Interpreter {
     /// Unrecognised VM: generated code may be an interpreter.
     #[default]
     Unknown,
-    /// Adapters read the process: with sources, any user code may be an interpreter.
+    /// Adapters read the process, without code so far: with sources, any user code may be an interpreter.
     Expected(Vec<InterpreterSource>),
     /// Adapters have emitted the interpreters' ranges.
     Told(Vec<InterpreterRules>),
@@ -82,6 +82,14 @@ impl Generated {
         if let Interpreter::Told(all) = &mut self.interpreter {
             all.retain(|known| known.vm != rules.vm);
             all.push(rules.clone());
+        }
+    }
+
+    /// An adapter has emitted code. An interpreter that is not known by now is not expected: all samples would
+    /// keep registers for it.
+    pub fn has_code(&mut self) {
+        if matches!(self.interpreter, Interpreter::Expected(_)) {
+            self.interpreter = Interpreter::Told(Vec::new());
         }
     }
 

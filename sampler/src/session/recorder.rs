@@ -194,7 +194,7 @@ impl Recorder {
     /// Takes the records of a poll of `process`. Records about threads unknown to the engine wait for the
     /// thread's start.
     pub fn take_poll(&mut self, process: ProcessKey, found: Vec<Record>, out: &mut Vec<Record>) {
-        self.take_rules(&found);
+        self.take_rules(process, &found);
         for record in found {
             let (threads, processes) = (&self.threads, &self.processes);
             let key_of = |tid| {

@@ -57,7 +57,7 @@ impl Interpreter {
         let Some(end) = start.checked_add(function.size).filter(|end| *end > start) else {
             return Ok(None);
         };
-        let tables = process.symbols_beginning(&vm.module, TABLE, MAX_TABLES)?;
+        let tables = process.symbols_beginning(&vm.module, &[TABLE], MAX_TABLES)?;
         let mut parts = vec![(start, FUNCTION.to_owned())];
         for table in tables {
             let word = memory.pointer_bytes() as u64;

@@ -19,7 +19,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let libjvm = process
         .module(|name| name == "libjvm.so")
         .ok_or("no libjvm.so")?;
-    let symbols = process.symbols_beginning(&libjvm, "gHotSpotVM", 256)?;
+    let symbols = process.symbols_beginning(&libjvm, &["gHotSpotVM"], 256)?;
     let mappings = process.mappings();
     let kept = mappings
         .iter()

@@ -145,7 +145,7 @@ pub fn stub_routines(
         }
     }
     // Mangled: _ZN12StubRoutines16_jbyte_arraycopyE, _ZN12StubRoutines3x8619_verify_fpu…E
-    let variables = process.symbols_beginning(library, "_ZN12StubRoutines", MAX_VARIABLES);
+    let variables = process.symbols_beginning(library, &["_ZN12StubRoutines"], MAX_VARIABLES);
     for symbol in variables.unwrap_or_default() {
         if symbol.size == 8
             && let Some(name) = last_component(&symbol.name)

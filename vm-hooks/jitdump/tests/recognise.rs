@@ -79,7 +79,7 @@ fn node_with_its_version_and_the_places_of_its_builtins() {
         "the rules are for modules that are there"
     );
     for module in modules {
-        let Ok(builtins) = view.symbols_beginning(&module, "Builtins_", 10_000) else {
+        let Ok(builtins) = view.symbols_beginning(&module, &["Builtins_"], 10_000) else {
             continue;
         };
         for builtin in builtins {

@@ -455,22 +455,25 @@ impl ProcessView {
             .collect()
     }
 
-    /// Symbols of a module with prefix `prefix`, at most `cap`.
+    /// Symbols of a module with one of these prefixes, at most `cap`.
     ///
     /// # Errors
     /// [`SymbolError`].
     pub fn symbols_beginning(
         &self,
         module: &LoadedModule,
-        prefix: &str,
+        prefixes: &[&str],
         cap: usize,
     ) -> Result<Vec<Symbol>, SymbolError> {
         if let Some(given) = self.given.get(&module.path) {
-            let begin = |symbol: &&Symbol| symbol.name.starts_with(prefix);
+            let begin = |symbol: &&Symbol| {
+                let mut prefixes = prefixes.iter();
+                prefixes.any(|prefix| symbol.name.starts_with(prefix))
+            };
             return Ok(given.iter().filter(begin).take(cap).cloned().collect());
         }
         let bias = self.bias(module)?;
-        let found = self.elf(module)?.find_prefix(prefix, bias, cap);
+        let found = self.elf(module)?.find_prefixes(prefixes, bias, cap);
         found.map_err(|source| SymbolError::Elf {
             path: display(&module.path),
             source,

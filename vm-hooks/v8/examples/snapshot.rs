@@ -11,7 +11,7 @@ use vmscope_records::{Avma, Pid};
 use vmscope_v8::testing::{SYMBOLS, all_code, constituents};
 
 /// Maximum number of symbols with one begin.
-const MAX_SYMBOLS: usize = 1 << 12;
+const MAX_SYMBOLS: usize = 1 << 14;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
@@ -22,10 +22,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let module = live.modules().into_iter();
     let module = { module }.find(|module| module.path == live.program().as_bytes());
     let module = module.ok_or("the program is not mapped")?;
-    let mut symbols = Vec::new();
-    for begin in SYMBOLS {
-        symbols.extend(live.symbols_beginning(&module, begin, MAX_SYMBOLS)?);
-    }
+    let symbols = live.symbols_beginning(&module, &SYMBOLS, MAX_SYMBOLS)?;
     let mappings = live.mappings();
     let kept = mappings
         .iter()

@@ -310,7 +310,7 @@ impl V8Adapter {
         let all = self.identify(&codes, reader, poll)?;
         self.check_unmoved(process, reader)?;
         let told = all.iter().map(|known| &known.code);
-        self.frames.update(told, vm, process)?;
+        self.frames.update(told, vm, process);
         let changes = self.tell(all, poll);
         self.keep_later(&codes, &sampled);
         if let Some(damage) = damage {

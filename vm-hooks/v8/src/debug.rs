@@ -1,12 +1,9 @@
 //! V8's constants for debuggers: symbols `v8dbg_*`, each a 32-bit number.
 
-use vmscope_process::{AdapterError, LoadedModule, ProcessView};
+use vmscope_process::{AdapterError, Memory, Symbol};
 use vmscope_records::Avma;
 
-const PREFIX: &str = "v8dbg_";
-
-/// Maximum number of constants; V8 has about 500.
-const MAX: usize = 4096;
+pub(crate) const PREFIX: &str = "v8dbg_";
 
 /// The constants of one V8, by name.
 #[derive(Clone, Debug, Default)]
@@ -16,15 +13,18 @@ pub struct Debug {
 }
 
 impl Debug {
-    /// Reads the constants of `module`; none if V8 was built without them.
+    /// Reads the constants among V8's `symbols`; none if V8 was built without them.
     ///
     /// # Errors
-    /// Unreadable symbols; failed reads.
-    pub fn read(process: &ProcessView, module: &LoadedModule) -> Result<Self, AdapterError> {
-        let symbols = process.symbols_beginning(module, PREFIX, MAX)?;
+    /// Failed reads.
+    pub fn read(symbols: &[Symbol], memory: &dyn Memory) -> Result<Self, AdapterError> {
+        let symbols = symbols
+            .iter()
+            .filter(|symbol| symbol.name.starts_with(PREFIX));
+        let symbols: Vec<&Symbol> = symbols.collect();
         let addresses: Vec<Avma> = symbols.iter().map(|symbol| symbol.address).collect();
         let mut bytes = Vec::new();
-        let read = process.memory().read_each(&addresses, 4, &mut bytes);
+        let read = memory.read_each(&addresses, 4, &mut bytes);
         let read = read.map_err(AdapterError::reading("constants for debuggers"))?;
         let (numbers, _) = bytes.as_chunks::<4>();
         let each = symbols.iter().zip(numbers).zip(read);

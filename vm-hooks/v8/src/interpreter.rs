@@ -11,6 +11,7 @@ use vmscope_records::{
     SamplePlace, TimeNs,
 };
 
+use crate::bytecodes::SCALES;
 use crate::isolate::{Isolate, Tables};
 use crate::vm::{BUILTINS, V8};
 
@@ -31,6 +32,12 @@ const MAX_ROUTINES: usize = 3 * 256 + 1;
 
 /// Maximum number of bytes between routines of one range.
 const MAX_GAP: u64 = 64;
+
+/// Maximum bytes of a handler without a symbol (the largest in Node.js 18 to 24: 5,648).
+const MAX_HANDLER: u64 = 1 << 14;
+
+/// Bytes of the last handler without a symbol, that of the rarest bytecode.
+const LAST: u64 = 64;
 
 /// Suffixes of handlers and bytecodes with larger operands.
 const SIZES: [(&str, &str); 2] = [("ExtraWide", ".ExtraWide"), ("Wide", ".Wide")];
@@ -114,23 +121,30 @@ impl Interpreter {
         poll: &mut Poll,
     ) -> Result<(), AdapterError> {
         let memory = process.memory();
-        let mut new = Vec::new();
+        let (mut new, mut last_table) = (Vec::new(), None);
         for isolate in isolates {
-            let first = first_handler(*isolate, tables, memory)?;
+            let Some(table) = dispatch_table(*isolate, tables, memory)? else {
+                continue;
+            };
+            let first = first_handler(table, memory)?;
             new.extend(first.filter(|first| self.told.insert(*first)));
+            last_table = Some(table);
         }
-        if new.is_empty() {
+        let Some(table) = last_table.filter(|_| !new.is_empty()) else {
             return Ok(());
-        }
+        };
         let routines = match self.routines.take() {
             Some(routines) => routines,
-            None => routines(vm, process)?,
+            None => match routines(vm) {
+                named if named.is_empty() => {
+                    let text = "this V8 has no symbols of its builtins: its bytecodes have numbers \
+                                instead of names, and its builtins have no names";
+                    poll.limit(text.to_owned(), "use an unstripped build of the VM");
+                    numbered(table, memory)?
+                }
+                named => named,
+            },
         };
-        if routines.is_empty() {
-            let text = "this V8 does not name the handlers of its bytecodes: interpreted functions \
-                        are unknown";
-            poll.limit(text.to_owned(), "");
-        }
         for first in new {
             for routine in &routines {
                 poll.code(CodeChange::Seen(constituent(first, routine, poll)));
@@ -149,29 +163,58 @@ impl Interpreter {
     }
 }
 
-/// Address of an isolate's first handler; `None` before V8 has filled the table.
-fn first_handler(
+/// An isolate's dispatch table.
+fn dispatch_table(
     isolate: Isolate,
     tables: &Tables,
     memory: &dyn Memory,
 ) -> Result<Option<Avma>, AdapterError> {
     let table = tables.reference(isolate, "Interpreter::dispatch_table_address", memory)?;
-    let Some(table) = table.filter(|table| table.0 != 0) else {
-        return Ok(None);
-    };
+    Ok(table.filter(|table| table.0 != 0))
+}
+
+/// Address of the first handler in a dispatch table; `None` before V8 has filled the table.
+fn first_handler(table: Avma, memory: &dyn Memory) -> Result<Option<Avma>, AdapterError> {
     let first = memory.read_u64(table);
     let first = first.map_err(AdapterError::reading("dispatch table"))?;
     Ok(Some(Avma(first)).filter(|first| first.0 != 0))
 }
 
-/// The interpreter's routines, from the symbols of builtins.
-fn routines(vm: &V8, process: &ProcessView) -> Result<Vec<Routine>, AdapterError> {
-    let symbols = vm.builtins(process)?;
-    let Some(first) = symbols.iter().find(|symbol| symbol.name == FIRST) else {
+/// The interpreter's routines, from a dispatch table: handlers of a V8 without symbols of builtins. One
+/// ends where the next begins.
+fn numbered(table: Avma, memory: &dyn Memory) -> Result<Vec<Routine>, AdapterError> {
+    let count = SCALES * 256;
+    let handlers = memory.read_u64s(table, count as u64, count);
+    let handlers = handlers.map_err(AdapterError::reading("dispatch table"))?;
+    let Some(first) = handlers.first().copied() else {
         return Ok(Vec::new());
     };
+    let places = handlers.into_iter().zip(0_usize..);
+    let mut places: Vec<(u64, usize)> = places.filter(|(at, _)| *at != 0).collect();
+    places.sort_unstable();
+    // Several bytecodes share a handler.
+    places.dedup_by_key(|(at, _)| *at);
+    let ends = places.iter().skip(1).map(|(at, _)| Some(*at));
+    let ends: Vec<Option<u64>> = ends.chain([None]).collect();
+    let each = places.into_iter().zip(ends).map(|((at, index), end)| {
+        let size = end.map_or(LAST, |end| end.saturating_sub(at));
+        let scale = ["", ".Wide", ".ExtraWide"].get(index / 256);
+        Routine {
+            offset: at.wrapping_sub(first) as i64,
+            size: size.min(MAX_HANDLER),
+            name: format!("bytecode {}{}", index % 256, scale.unwrap_or(&"")),
+        }
+    });
+    Ok(each.collect())
+}
+
+/// The interpreter's routines, from the symbols of builtins; none without symbols.
+fn routines(vm: &V8) -> Vec<Routine> {
+    let Some(first) = vm.builtins().find(|symbol| symbol.name == FIRST) else {
+        return Vec::new();
+    };
     let first = first.address.0;
-    let each = symbols.iter().filter_map(|symbol| {
+    let each = vm.builtins().filter_map(|symbol| {
         let name = symbol.name.strip_prefix(BUILTINS)?;
         let name = match name.strip_suffix(SUFFIX) {
             Some(handler) if !name.starts_with(OTHERS) => bytecode_name(handler),
@@ -186,7 +229,7 @@ fn routines(vm: &V8, process: &ProcessView) -> Result<Vec<Routine>, AdapterError
     });
     let mut all: Vec<Routine> = each.take(MAX_ROUTINES).collect();
     all.sort_by_key(|routine| routine.offset);
-    Ok(all)
+    all
 }
 
 /// A bytecode in V8's notation, from its handler's name: `LdaSmi.Wide`. A handler of several bytecodes
@@ -241,7 +284,33 @@ fn constituent(first: Avma, routine: &Routine, poll: &Poll) -> Constituent {
 
 #[cfg(test)]
 mod tests {
+    use vmscope_process::testing::FakeMemory;
+
     use super::*;
+
+    #[test]
+    fn handlers_without_symbols_have_the_numbers_of_their_bytecodes() {
+        let mut table = vec![0x9000_u64; 768];
+        table[..4].copy_from_slice(&[0x5000, 0x5100, 0x5100, 0x5080]);
+        table[256] = 0x5200;
+        let mut memory = FakeMemory::new();
+        let bytes = table.iter().flat_map(|at| at.to_le_bytes());
+        memory.put(Avma(0x10_0000), bytes.collect());
+        let routine = |offset, size, name: &str| Routine {
+            offset,
+            size,
+            name: name.to_owned(),
+        };
+        let expected = [
+            routine(0, 0x80, "bytecode 0"),
+            routine(0x80, 0x80, "bytecode 3"),
+            routine(0x100, 0x100, "bytecode 1"),
+            routine(0x200, 0x3e00, "bytecode 0.Wide"),
+            routine(0x4000, 64, "bytecode 4"),
+        ];
+        assert_eq!(numbered(Avma(0x10_0000), &memory).unwrap(), expected);
+        assert!(numbered(Avma(0x20_0000), &memory).is_err());
+    }
 
     #[test]
     fn handlers_have_the_names_of_their_bytecodes() {

@@ -1,19 +1,14 @@
 //! Spaces of V8's heap, found by the names of their classes.
 
-use vmscope_process::{AdapterError, Memory, ProcessView};
+use vmscope_process::{AdapterError, Memory, Symbol};
 use vmscope_records::{Avma, SpaceUse};
 
-use crate::vm::V8;
-
 /// Begin and end of the symbols of these classes' tables of functions.
-const PREFIX: &str = "_ZTVN2v88internal";
+pub(crate) const PREFIX: &str = "_ZTVN2v88internal";
 const SUFFIX: &str = "SpaceE";
 
 /// Distance from a table's symbol to the address in its objects.
 const TABLE: u64 = 16;
-
-/// Maximum number of classes.
-const MAX_CLASSES: usize = 1 << 14;
 
 /// Number of words from a heap's begin that contain the addresses of all its spaces.
 const WORDS: u64 = 0x50;
@@ -29,19 +24,16 @@ const ADDRESSES: std::ops::Range<u64> = 0x1_0000..1 << 47;
 pub struct SpaceNames(Vec<(u64, String)>);
 
 impl SpaceNames {
-    /// Reads the names; none from a binary without them.
-    ///
-    /// # Errors
-    /// Unreadable symbols.
-    pub fn read(vm: &V8, process: &ProcessView) -> Result<Self, AdapterError> {
-        let symbols = process.symbols_beginning(&vm.product.module, PREFIX, MAX_CLASSES)?;
-        let spaces = symbols.into_iter().filter_map(|symbol| {
+    /// The names among V8's symbols; none from a binary without them.
+    #[must_use]
+    pub fn of(symbols: &[Symbol]) -> Self {
+        let spaces = symbols.iter().filter_map(|symbol| {
             let name = symbol.name.strip_prefix(PREFIX)?.strip_suffix(SUFFIX)?;
             let name = name.trim_start_matches(|digit: char| digit.is_ascii_digit());
             let table = symbol.address.0.checked_add(TABLE)?;
             Some((table, format!("{name}Space")))
         });
-        Ok(SpaceNames(spaces.collect()))
+        SpaceNames(spaces.collect())
     }
 
     /// The spaces of `heap`.

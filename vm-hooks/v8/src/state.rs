@@ -127,7 +127,7 @@ impl States {
         let is_first = self.began.is_none();
         self.began.get_or_insert(poll.began());
         if self.names.is_none() {
-            self.names = Some(SpaceNames::read(vm, process).unwrap_or_default());
+            self.names = Some(SpaceNames::of(&vm.symbols));
         }
         let (live, ended): (Vec<Watched>, Vec<Watched>) =
             std::mem::take(&mut self.live).into_iter().partition(|one| {

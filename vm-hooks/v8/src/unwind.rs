@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use vmscope_process::{
-    AdapterError, Frame, FrameRegisters, MachineCode, MapEntry, Memory, Piece, Pieces, ProcessView,
-    Symbol, Unwinder, Unwound, behind_first_call, known,
+    Frame, FrameRegisters, MachineCode, MapEntry, Memory, Piece, Pieces, ProcessView, Symbol,
+    Unwinder, Unwound, behind_first_call,
 };
 use vmscope_records::{Avma, ChainEnd};
 
@@ -53,15 +53,12 @@ pub struct CodeFrames {
 
 impl CodeFrames {
     /// Tells the unwinder of `codes`, all machine code of a poll, and of the builtins.
-    ///
-    /// # Errors
-    /// Errors after which no read can succeed.
     pub fn update<'c>(
         &mut self,
         codes: impl Iterator<Item = &'c Code>,
         vm: &V8,
         process: &ProcessView,
-    ) -> Result<(), AdapterError> {
+    ) {
         let mut gone = std::mem::take(&mut self.known);
         for code in codes {
             if gone.get(&code.start.0) == Some(&code.end.0) {
@@ -75,7 +72,7 @@ impl CodeFrames {
             self.pieces.take(&(start..end));
             self.baseline.take(&(start..end));
         }
-        self.update_builtins(vm, process)
+        self.update_builtins(vm, process);
     }
 
     /// Takes new code.
@@ -90,20 +87,17 @@ impl CodeFrames {
     }
 
     /// V8 maps the builtins once more near each isolate's code.
-    fn update_builtins(&mut self, vm: &V8, process: &ProcessView) -> Result<(), AdapterError> {
+    fn update_builtins(&mut self, vm: &V8, process: &ProcessView) {
         let mappings = process.mappings();
         let before = self.mappings.replace(Arc::clone(&mappings));
         if before.is_some_and(|before| Arc::ptr_eq(&before, &mappings)) {
-            return Ok(());
+            return;
         }
-        let Some(builtins) = known(vm.builtins(process))? else {
-            return Ok(());
-        };
         let is_code = |entry: &&MapEntry| {
             entry.executable && entry.path() == Some(vm.product.module.path.as_slice())
         };
         let files: Vec<&MapEntry> = mappings.iter().filter(is_code).collect();
-        for builtin in builtins {
+        for builtin in vm.builtins() {
             let at = builtin.address.0;
             let Some(original) = files
                 .iter()
@@ -120,7 +114,6 @@ impl CodeFrames {
                 }
             }
         }
-        Ok(())
     }
 
     fn put_builtin(&mut self, builtin: &Symbol, at: u64) {
@@ -135,8 +128,8 @@ impl CodeFrames {
     /// The unwinder; `None` on processors other than x86-64.
     #[must_use]
     pub fn unwinder(&mut self, vm: &V8, process: &ProcessView) -> Option<Box<dyn Unwinder>> {
-        let builtins = self.update_builtins(vm, process);
-        if builtins.is_err() || !cfg!(target_arch = "x86_64") {
+        self.update_builtins(vm, process);
+        if !cfg!(target_arch = "x86_64") {
             return None;
         }
         let code = vm

@@ -1,16 +1,15 @@
 //! V8 in a process: its version, layout and tables, all by the symbols of its module.
 
-use std::sync::OnceLock;
-
 use vmscope_process::pages::Pages;
 use vmscope_process::{AdapterError, MapEntry, Memory, ProcessView, Symbol};
 use vmscope_records::Avma;
 
-use crate::debug::Debug;
+use crate::debug::{self, Debug};
 use crate::isolate::{self, Isolate, Tables};
 use crate::object::{Heap, Tagged};
 use crate::product::Product;
 use crate::registry::{self, Streams};
+use crate::spaces;
 use crate::versions::{Layout, Registry, SUPPORTED};
 
 /// Names of V8's variables.
@@ -20,7 +19,8 @@ pub(crate) const VERSION: [&str; 4] = [
     "_ZN2v88internal7Version6build_E",
     "_ZN2v88internal7Version6patch_E",
 ];
-const PLATFORM: &str = "_ZN2v88internal2V89platform_E";
+/// V8's platform, which lists the isolates.
+pub(crate) const PLATFORM: &str = "_ZN2v88internal2V89platform_E";
 const REFERENCES: &str = "_ZN2v88internal22ExternalReferenceTable9ref_name_E";
 const FIRST_REFERENCE: &str = "_ZN2v88internal17abort_with_reasonEi";
 const ROOTS: &str = "_ZN2v88internal10RootsTable11root_names_E";
@@ -29,8 +29,8 @@ const TRUSTED: &str = "_ZN2v88internal15ThreadIsolation13trusted_data_E";
 /// Begin of the names of builtins.
 pub const BUILTINS: &str = "Builtins_";
 
-/// Maximum number of builtins (Node.js 24: 2,384).
-const MAX_BUILTINS: usize = 1 << 14;
+/// Maximum number of symbols of constants, builtins and classes.
+const MAX_SYMBOLS: usize = 1 << 16;
 
 /// Maximum number of names in a table.
 const MAX_NAMES: u64 = 1 << 13;
@@ -54,7 +54,8 @@ pub struct V8 {
     references: Names,
     roots: Names,
     first_reference: Option<Avma>,
-    builtins: OnceLock<Vec<Symbol>>,
+    /// Symbols of constants, builtins and classes.
+    pub(crate) symbols: Vec<Symbol>,
 }
 
 /// Names of a table's entries, in order.
@@ -129,7 +130,9 @@ impl V8 {
         };
         let numbers = [number(0)?, number(1)?, number(2)?, number(3)?];
         let version = numbers.map(|number| number.to_string()).join(".");
-        let debug = Debug::read(process, &module)?;
+        let prefixes = [debug::PREFIX, BUILTINS, spaces::PREFIX];
+        let all = process.symbols_beginning(&module, &prefixes, MAX_SYMBOLS)?;
+        let debug = Debug::read(&all, memory)?;
         let is_compressed = debug.get("TaggedSize").is_some_and(|bytes| bytes != 8);
         if is_compressed {
             return Err(AdapterError::OtherVm {
@@ -148,7 +151,7 @@ impl V8 {
         Ok(Some(V8 {
             references: Names::read(memory, symbol(7))?,
             roots: Names::read(memory, symbol(8))?,
-            builtins: OnceLock::new(),
+            symbols: all,
             platform: address(4),
             first_reference: address(5),
             trusted: address(6),
@@ -159,17 +162,10 @@ impl V8 {
         }))
     }
 
-    /// Symbols of V8's builtins, with [`BUILTINS`] before their names; none if V8 is stripped. Searches
-    /// the symbols of the program once.
-    ///
-    /// # Errors
-    /// Unreadable symbols.
-    pub fn builtins(&self, process: &ProcessView) -> Result<&[Symbol], AdapterError> {
-        if let Some(builtins) = self.builtins.get() {
-            return Ok(builtins);
-        }
-        let found = process.symbols_beginning(&self.product.module, BUILTINS, MAX_BUILTINS)?;
-        Ok(self.builtins.get_or_init(|| found))
+    /// Symbols of V8's builtins, with [`BUILTINS`] before their names; none if V8 is stripped.
+    pub fn builtins(&self) -> impl Iterator<Item = &Symbol> {
+        let symbols = self.symbols.iter();
+        symbols.filter(|symbol| symbol.name.starts_with(BUILTINS))
     }
 
     /// V8's heap, read through `memory`.

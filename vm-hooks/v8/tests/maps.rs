@@ -191,7 +191,7 @@ fn every_sampled_function_has_a_map() {
 /// second mapping of the file.
 fn builtins(process: &ProcessView) -> HashMap<u64, String> {
     let vm = vmscope_v8::V8::open(process).unwrap().expect("V8");
-    let symbols = process.symbols_beginning(&vm.product.module, "Builtins_", 1 << 14);
+    let symbols = process.symbols_beginning(&vm.product.module, &["Builtins_"], 1 << 14);
     let place = |at| place_in_file(process, at);
     let named = symbols.unwrap().into_iter().filter_map(|symbol| {
         let name = symbol.name.strip_prefix("Builtins_")?;

@@ -166,6 +166,23 @@ fn registers_are_kept_where_an_interpreter_may_be() {
 }
 
 #[test]
+fn no_interpreter_is_expected_once_there_is_code() {
+    let user = CpuMode::User;
+    let mut space = Generated::default();
+    map(&mut space, &entry(0x1000, 0x2000, "/usr/bin/vm"));
+    space.reads(sources());
+    assert_eq!(kept(&mut space, 0x1000, user).0, (2, 1));
+    space.has_code();
+    assert_eq!(kept(&mut space, 0x1000, user), ((0, 0), vec![]));
+    assert_eq!(kept(&mut space, 0x3000, user), ((0, 0), vec![0x3000]));
+    space.reads(sources());
+    assert_eq!(kept(&mut space, 0x1000, user).0, (0, 0), "another adapter");
+    space.rules(&rules("late", 0x1500, 0x1600));
+    space.has_code();
+    assert_eq!(kept(&mut space, 0x1500, user).0, (2, 1));
+}
+
+#[test]
 fn callers_in_generated_code_are_touched_too() {
     let mut space = Generated::default();
     map(&mut space, &entry(0x1000, 0x2000, "/usr/bin/vm"));

@@ -24,14 +24,20 @@ impl Recorder {
         }
     }
 
-    /// Keeps the ranges of interpreters.
-    pub(super) fn take_rules(&mut self, found: &[Record]) {
+    /// Keeps the ranges of interpreters from a poll of process `key`.
+    pub(super) fn take_rules(&mut self, key: ProcessKey, found: &[Record]) {
         for record in found {
             if let Record::InterpreterRules(rules) = record
                 && let Some(process) = self.process_called(rules.process)
             {
                 process.generated.rules(rules);
             }
+        }
+        let is_code = |record: &Record| matches!(record, Record::Constituent(_));
+        if found.iter().any(is_code)
+            && let Some(process) = self.process_called(key)
+        {
+            process.generated.has_code();
         }
     }
 

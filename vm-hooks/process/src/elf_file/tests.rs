@@ -41,7 +41,7 @@ fn symbols_by_name_and_by_prefix() {
     assert_eq!(address(3), None);
     assert_eq!(found[0].as_ref().unwrap().size, 16);
     let names = |cap| {
-        let found = elf.find_prefix("gHotSpotVM", bias, cap).unwrap();
+        let found = elf.find_prefixes(&["gHotSpotVM"], bias, cap).unwrap();
         found.into_iter().map(|s| s.name).collect::<Vec<_>>()
     };
     assert_eq!(names(10), ["gHotSpotVMStructs", "gHotSpotVMTypes"]);
@@ -166,7 +166,7 @@ proptest! {
         if let Ok(elf) = open(bytes) {
             let _ = elf.build_id();
             let _ = elf.find(&["other"], LoadBias(0));
-            let _ = elf.find_prefix("", LoadBias(u64::MAX), 100);
+            let _ = elf.find_prefixes(&[""], LoadBias(u64::MAX), 100);
         }
     }
 

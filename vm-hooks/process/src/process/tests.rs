@@ -30,7 +30,7 @@ fn this_very_process() {
     assert!(view.mapping_at(main.address).unwrap().executable);
     assert_eq!(main.kind, SymbolKind::Function);
     assert_eq!(found[1], None);
-    let beginning = view.symbols_beginning(&module, "main", 50).unwrap();
+    let beginning = view.symbols_beginning(&module, &["main"], 50).unwrap();
     assert!(beginning.iter().any(|symbol| symbol == main));
     let libc = view.module(|name| name.starts_with("libc.so")).unwrap();
     let found = view.symbols(&libc, &["getpid"]).unwrap();
@@ -57,7 +57,10 @@ fn symbols_that_were_given_come_first() {
     let view = view.with_symbols("/opt/vm/vm", vec![given.clone()]);
     let found = view.symbols(&module, &["x", "codeBase"]).unwrap();
     assert_eq!(found, [None, Some(given.clone())]);
-    assert_eq!(view.symbols_beginning(&module, "code", 9).unwrap(), [given]);
+    assert_eq!(
+        view.symbols_beginning(&module, &["code"], 9).unwrap(),
+        [given]
+    );
     assert!(view.is_alive() && !view.is_live());
 }
 

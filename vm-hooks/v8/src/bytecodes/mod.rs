@@ -8,6 +8,7 @@ mod read;
 
 pub use decode::{BytecodeError, Instruction, Instructions, Operand};
 pub use function::{ConstantKinds, Constants};
+pub(crate) use instruction_set::SCALES;
 pub use instruction_set::{InstructionSet, OperandKind, TableError, Tables};
 pub use listing::{Constant, Listing};
 

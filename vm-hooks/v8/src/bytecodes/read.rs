@@ -140,10 +140,9 @@ fn handler_names(
     vm: &V8,
     handlers: Avma,
 ) -> Result<Vec<String>, AdapterError> {
-    let symbols = vm.builtins(process)?;
     let mappings = process.mappings();
-    let names: FxHashMap<u64, &str> = symbols
-        .iter()
+    let names: FxHashMap<u64, &str> = vm
+        .builtins()
         .filter_map(|Symbol { name, address, .. }| {
             let name = name.strip_prefix(BUILTINS)?.strip_suffix(HANDLER)?;
             Some((place_in_file(&mappings, *address)?, name))

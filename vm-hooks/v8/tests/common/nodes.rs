@@ -55,14 +55,18 @@ impl Node {
     }
 }
 
-/// A release that `.ci/nodes` got; says SKIPPED if it is missing.
-pub fn node(release: u32) -> Option<Node> {
+fn program_of(release: &str) -> PathBuf {
     let ours = Path::new(env!("CARGO_MANIFEST_DIR"));
     let root = ours
         .ancestors()
         .find(|folder| folder.join("Cargo.lock").is_file());
     let root = root.expect("a workspace");
-    let program = root.join(format!("target/nodes/{release}/bin/node"));
+    root.join(format!("target/nodes/{release}/bin/node"))
+}
+
+/// A release that `.ci/nodes` got; says SKIPPED if it is missing.
+pub fn node(release: u32) -> Option<Node> {
+    let program = program_of(&release.to_string());
     let found = program.is_file().then_some(Node { program, release });
     if found.is_none() {
         skipped(&format!(
@@ -85,11 +89,36 @@ pub fn nodes() -> Vec<Node> {
         .collect()
 }
 
+/// The `node` of Debian's package, whose V8 is in `libnode.so`: that of PATH, or a program
+/// `target/nodes/debian/bin/node` that starts an unpacked package. Says SKIPPED if both are missing.
+pub fn debian() -> Option<Node> {
+    let is_shared = |node: &Node| {
+        let mut command = Command::new(&node.program);
+        let printed = command
+            .args(["-p", "process.config.variables.node_shared"])
+            .output();
+        printed.is_ok_and(|printed| printed.stdout == b"true\n")
+    };
+    let unpacked = program_of("debian");
+    let unpacked = unpacked.is_file().then(|| of_program(unpacked)).flatten();
+    let found = [installed(), unpacked]
+        .into_iter()
+        .flatten()
+        .find(is_shared);
+    if found.is_none() {
+        skipped("there is no `node` of Debian's package here");
+    }
+    found
+}
+
 /// The `node` of PATH.
 fn installed() -> Option<Node> {
     let path = std::env::var_os("PATH")?;
     let mut files = std::env::split_paths(&path).map(|folder| folder.join("node"));
-    let program = files.find(|file| file.is_file())?;
+    of_program(files.find(|file| file.is_file())?)
+}
+
+fn of_program(program: PathBuf) -> Option<Node> {
     let version = Command::new(&program).arg("--version").output().ok()?;
     let version = String::from_utf8(version.stdout).ok()?;
     let (release, _) = version.strip_prefix('v')?.split_once('.')?;
