@@ -70,10 +70,7 @@ fn functions_of_each_kind() {
     of_all_nodes(|node| {
         let recorded = recorded(node, &[], "tiers.js", &["--cycles", "800"]);
         let what = format!("Node {}, tiers", node.release);
-        // FIXME: on Node 24, `fib` had 0.93 points too many.
-        if node.release < 24 {
-            agrees(&what, &recorded, &recorded.said[0], &[Detail::Functions]);
-        }
+        agrees(&what, &recorded, &recorded.said[0], &[Detail::Functions]);
         let tier_is = |name: &'static str, tier: &'static str| {
             recorded.samples(move |entry| entry["name"] == name && entry["tier"] == tier)
         };
