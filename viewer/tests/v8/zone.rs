@@ -33,8 +33,8 @@ fn text<'v>(one: &'v Value, of: &str) -> &'v str {
     one[of].as_str().unwrap_or_default()
 }
 
-/// Functions for which Maglev made code in vain: TurboFan was faster. V8 tells of no such code. It lies in
-/// the heap until a collection frees it.
+/// Functions whose Maglev code came after TurboFan's. V8 drops such code untold. A collection frees it
+/// later.
 fn made_in_vain(trace: &str) -> Vec<&str> {
     let end = "(target MAGLEV) because: A higher tier is already available]";
     let aborted = trace.lines().filter(|line| line.ends_with(end));

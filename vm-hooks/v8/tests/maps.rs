@@ -71,7 +71,7 @@ impl Told {
     }
 }
 
-/// Scripts of the program: its file and the functions that it makes.
+/// Texts of the program's scripts: its file, and one script per made function.
 struct Sources<'a> {
     made: Vec<&'a str>,
 }
