@@ -74,6 +74,42 @@ fn boundaries_cut_a_method_into_ranges() {
     assert_eq!(profile.sites.len(), 5);
 }
 
+/// Between addresses of last instructions, a range may have bytecodes of several lines.
+#[test]
+fn ranges_of_one_bytecode_have_its_line() {
+    let line = |from, line| LineEntry {
+        from: BytecodePc(from),
+        line,
+    };
+    let entries = vec![(0x10, BytecodePc(2)), (0x20, BytecodePc(7))];
+    for (rule, lines) in [
+        (BoundaryRule::AtStart, [None, Some(3), Some(8)]),
+        (BoundaryRule::AfterInstruction, [None; 3]),
+    ] {
+        let mut recording = Recording::of("V8");
+        recording.put(Record::Method(Box::new(Method {
+            key: MethodKey(9),
+            lines: vec![line(0, 3), line(7, 8)],
+            ..Method::default()
+        })));
+        recording.constituent(Constituent {
+            method: Some(MethodKey(9)),
+            map: PcMap::Boundary {
+                rule,
+                exactness: Exactness::Exact,
+                entries: entries.clone(),
+            },
+            ..code(1, 0, 0x9000, 0x9040)
+        });
+        for at in [0, 0x10, 0x20] {
+            recording.sample(1, THREAD, 0x9000 + at);
+        }
+        let profile = recording.profile();
+        let found: Vec<_> = (0..3).map(|it| site_of(&profile, it).frame.line).collect();
+        assert_eq!(found, lines, "{rule:?}");
+    }
+}
+
 #[test]
 fn equal_chains_are_one_range_wherever_their_code_lies() {
     let chains = vec![

@@ -6,8 +6,8 @@ use crate::trace::Trace;
 use crate::zone::CodeId;
 use std::sync::Arc;
 use vmscope_records::{
-    BytecodePc, ChainFrame, Constituent, ConstituentKind, Cover, Exactness, Method, MethodKey,
-    PcMap, Position,
+    BoundaryRule, BytecodePc, ChainFrame, Constituent, ConstituentKind, Cover, Exactness, Method,
+    MethodKey, PcMap, Position,
 };
 
 /// The longest separator of class and method.
@@ -74,20 +74,32 @@ impl Builder<'_> {
         {
             return self.covered_site(code, constituent, innermost, outer, cover);
         }
-        let whole = self.whole(code, constituent);
-        let (range, exactness) = match &constituent.map {
-            PcMap::Boundary { exactness, .. } => {
-                (constituent.map.boundary_range(offset), *exactness)
-            }
-            PcMap::None if !has_an_inside(constituent) => (None, Exactness::Exact),
-            _ => (None, Exactness::MethodOnly),
+        let Whole { entry, mut frame } = self.whole(code, constituent);
+        let map = &constituent.map;
+        let range = map.boundary_range(offset);
+        let exactness = match map {
+            PcMap::Boundary { exactness, .. } => *exactness,
+            PcMap::None if !has_an_inside(constituent) => Exactness::Exact,
+            _ => Exactness::MethodOnly,
         };
+        let pc = range.and_then(|range| range.from);
+        // By the other rule, a range may have bytecodes of several lines.
+        if let PcMap::Boundary {
+            rule: BoundaryRule::AtStart,
+            ..
+        } = map
+        {
+            let method = constituent
+                .method
+                .and_then(|key| self.trace.methods.get(&key));
+            frame.line = method.zip(pc).and_then(|(method, pc)| line_of(method, pc));
+        }
         self.put_site(Site {
-            from: range.and_then(|range| range.from),
+            from: pc,
             to: range.and_then(|range| range.to),
             bounded: range.is_some(),
             exactness,
-            ..Site::whole(whole.entry, whole.frame)
+            ..Site::whole(entry, frame)
         })
     }
 

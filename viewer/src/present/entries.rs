@@ -180,14 +180,15 @@ fn range_place(site: &Site) -> Option<String> {
     let bytecode = |pc: Option<BytecodePc>, none: &str| {
         pc.map_or_else(|| none.to_owned(), |pc| pc.to_string())
     };
-    if site.bounded {
-        let (from, to) = (bytecode(site.from, "entry"), bytecode(site.to, "end"));
-        Some(format!("{from}->{to}"))
-    } else if let Some(from) = site.from {
-        Some(match site.frame.line {
-            Some(line) => format!("{from} (line {line})"),
-            None => from.to_string(),
-        })
+    if site.bounded || site.from.is_some() {
+        let mut place = bytecode(site.from, "entry");
+        if site.bounded {
+            place += &format!("->{}", bytecode(site.to, "end"));
+        }
+        if let Some(line) = site.frame.line {
+            place += &format!(" (line {line})");
+        }
+        Some(place)
     } else if site.exactness == Exactness::Exact && site.frame.method.is_some() {
         // An interpreter before the first bytecode.
         Some(place_of(&site.frame).unwrap_or_else(|| "entry".to_owned()))

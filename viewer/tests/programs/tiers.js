@@ -52,8 +52,8 @@ function shapes(x, n) {
 }
 
 function fib(n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }
-function fibs(n) {
-  let y = 0;
+function fibs(x, n) {
+  let y = x;
   for (let i = 0; i < n; i++) y = (y + fib(18)) | 0;
   return y;
 }
@@ -74,18 +74,19 @@ function text(x, n) {
 }
 
 let x = 3;
+// `cycle` calls so many functions at one place that no compiler inlines them.
 const works = [
-  { functions: [numeric], run: (n) => numeric(x, n) },
-  { functions: [outer, inner], run: (n) => outer(x, n) },
-  { functions: [shapes, ...kinds.map((kind) => kind.step)], run: (n) => shapes(x, n) },
+  { functions: [numeric], run: numeric },
+  { functions: [outer, inner], run: outer },
+  { functions: [shapes, ...kinds.map((kind) => kind.step)], run: shapes },
   { functions: [fib, fibs], run: fibs },
-  { functions: [tooBig], run: (n) => tooBig(x, n), optimised: false },
+  { functions: [tooBig], run: tooBig, optimised: false },
 ];
 
 function cycle(counts, spent) {
   works.forEach(({ run }, i) => {
     const begin = cpu();
-    x = run(counts[i]) | 0;
+    x = run(x, counts[i]) | 0;
     spent[i] += cpu() - begin;
   });
   return options.text ? x + text(x, 20) : x;

@@ -151,16 +151,16 @@ fn compare(recording: &Path, telling: &Telling) -> (BTreeMap<String, Tally>, Vec
 }
 
 /// Compares samples of a program, whose code is in `tiers`. Returns what is wrong.
-fn compared(node: &Node, flag: &str, words: &[&str], tiers: &[&str]) -> Vec<String> {
+fn compared(node: &Node, flags: &[&str], words: &[&str], tiers: &[&str]) -> Vec<String> {
     let (folder, place) = (Folder::new(), Folder::new());
     let file = folder.file("out.vmscope");
-    let pid = recorded(ready(node, &[flag], words, &place), &file, 5000);
-    let telling = match flag {
-        "--perf-prof" => Telling::of_dump(pid, place.path()),
-        _ => Telling::of_map(pid),
+    let pid = recorded(ready(node, flags, words, &place), &file, 5000);
+    let telling = match flags.contains(&"--perf-prof") {
+        true => Telling::of_dump(pid, place.path()),
+        false => Telling::of_map(pid),
     };
     let (tallies, examples) = compare(&file, &telling);
-    let what = format!("Node {} {flag} {}", node.release, words[0]);
+    let what = format!("Node {} {} {}", node.release, flags.join(" "), words[0]);
     let mut wrong = Vec::new();
     for tier in tiers {
         if tallies.get(*tier).is_none_or(|tally| tally.all() == 0) {
@@ -195,13 +195,14 @@ fn compared(node: &Node, flag: &str, words: &[&str], tiers: &[&str]) -> Vec<Stri
     wrong
 }
 
-/// Likewise with each release.
-fn are_equal(flag: &str, words: &[&str], tiers: impl Fn(&Node) -> Vec<&'static str>) {
+/// Likewise with each release that has these tiers.
+fn are_equal(flags: &[&str], words: &[&str], tiers: impl Fn(&Node) -> Vec<&'static str>) {
     if !can_sample() {
         return;
     }
-    let each = nodes().into_iter();
-    let wrong = each.flat_map(|node| compared(&node, flag, words, &tiers(&node)));
+    let each = nodes().into_iter().map(|node| (tiers(&node), node));
+    let each = each.filter(|(tiers, _)| !tiers.is_empty());
+    let wrong = each.flat_map(|(tiers, node)| compared(&node, flags, words, &tiers));
     let wrong: Vec<String> = wrong.collect();
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
@@ -210,7 +211,7 @@ const STEADY: [&str; 3] = ["tiers.js", "--forever", "--text"];
 
 #[test]
 fn names_are_those_of_the_perf_map() {
-    are_equal("--perf-basic-prof", &STEADY, |node| {
+    are_equal(&["--perf-basic-prof"], &STEADY, |node| {
         let mut tiers = vec!["TurboFan", "Sparkplug", "RegExp"];
         // Node 20 tells its builtins' addresses in the file alone.
         tiers.extend((node.release != 20).then_some("builtin"));
@@ -218,9 +219,20 @@ fn names_are_those_of_the_perf_map() {
     });
 }
 
+/// TurboFan would replace Maglev's code at once.
+#[test]
+fn names_of_maglev_are_those_of_the_perf_map() {
+    let flags = ["--perf-basic-prof", "--maglev", "--no-turbofan"];
+    let words = ["tiers.js", "--forever", "--text", "--unoptimised"];
+    are_equal(&flags, &words, |node| match node.release {
+        24.. => vec!["Maglev", "Sparkplug", "RegExp"],
+        _ => Vec::new(),
+    });
+}
+
 #[test]
 fn names_are_those_of_the_jitdump() {
-    are_equal("--perf-prof", &STEADY, |_| {
+    are_equal(&["--perf-prof"], &STEADY, |_| {
         vec!["TurboFan", "Sparkplug", "RegExp"]
     });
 }
@@ -228,7 +240,7 @@ fn names_are_those_of_the_jitdump() {
 /// Maglev's code runs until TurboFan replaces it: a program whose functions are new all the time.
 #[test]
 fn names_of_new_functions_are_those_of_the_jitdump() {
-    are_equal("--perf-prof", &["churn.js", "--forever"], |node| {
+    are_equal(&["--perf-prof"], &["churn.js", "--forever"], |node| {
         let mut tiers = vec!["TurboFan"];
         tiers.extend((node.release >= 24).then_some("Maglev"));
         tiers

@@ -1,5 +1,6 @@
 'use strict';
-// Functions that V8 optimises and inlines into each other. Silent until the end.
+// Functions that V8 optimises and inlines into each other. Silent until the end; then come the scripts
+// of its made functions, each with a zero behind.
 
 function add(a, b) {
   return a * b +
@@ -65,6 +66,6 @@ globalThis.result = result;
 
 // Compilations end meanwhile.
 setTimeout(() => {
-  process.stdout.write('\nEND\n');
+  process.stdout.write(`(${made})\0(${wide})\0\nEND\n`);
   require('fs').readSync(0, Buffer.alloc(1));
 }, 300);
