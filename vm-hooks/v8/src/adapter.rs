@@ -61,6 +61,8 @@ pub struct V8Adapter {
     has_begun: bool,
     /// Greatest number of isolates at one time.
     isolates: usize,
+    /// V8's numbers of the followed isolates.
+    followed: Option<[u64; 2]>,
     zone: CodeZone<Identity>,
     /// Code by its first address.
     known: BTreeMap<Avma, Known>,
@@ -122,6 +124,7 @@ impl V8Adapter {
             tables: None,
             has_begun: false,
             isolates: 0,
+            followed: None,
             zone: CodeZone::new(),
             known: BTreeMap::new(),
             young: FxHashMap::default(),
@@ -228,6 +231,22 @@ impl V8Adapter {
         changes
     }
 
+    /// Follows new isolates between readings of code.
+    fn follow_new(&mut self, process: &ProcessView, poll: &mut Poll) -> Result<(), AdapterError> {
+        let memory = process.memory();
+        let now = self.vm.isolates_stamp(memory)?;
+        let tables = self.tables.clone();
+        if let Some(tables) = tables.filter(|_| self.followed != Some(now)) {
+            let vm = Arc::clone(&self.vm);
+            let isolates = vm.isolates(memory)?;
+            self.states
+                .follow(&isolates, (&vm, &tables), process, poll)?;
+            // V8 lists isolates before it has made them.
+            self.followed = self.states.are_followed(now[1]).then_some(now);
+        }
+        Ok(())
+    }
+
     fn look(&mut self, process: &ProcessView, poll: &mut Poll) -> Result<(), AdapterError> {
         self.states.look(process.memory(), self.is_last, poll)?;
         if let Some(time) = self.states.died_until() {
@@ -320,6 +339,7 @@ impl Adapter for V8Adapter {
         let is_due = u128::from(now.since(self.tried_at).0) >= self.cadence.pause().as_nanos();
         if self.has_begun && !self.is_last && !is_due {
             self.interpreted.keep(poll);
+            self.follow_new(process, poll)?;
             self.look(process, poll)?;
             poll.code_is_told_until(self.read_at);
             return Ok(());
