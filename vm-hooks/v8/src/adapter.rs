@@ -67,6 +67,8 @@ pub struct V8Adapter {
     tries: u32,
     /// Greatest number of isolates at one time.
     isolates: usize,
+    /// V8's numbers of the followed isolates.
+    followed: Option<[u64; 2]>,
     zone: CodeZone<Identity>,
     /// Code by its first address.
     known: BTreeMap<Avma, Known>,
@@ -134,6 +136,7 @@ impl V8Adapter {
             has_begun: false,
             tries: 0,
             isolates: 0,
+            followed: None,
             zone: CodeZone::new(),
             known: BTreeMap::new(),
             young: FxHashMap::default(),
@@ -256,6 +259,22 @@ impl V8Adapter {
                 self.zone.lives(&identity);
             }
         }
+    }
+
+    /// Follows new isolates between readings of code.
+    fn follow_new(&mut self, process: &ProcessView, poll: &mut Poll) -> Result<(), AdapterError> {
+        let memory = process.memory();
+        let now = self.vm.isolates_stamp(memory)?;
+        let tables = self.tables.clone();
+        if let Some(tables) = tables.filter(|_| self.followed != Some(now)) {
+            let vm = Arc::clone(&self.vm);
+            let isolates = vm.isolates(memory)?;
+            self.states
+                .follow(&isolates, (&vm, &tables), process, poll)?;
+            // V8 lists isolates before it has made them.
+            self.followed = self.states.are_followed(now[1]).then_some(now);
+        }
+        Ok(())
     }
 
     fn look(&mut self, process: &ProcessView, poll: &mut Poll) -> Result<(), AdapterError> {
@@ -423,6 +442,7 @@ impl Adapter for V8Adapter {
         let has_new = || self.hit_readings.is_due(now) && self.has_unread(process);
         if self.has_begun && !self.is_last && !is_due && !has_new() {
             self.interpreted.keep(poll);
+            self.follow_new(process, poll)?;
             self.look(process, poll)?;
             poll.code_is_told_until(self.read_at);
             return Ok(());

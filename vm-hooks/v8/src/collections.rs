@@ -1,12 +1,12 @@
 //! Collections of one isolate, from look to look.
 //!
 //! V8 counts collections exactly, and keeps begin and end of the two newest. Older ones since the last
-//! look count as missed.
+//! look count as missed. Marking beside JavaScript and its mark-compact together are a cycle.
 
 use vmscope_process::Poll;
 use vmscope_records::{Collection, CollectionScope, SpaceUse, TimeNs};
 
-use crate::collector::{Event, Kind, Look, cause};
+use crate::collector::{Event, Kind, Look, Pauses, cause};
 
 /// Tolerance in nanoseconds between the time of a look and V8's times.
 const TOLERANCE: u64 = 1_000_000;
@@ -23,10 +23,21 @@ pub struct Collections {
     unrecorded: [u64; 2],
     /// Duration of their pauses in nanoseconds.
     unrecorded_ns: u64,
-    /// Duration of other pauses in nanoseconds since the first look, by kind; `None` if V8 does not sum
-    /// up pauses.
-    times: Option<[u64; 2]>,
+    /// Duration of other pauses in nanoseconds since the first look, by kind; `None` after pauses of
+    /// unknown duration.
+    times: [Option<u64>; 2],
+    /// Number of counted collections minus number of durations, by kind. V8 writes a duration some
+    /// time after the pause. Durations are counted modulo 10.
+    without_duration: [i64; 2],
+    /// Newest begin of marking, and the begin before.
+    markings: [Option<TimeNs>; 2],
 }
+
+/// Number of collections without a duration that shows a loss.
+const LOST: u64 = 5;
+
+/// Kind of a cycle in reports.
+const CYCLE: &str = "marking cycle";
 
 impl Kind {
     /// All kinds.
@@ -65,8 +76,16 @@ impl Collections {
             last: None,
             unrecorded: [0; 2],
             unrecorded_ns: 0,
-            times: None,
+            times: [Some(0); 2],
+            without_duration: [0; 2],
+            markings: [None; 2],
         }
+    }
+
+    /// Whether a look was taken.
+    #[must_use]
+    pub fn has_begun(&self) -> bool {
+        self.last.is_some()
     }
 
     /// Number of collections since the last look.
@@ -86,42 +105,84 @@ impl Collections {
             Some(last) => last,
             None => self.before(&look),
         };
-        for kind in Kind::ALL {
+        let more = Kind::ALL.map(|kind| {
             let more = look.count(kind).wrapping_sub(last.count(kind));
             // Counters that go back are damaged.
-            let more = u64::try_from(more.cast_signed()).unwrap_or(0);
-            let unrecorded = &mut self.unrecorded[kind as usize];
+            u64::try_from(more.cast_signed()).unwrap_or(0)
+        });
+        for (unrecorded, more) in self.unrecorded.iter_mut().zip(more) {
             *unrecorded = unrecorded.saturating_add(more);
-        }
-        if let Some((before, now)) = last.pauses.zip(look.pauses) {
-            let more = now.saturating_sub(before);
-            self.unrecorded_ns = self.unrecorded_ns.saturating_add(more);
         }
         let is_new = |event: &&Event| last.events.iter().all(|old| old.begin != event.begin);
         let latest = poll.now().0.saturating_add(TOLERANCE);
         let events = look.events.iter().filter(is_new);
         let events: Vec<&Event> = events.filter(|event| event.begin.0 <= latest).collect();
+        self.add_pauses(more, (&last.pauses, &look.pauses), poll);
         for event in &events {
             let unrecorded = &mut self.unrecorded[event.kind as usize];
             *unrecorded = unrecorded.saturating_sub(1);
             self.unrecorded_ns = self.unrecorded_ns.saturating_sub(event.length());
             self.add_time(event.kind, event.length());
         }
+        if look.marking != self.markings[0] {
+            self.markings = [look.marking, self.markings[0]];
+        }
         for (at, event) in events.iter().enumerate() {
             let later = events.iter().skip(at + 1);
             let later = later.filter(|later| later.kind == event.kind).count();
             let number = u64::from(look.count(event.kind)).saturating_sub(later as u64);
-            self.record(event, number, poll, &spaces);
+            let is_newest = at + 1 == events.len();
+            let spaces = if is_newest { spaces() } else { Vec::new() };
+            self.record(event, number, spaces, poll);
+            self.record_cycle(event, &last, poll);
         }
         self.last = Some(look);
     }
 
+    /// Adds durations of counted collections to `unrecorded_ns`.
+    fn add_pauses(&mut self, collections: [u64; 2], pauses: (&Pauses, &Pauses), poll: &mut Poll) {
+        let more = match pauses {
+            (Pauses::Sum(before), Pauses::Sum(now)) => now.saturating_sub(*before),
+            (Pauses::Rings(before), Pauses::Rings(now)) => {
+                let [young, incremental, others] = [0, 1, 2].map(|at| now[at].since(&before[at]));
+                let durations = [young.0, incremental.0 + others.0];
+                for kind in Kind::ALL {
+                    let [collections, durations] =
+                        [collections, durations].map(|all| all[kind as usize].cast_signed());
+                    let without = &mut self.without_duration[kind as usize];
+                    *without = without.saturating_add(collections.saturating_sub(durations));
+                    if without.unsigned_abs() >= LOST {
+                        self.lose_time(kind, poll);
+                    }
+                }
+                let all = [young.1, incremental.1, others.1];
+                all.into_iter().fold(0, u64::saturating_add)
+            }
+            _ => 0,
+        };
+        self.unrecorded_ns = self.unrecorded_ns.saturating_add(more);
+    }
+
+    /// Drops the duration of a kind's pauses, after V8 has overwritten some.
+    fn lose_time(&mut self, kind: Kind, poll: &mut Poll) {
+        if self.times[kind as usize].take().is_some() {
+            let label = Collection::label(&self.collector, kind.name());
+            let why = "V8 keeps ten durations, and a look came too late";
+            poll.limit(
+                format!("the duration of all pauses of {label} is unknown: {why}"),
+                "",
+            );
+        }
+    }
+
     /// Stands for the look before the first look.
-    fn before(&mut self, look: &Look) -> Look {
-        self.times = look.pauses.map(|_| [0; 2]);
+    fn before(&self, look: &Look) -> Look {
         match self.is_new {
             true => Look {
-                pauses: look.pauses.map(|_| 0),
+                pauses: match look.pauses {
+                    Pauses::Sum(_) => Pauses::Sum(0),
+                    Pauses::Rings(_) => Pauses::Rings(Default::default()),
+                },
                 ..Look::default()
             },
             false => look.clone(),
@@ -129,13 +190,7 @@ impl Collections {
     }
 
     /// Reports a collection. The record counts missed collections of its kind.
-    fn record(
-        &mut self,
-        event: &Event,
-        number: u64,
-        poll: &mut Poll,
-        spaces: impl Fn() -> Vec<SpaceUse>,
-    ) {
+    fn record(&mut self, event: &Event, number: u64, spaces: Vec<SpaceUse>, poll: &mut Poll) {
         let missed_ns = self.missed_time(event.kind);
         let (before, after) = event.objects;
         let mut all = vec![SpaceUse {
@@ -144,7 +199,7 @@ impl Collections {
             after: Some(after),
             capacity: Some(event.memory),
         }];
-        all.extend(spaces());
+        all.extend(spaces);
         let is_young = event.kind == Kind::Scavenge;
         poll.collection(Collection {
             key: poll.keys().collection(),
@@ -165,9 +220,34 @@ impl Collections {
         });
     }
 
+    /// Reports the cycle that a mark-compact ends: from the begin of marking to the pause's end.
+    fn record_cycle(&self, event: &Event, last: &Look, poll: &mut Poll) {
+        if !event.is_incremental || event.kind != Kind::MarkCompact {
+            return;
+        }
+        let before = last.events.iter();
+        let before = before.filter(|one| one.kind == Kind::MarkCompact);
+        let after = before.map(|one| one.end).max().unwrap_or_default();
+        let known = self.markings.into_iter().chain([event.marking]).flatten();
+        let begin = known.filter(|begin| (after..=event.begin).contains(begin));
+        let Some(begin) = begin.max() else { return };
+        poll.collection(Collection {
+            key: poll.keys().collection(),
+            process: poll.process(),
+            time: poll.now(),
+            collector: self.collector.clone(),
+            kind: CYCLE.to_owned(),
+            cause: cause(event.reason).to_owned(),
+            scope: CollectionScope::Cycle,
+            begin: Some(begin),
+            end: Some(event.end),
+            ..Collection::default()
+        });
+    }
+
     /// Duration of missed collections, if looks missed only this kind.
     fn missed_time(&mut self, kind: Kind) -> Option<u64> {
-        self.times?;
+        self.times[kind as usize]?;
         let missed = |kind: Kind| self.unrecorded[kind as usize] > 0;
         let are_others = Kind::ALL
             .iter()
@@ -181,8 +261,7 @@ impl Collections {
     }
 
     fn add_time(&mut self, kind: Kind, more: u64) {
-        if let Some(times) = &mut self.times {
-            let time = &mut times[kind as usize];
+        if let Some(time) = &mut self.times[kind as usize] {
             *time = time.saturating_add(more);
         }
     }
@@ -200,9 +279,7 @@ impl Collections {
                 Kind::Scavenge => self.unrecorded_ns,
                 Kind::MarkCompact => 0,
             };
-            let time = self
-                .times
-                .map(|times| times[kind as usize].saturating_add(rest));
+            let time = self.times[kind as usize].map(|time| time.saturating_add(rest));
             if was_new {
                 poll.happened_at(Some(began));
                 let none = (0.0, time.map(|_| 0.0));

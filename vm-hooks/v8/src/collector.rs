@@ -5,13 +5,18 @@ use vmscope_process::{AdapterError, Memory};
 use vmscope_records::{Avma, TimeNs};
 
 use crate::isolate::{Isolate, Tables};
+use crate::versions::{MarkingField, PauseFields};
 use crate::vm::V8;
 
-/// Bytes of each piece that a look reads: an event with its sizes, the largest.
-const PIECE: usize = 128;
+/// Bytes of each piece that a look reads: of an event with its times, and of a ring.
+const PIECE: usize = 168;
 
-/// Pieces of a look.
-const PIECES: usize = 7;
+/// Pieces of a look. Counters and current event are read again at its end.
+const PIECES: usize = 12;
+
+/// Elements of a ring: bytes and milliseconds each. First element's index and number of elements
+/// follow.
+const RING: usize = 10;
 
 /// Reads of an isolate's own address: offset of the word that repeats it.
 const SELF: usize = 8;
@@ -42,7 +47,8 @@ pub struct Collector {
     begin: usize,
     has_milliseconds: bool,
     has_state: bool,
-    has_pauses: bool,
+    pauses: PauseFields,
+    marking: MarkingField,
 }
 
 /// Kind of a collection.
@@ -71,6 +77,46 @@ pub struct Event {
     pub memory: u64,
     /// Bytes of surviving young objects.
     pub survived: u64,
+    /// Whether marking came before the pause.
+    pub is_incremental: bool,
+    /// Begin of that marking, where V8 keeps it with the event.
+    pub marking: Option<TimeNs>,
+}
+
+/// Durations of ended pauses in nanoseconds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Pauses {
+    /// Of all pauses since the isolate's start.
+    Sum(u64),
+    /// Of the newest scavenges, of the newest mark-compacts after marking, and of others.
+    Rings(Box<[Ring; 3]>),
+}
+
+/// Durations of the newest pauses of a kind in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ring {
+    /// Number of all pauses, modulo 10: index of the next duration.
+    pub position: usize,
+    /// Durations.
+    pub durations: [u64; RING],
+}
+
+impl Ring {
+    /// Number of pauses since an earlier ring, modulo 10, and their duration.
+    #[must_use]
+    pub fn since(&self, before: &Ring) -> (u64, u64) {
+        let more = (self.position + RING - before.position) % RING;
+        let newest = (1..=more).map(|back| (self.position + RING - back) % RING);
+        let newest = newest.filter_map(|at| self.durations.get(at));
+        let sum = newest.fold(0, |sum: u64, one| sum.saturating_add(*one));
+        (more as u64, sum)
+    }
+}
+
+impl Default for Pauses {
+    fn default() -> Self {
+        Pauses::Sum(0)
+    }
 }
 
 /// One isolate at one time.
@@ -84,9 +130,10 @@ pub struct Look {
     pub mark_compacts: u32,
     /// Number of collections, likewise.
     pub collections: u32,
-    /// Duration of all ended pauses in nanoseconds, since the isolate's start; `None` if V8 has no
-    /// such sum.
-    pub pauses: Option<u64>,
+    /// Durations of ended pauses.
+    pub pauses: Pauses,
+    /// Newest begin of marking, where V8 keeps it apart from events.
+    pub marking: Option<TimeNs>,
     /// The newest ended collections, oldest first, at most two.
     pub events: Vec<Event>,
     /// Whether a collection is in progress.
@@ -153,6 +200,10 @@ impl Collector {
         let state = tables.state(isolate, memory)?;
         let marking = "heap_is_marking_flag_address";
         let marking = tables.reference(isolate, marking, memory)?;
+        let pauses = match fields.pauses {
+            PauseFields::Sum(offset) => [at(heap, offset); 3],
+            PauseFields::Rings(offsets) => offsets.map(|offset| at(tracer, offset)),
+        };
         Ok(Collector {
             isolate,
             number: number.map_err(&reading)?,
@@ -163,14 +214,23 @@ impl Collector {
                 at(heap, fields.counts),
                 state.unwrap_or(isolate.0),
                 marking.unwrap_or(isolate.0),
-                at(heap, fields.pauses.unwrap_or(fields.counts)),
+                pauses[0],
+                pauses[1],
+                pauses[2],
+                match fields.marking {
+                    MarkingField::Tracer(offset) => at(tracer, offset),
+                    MarkingField::Event(_) => tracer,
+                },
                 tracer,
                 at(tracer, fields.previous),
+                at(heap, fields.counts),
+                tracer,
             ],
             begin: usize::try_from(fields.begin).unwrap_or(0),
             has_milliseconds: fields.has_milliseconds,
             has_state: state.is_some(),
-            has_pauses: fields.pauses.is_some(),
+            pauses: fields.pauses,
+            marking: fields.marking,
         })
     }
 
@@ -191,16 +251,12 @@ impl Collector {
         all: &[&Collector],
         memory: &dyn Memory,
     ) -> Result<Vec<Option<Look>>, AdapterError> {
-        let with_counts = |one: &&Collector| {
-            let [_, counts, ..] = one.pieces;
-            one.pieces.into_iter().chain([counts])
-        };
-        let places: Vec<Avma> = all.iter().flat_map(with_counts).collect();
+        let places: Vec<Avma> = all.iter().flat_map(|one| one.pieces).collect();
         let mut bytes = Vec::new();
         let read = memory.read_each(&places, PIECE, &mut bytes);
         let read = read.map_err(AdapterError::reading("collector"))?;
         let (pieces, _) = bytes.as_chunks::<PIECE>();
-        let each = pieces.chunks(PIECES + 1).zip(read.chunks(PIECES + 1));
+        let each = pieces.chunks(PIECES).zip(read.chunks(PIECES));
         let looks = all.iter().zip(each).map(|(one, (pieces, read))| {
             let is_read = read.iter().all(|is_read| *is_read);
             is_read.then(|| one.understand(pieces)).flatten()
@@ -213,18 +269,23 @@ impl Collector {
             isolate,
             counts,
             state,
-            marking,
+            is_marking,
             pauses,
+            incremental,
+            others,
+            marking,
             current,
             previous,
             counts_after,
+            current_after,
         ] = pieces
         else {
             return None;
         };
         let is_whole = word(isolate, SELF)? == self.isolate.0.0
             && word(current, 0)? == self.heap.0
-            && word(counts, 0) == word(counts_after, 0);
+            && word(counts, 0) == word(counts_after, 0)
+            && current == current_after;
         if !is_whole {
             return None;
         }
@@ -233,16 +294,44 @@ impl Collector {
             .filter_map(|event| self.event(event))
             .collect();
         events.sort_by_key(|event| event.begin);
+        // At a begin, V8 copies the current event before it writes a new one.
+        events.dedup_by_key(|event| event.begin);
         let is_open = |event: &&[u8; PIECE]| half(event, STATE) == Some(ATOMIC);
-        let micros = word(pauses, 0).filter(|_| self.has_pauses);
         Some(Look {
             state: half(state, 0).filter(|_| self.has_state),
-            is_marking: marking.first() == Some(&1),
+            is_marking: is_marking.first() == Some(&1),
             mark_compacts: half(counts, 0)?,
             collections: half(counts, 4)?,
-            pauses: micros.and_then(|micros| micros.checked_mul(1000)),
+            pauses: match self.pauses {
+                PauseFields::Sum(_) => Pauses::Sum(word(pauses, 0)?.checked_mul(1000)?),
+                PauseFields::Rings(_) => Pauses::Rings(Box::new([
+                    self.ring(pauses)?,
+                    self.ring(incremental)?,
+                    self.ring(others)?,
+                ])),
+            },
+            marking: match self.marking {
+                MarkingField::Tracer(_) => self.time(word(marking, 0)?),
+                MarkingField::Event(_) => None,
+            },
             events,
             has_open: [previous, current].iter().any(is_open),
+        })
+    }
+
+    fn ring(&self, bytes: &[u8; PIECE]) -> Option<Ring> {
+        let [first, count] = [0, 4].map(|at| half(bytes, RING * 16 + at));
+        let (first, count) = (first? as usize, count? as usize);
+        if first >= RING || count > RING {
+            return None;
+        }
+        let mut durations = [0; RING];
+        for (at, duration) in durations.iter_mut().enumerate().take(count) {
+            *duration = self.time(word(bytes, at * 16 + 8)?)?.0;
+        }
+        Some(Ring {
+            position: (first + count) % RING,
+            durations,
         })
     }
 
@@ -254,14 +343,21 @@ impl Collector {
         if begin.0 == 0 || end.0 < begin.0 {
             return None;
         }
+        let number = half(bytes, TYPE)?;
+        let marking = match self.marking {
+            MarkingField::Event(offset) => word(bytes, usize::try_from(offset).ok()?),
+            MarkingField::Tracer(_) => None,
+        };
         Some(Event {
-            kind: kind_of(half(bytes, TYPE)?)?,
+            kind: kind_of(number)?,
             reason: half(bytes, REASON)?,
             begin,
             end,
             objects: (field(OBJECTS)?, field(OBJECTS + 8)?),
             memory: field(MEMORY_AFTER)?,
             survived: field(SURVIVED)?,
+            is_incremental: number == INCREMENTAL,
+            marking: marking.and_then(|marking| self.time(marking)),
         })
     }
 
@@ -283,11 +379,14 @@ impl Collector {
 /// State of an event during its pause.
 const ATOMIC: u32 = 2;
 
+/// Type of a mark-compact that ends marking beside JavaScript.
+const INCREMENTAL: u32 = 2;
+
 /// Kind by an event's type: minor mark-sweeps have others, which Node.js does not use.
 fn kind_of(number: u32) -> Option<Kind> {
     match number {
         0 => Some(Kind::Scavenge),
-        1 | 2 => Some(Kind::MarkCompact),
+        1 | INCREMENTAL => Some(Kind::MarkCompact),
         _ => None,
     }
 }

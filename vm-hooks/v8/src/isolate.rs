@@ -25,6 +25,19 @@ const HEAD: u64 = 0x6000;
 /// Distance from the entry stack pointer to V8's state.
 const STATE: u64 = 16;
 
+/// Number of isolates, and the first node, of Node's platform, whose address is at `platform`. Both change with new
+/// isolates.
+pub(crate) fn count(platform: Avma, memory: &dyn Memory) -> Result<[u64; 2], AdapterError> {
+    let failed = AdapterError::reading("number of isolates");
+    let platform = memory.read_u64(platform).map_err(&failed)?;
+    let at = Avma(platform.wrapping_add(FIRST_NODE));
+    let words = memory.read_u64s(at, 2, 2).map_err(&failed)?;
+    match *words {
+        [first, count] => Ok([first, count]),
+        _ => Ok([0; 2]),
+    }
+}
+
 /// Lists the isolates of Node's platform, whose address is at `platform`.
 pub(crate) fn list(platform: Avma, memory: &dyn Memory) -> Result<Vec<Isolate>, AdapterError> {
     let failed = AdapterError::reading("isolates");

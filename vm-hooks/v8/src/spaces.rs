@@ -3,6 +3,8 @@
 use vmscope_process::{AdapterError, Memory, Symbol};
 use vmscope_records::{Avma, SpaceUse};
 
+use crate::versions::SpaceFields;
+
 /// Begin and end of the symbols of these classes' tables of functions.
 pub(crate) const PREFIX: &str = "_ZTVN2v88internal";
 const SUFFIX: &str = "SpaceE";
@@ -21,19 +23,26 @@ const ADDRESSES: std::ops::Range<u64> = 0x1_0000..1 << 47;
 
 /// Classes of spaces.
 #[derive(Clone, Debug, Default)]
-pub struct SpaceNames(Vec<(u64, String)>);
+pub struct SpaceNames {
+    /// Their tables of functions.
+    tables: Vec<(u64, String)>,
+    fields: Option<SpaceFields>,
+}
 
 impl SpaceNames {
     /// The names among V8's symbols; none from a binary without them.
     #[must_use]
-    pub fn of(symbols: &[Symbol]) -> Self {
+    pub fn of(symbols: &[Symbol], fields: SpaceFields) -> Self {
         let spaces = symbols.iter().filter_map(|symbol| {
             let name = symbol.name.strip_prefix(PREFIX)?.strip_suffix(SUFFIX)?;
             let name = name.trim_start_matches(|digit: char| digit.is_ascii_digit());
             let table = symbol.address.0.checked_add(TABLE)?;
             Some((table, format!("{name}Space")))
         });
-        SpaceNames(spaces.collect())
+        SpaceNames {
+            tables: spaces.collect(),
+            fields: Some(fields),
+        }
     }
 
     /// The spaces of `heap`.
@@ -42,9 +51,9 @@ impl SpaceNames {
     /// Failed reads.
     pub fn spaces(&self, heap: Avma, memory: &dyn Memory) -> Result<Spaces, AdapterError> {
         let failed = AdapterError::reading("spaces");
-        if self.0.is_empty() {
+        let Some(fields) = self.fields.filter(|_| !self.tables.is_empty()) else {
             return Ok(Spaces::default());
-        }
+        };
         let words = memory.read_u64s(heap, WORDS, WORDS as usize);
         let mut places = words.map_err(&failed)?;
         places.retain(|at| ADDRESSES.contains(at) && at.is_multiple_of(8));
@@ -58,41 +67,72 @@ impl SpaceNames {
         let each = places.iter().zip(words.chunks_exact(2)).zip(read);
         let spaces = each.filter_map(|((at, words), is_read)| {
             let [table, owner] = [words.first()?, words.get(1)?].map(|w| u64::from_le_bytes(*w));
-            let (_, name) = self.0.iter().find(|(known, _)| *known == table)?;
-            (is_read && owner == heap.0).then(|| (name.clone(), *at))
+            let (_, name) = self.tables.iter().find(|(known, _)| *known == table)?;
+            (is_read && owner == heap.0).then(|| Space {
+                name: name.clone(),
+                at: *at,
+                used: used_field(name, fields),
+            })
         });
-        let mut spaces: Vec<(String, Avma)> = spaces.collect();
+        let mut spaces: Vec<Space> = spaces.collect();
         spaces.sort();
         Ok(Spaces(spaces))
     }
 }
 
-/// Spaces of one heap: class and address.
+/// Field with the used bytes of a class of spaces. V8 does not sum up the new space's.
+fn used_field(name: &str, fields: SpaceFields) -> Option<u64> {
+    if name.ends_with("LargeObjectSpace") {
+        return Some(fields.large);
+    }
+    let paged = ["OldSpace", "CodeSpace", "MapSpace", "TrustedSpace"];
+    paged.contains(&name).then_some(fields.paged)
+}
+
+/// One space.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Space {
+    /// Its class.
+    name: String,
+    at: Avma,
+    /// Offset of its used bytes.
+    used: Option<u64>,
+}
+
+/// Spaces of one heap.
 #[derive(Clone, Debug, Default)]
-pub struct Spaces(Vec<(String, Avma)>);
+pub struct Spaces(Vec<Space>);
 
 impl Spaces {
-    /// Committed bytes of the spaces that have any.
+    /// Committed and used bytes of the spaces that have any.
     ///
     /// # Errors
     /// Failed reads.
     pub fn uses(&self, memory: &dyn Memory) -> Result<Vec<SpaceUse>, AdapterError> {
-        let places = self.0.iter();
-        let places = places.map(|(_, at)| Avma(at.0.wrapping_add(COMMITTED)));
+        let places = self.0.iter().flat_map(|space| {
+            let fields = [COMMITTED, space.used.unwrap_or(COMMITTED)];
+            fields.map(|field| Avma(space.at.0.wrapping_add(field)))
+        });
         let mut bytes = Vec::new();
         let read = memory.read_each(&places.collect::<Vec<_>>(), 8, &mut bytes);
         let read = read.map_err(AdapterError::reading("spaces"))?;
         let (words, _) = bytes.as_chunks::<8>();
-        let each = self.0.iter().zip(words).zip(read);
-        let spaces = each.filter_map(|(((name, _), word), is_read)| {
-            let committed = u64::from_le_bytes(*word);
-            (is_read && committed > 0).then(|| SpaceUse {
-                name: name.clone(),
-                before: None,
-                after: None,
-                capacity: Some(committed),
-            })
-        });
+        let each = words.chunks_exact(2).zip(read.chunks_exact(2));
+        let spaces = self
+            .0
+            .iter()
+            .zip(each)
+            .filter_map(|(space, (words, read))| {
+                let [committed, used] =
+                    [words.first()?, words.get(1)?].map(|w| u64::from_le_bytes(*w));
+                let used = space.used.map(|_| used).filter(|used| *used <= committed);
+                (read == [true; 2] && committed > 0).then(|| SpaceUse {
+                    name: space.name.clone(),
+                    before: None,
+                    after: used,
+                    capacity: Some(committed),
+                })
+            });
         Ok(spaces.collect())
     }
 }

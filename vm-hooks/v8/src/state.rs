@@ -14,6 +14,10 @@ use crate::vm::V8;
 /// Pauses between looks: the usual pause, and a short pause during many collections.
 const PAUSES: [Duration; 2] = [Duration::from_millis(25), Duration::from_millis(5)];
 
+/// Maximum number of looks at the end, and the pause between them: collections disturb looks.
+const LAST_LOOKS: u32 = 16;
+const LAST_PAUSE: Duration = Duration::from_millis(2);
+
 /// Number of collections between two looks that shortens the pause: V8 keeps the two newest.
 const MANY_COLLECTIONS: u32 = 2;
 
@@ -61,6 +65,8 @@ pub struct States {
     whole_until: TimeNs,
     /// Whether some collections are unknown.
     is_incomplete: bool,
+    /// Whether a worker has ended.
+    has_ended: bool,
 }
 
 #[derive(Debug)]
@@ -127,13 +133,17 @@ impl States {
         let is_first = self.began.is_none();
         self.began.get_or_insert(poll.began());
         if self.names.is_none() {
-            self.names = Some(SpaceNames::of(&vm.symbols));
+            self.names = Some(SpaceNames::of(&vm.symbols, vm.layout.spaces));
         }
         let (live, ended): (Vec<Watched>, Vec<Watched>) =
             std::mem::take(&mut self.live).into_iter().partition(|one| {
                 isolates.contains(&one.collector.isolate) && one.collector.is_same(memory)
             });
         self.live = live;
+        if !ended.is_empty() && !std::mem::replace(&mut self.has_ended, true) {
+            let text = "collections of an ended worker after the last look at it are unknown";
+            poll.limit(text.to_owned(), "");
+        }
         self.ended
             .extend(ended.into_iter().map(|one| one.collections));
         for isolate in isolates {
@@ -166,6 +176,12 @@ impl States {
             });
         }
         Ok(())
+    }
+
+    /// Whether looks reach all of so many isolates.
+    #[must_use]
+    pub fn are_followed(&self, isolates: u64) -> bool {
+        self.is_incomplete || self.live.len() as u64 == isolates
     }
 
     fn tell_incomplete(&mut self, why: &str, poll: &mut Poll) {
@@ -233,7 +249,7 @@ impl States {
     ) -> Result<(), AdapterError> {
         let collectors: Vec<&Collector> = self.live.iter().map(|one| &one.collector).collect();
         let began = poll.now();
-        let looks = Collector::look(&collectors, memory)?;
+        let looks = self.looks(memory, is_last)?;
         let stamp = Stamp::of(&collectors, &looks).filter(|_| !self.is_incomplete);
         let (last, looked_at) = &self.last;
         let died = match &stamp {
@@ -256,9 +272,15 @@ impl States {
             };
             self.has_many |= one.collections.since_last(&look) >= MANY_COLLECTIONS;
             count(&look, (&mut self.looks, &mut self.marking));
+            let had_begun = one.collections.has_begun();
             let spaces = &one.spaces;
             one.collections
                 .take(look, poll, || spaces.uses(memory).unwrap_or_default());
+            if !had_begun {
+                // Later totals count from these on.
+                let began = self.began.unwrap_or(poll.began());
+                one.collections.tell_totals(began, poll);
+            }
         }
         let next = self.figures_at.map(|at| at.0.saturating_add(FIGURES_EVERY));
         if is_last || next.is_none_or(|next| poll.began().0 >= next) {
@@ -266,6 +288,29 @@ impl States {
             self.tell_figures(poll);
         }
         Ok(())
+    }
+
+    /// Looks at all isolates. The last looks wait for the end of collections.
+    fn looks(&self, memory: &dyn Memory, is_last: bool) -> Result<Vec<Option<Look>>, AdapterError> {
+        let collectors: Vec<&Collector> = self.live.iter().map(|one| &one.collector).collect();
+        let mut looks = Collector::look(&collectors, memory)?;
+        let is_whole = |look: &Option<Look>| {
+            let look = look.as_ref();
+            look.is_some_and(|look| !look.is_in_collection())
+        };
+        for _ in 1..LAST_LOOKS {
+            if !is_last || looks.iter().all(is_whole) {
+                break;
+            }
+            std::thread::sleep(LAST_PAUSE);
+            let again = Collector::look(&collectors, memory)?;
+            for (look, again) in looks.iter_mut().zip(again) {
+                if !is_whole(look) {
+                    *look = again;
+                }
+            }
+        }
+        Ok(looks)
     }
 
     #[expect(clippy::cast_precision_loss, reason = "figures for a report")]

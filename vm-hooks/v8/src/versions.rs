@@ -36,6 +36,8 @@ pub struct Layout {
     pub registry: Registry,
     /// Collections.
     pub collector: CollectorFields,
+    /// Spaces.
+    pub spaces: SpaceFields,
 }
 
 /// Fields of an `InstructionStream` (V8 10: a `Code`).
@@ -157,16 +159,46 @@ pub struct CollectorFields {
     pub number: u64,
     /// Numbers of mark-compacts and of all collections (32 bits each), in the heap.
     pub counts: u64,
-    /// Microseconds of all pauses, in the heap; `None` if V8 does not sum them up.
-    pub pauses: Option<u64>,
+    /// Durations of pauses.
+    pub pauses: PauseFields,
     /// Address of the `GCTracer`, in the heap.
     pub tracer: u64,
     /// The previous event, in a tracer; the current event is at 0.
     pub previous: u64,
     /// Begin of an event. Its end and its sizes follow.
     pub begin: u64,
+    /// Begin of incremental marking.
+    pub marking: MarkingField,
     /// Whether times are milliseconds in floating point, else microseconds.
     pub has_milliseconds: bool,
+}
+
+/// Where V8 keeps durations of pauses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PauseFields {
+    /// Microseconds of all pauses, in the heap.
+    Sum(u64),
+    /// Rings of the ten newest pauses (bytes and milliseconds each), in the tracer: of scavenges, of
+    /// incremental mark-compacts, of other mark-compacts.
+    Rings([u64; 3]),
+}
+
+/// Where V8 keeps the begin of incremental marking.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MarkingField {
+    /// In the tracer: the newest begin.
+    Tracer(u64),
+    /// In the event of its mark-compact.
+    Event(u64),
+}
+
+/// Fields with used bytes, in a space.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SpaceFields {
+    /// Of a space with pages of equal size. Contains areas that allocations have reserved.
+    pub paged: u64,
+    /// Of a space of large objects.
+    pub large: u64,
 }
 
 /// Where all machine code can be found.
@@ -243,11 +275,16 @@ const COMMON: Layout = Layout {
         heap: 0xdea0,
         number: 0xeb30,
         counts: 0x1b0,
-        pauses: Some(0x6b8),
+        pauses: PauseFields::Sum(0x6b8),
         tracer: 0x6c8,
         previous: 0x600,
         begin: 32,
+        marking: MarkingField::Event(0x88),
         has_milliseconds: false,
+    },
+    spaces: SpaceFields {
+        paged: 0x70,
+        large: 0x60,
     },
 };
 
@@ -288,11 +325,16 @@ const V8_10: Layout = Layout {
         heap: 0xc638,
         number: 0xd4f0,
         counts: 0x268,
-        pauses: None,
+        pauses: PauseFields::Rings([0xcb8, 0xeb0, 0xf58]),
         tracer: 0x918,
         previous: 0x588,
         begin: 32,
+        marking: MarkingField::Tracer(0xb38),
         has_milliseconds: true,
+    },
+    spaces: SpaceFields {
+        paged: 0x110,
+        large: 0xd8,
     },
     ..COMMON
 };
@@ -321,11 +363,16 @@ const V8_11: Layout = Layout {
         heap: 0xd2c0,
         number: 0xe118,
         counts: 0x240,
-        pauses: None,
+        pauses: PauseFields::Rings([0xcf0, 0xee8, 0xf90]),
         tracer: 0x8f8,
         previous: 0x5b0,
         begin: 32,
+        marking: MarkingField::Tracer(0xb88),
         has_milliseconds: true,
+    },
+    spaces: SpaceFields {
+        paged: 0x98,
+        large: 0x60,
     },
     ..COMMON
 };
@@ -356,11 +403,16 @@ const V8_13: Layout = Layout {
         heap: 0xeff8,
         number: 0xfba0,
         counts: 0x238,
-        pauses: Some(0x740),
+        pauses: PauseFields::Sum(0x740),
         tracer: 0x750,
         previous: 0x658,
         begin: 40,
+        marking: MarkingField::Event(0x98),
         has_milliseconds: false,
+    },
+    spaces: SpaceFields {
+        paged: 0x78,
+        large: 0x68,
     },
     ..COMMON
 };

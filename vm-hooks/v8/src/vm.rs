@@ -177,15 +177,26 @@ impl V8 {
         }
     }
 
+    /// Numbers that change with new isolates.
+    ///
+    /// # Errors
+    /// A missing symbol; failed reads.
+    pub fn isolates_stamp(&self, memory: &dyn Memory) -> Result<[u64; 2], AdapterError> {
+        isolate::count(self.platform()?, memory)
+    }
+
+    fn platform(&self) -> Result<Avma, AdapterError> {
+        self.platform.ok_or_else(|| AdapterError::MissingSymbol {
+            name: PLATFORM.to_owned(),
+        })
+    }
+
     /// All isolates: the main one and those of workers.
     ///
     /// # Errors
     /// [`AdapterError::NotReady`] before the first; a missing symbol; failed reads.
     pub fn isolates(&self, memory: &dyn Memory) -> Result<Vec<Isolate>, AdapterError> {
-        let platform = self.platform.ok_or_else(|| AdapterError::MissingSymbol {
-            name: PLATFORM.to_owned(),
-        })?;
-        isolate::list(platform, memory)
+        isolate::list(self.platform()?, memory)
     }
 
     /// Tables of an isolate. All isolates have them at equal offsets.

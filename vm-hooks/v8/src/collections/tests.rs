@@ -4,6 +4,7 @@ use vmscope_process::KeySource;
 use vmscope_records::{COLLECTIONS_SECTION, ProcessKey, Record};
 
 use super::*;
+use crate::collector::Ring;
 
 const NOW: TimeNs = TimeNs(1_000_000_000);
 
@@ -16,15 +17,17 @@ fn event(kind: Kind, begin: u64, length: u64) -> Event {
         objects: (100, 50),
         memory: 200,
         survived: 7,
+        is_incremental: false,
+        marking: None,
     }
 }
 
 /// A look after so many scavenges and mark-compacts.
-fn look((scavenges, mark_compacts): (u32, u32), pauses: Option<u64>, events: &[Event]) -> Look {
+fn look((scavenges, mark_compacts): (u32, u32), pauses: u64, events: &[Event]) -> Look {
     Look {
         mark_compacts,
         collections: scavenges + mark_compacts,
-        pauses,
+        pauses: Pauses::Sum(pauses),
         events: events.to_vec(),
         ..Look::default()
     }
@@ -73,10 +76,7 @@ use Kind::{MarkCompact, Scavenge};
 #[test]
 fn collections_before_the_first_look_are_not_told() {
     let old = event(Scavenge, 10, 5);
-    let looks = [
-        look((8, 2), Some(90), &[old]),
-        look((8, 2), Some(90), &[old]),
-    ];
+    let looks = [look((8, 2), 90, &[old]), look((8, 2), 90, &[old])];
     assert_eq!(rows(&mut Collections::new(0, false), &looks), []);
     let told = rows(&mut Collections::new(1, true), &looks);
     let missed = (7, None);
@@ -86,10 +86,10 @@ fn collections_before_the_first_look_are_not_told() {
 #[test]
 fn two_of_many_collections_have_times_and_the_others_a_duration() {
     let looks = [
-        look((8, 2), Some(90), &[event(Scavenge, 10, 5)]),
+        look((8, 2), 90, &[event(Scavenge, 10, 5)]),
         look(
             (13, 2),
-            Some(131),
+            131,
             &[event(Scavenge, 40, 6), event(Scavenge, 50, 5)],
         ),
     ];
@@ -101,20 +101,67 @@ fn two_of_many_collections_have_times_and_the_others_a_duration() {
             row(Scavenge, 13, (50, Some(55)), (0, None)),
         ]
     );
-    // V8 10 and 11 do not sum up pauses.
-    let looks = looks.map(|look| Look {
-        pauses: None,
-        ..look
+    // V8 10 and 11 keep the ten newest durations, here from the last place on.
+    let rings = |position: usize| {
+        let mut young = Ring {
+            position,
+            ..Ring::default()
+        };
+        for (at, duration) in [(9, 20), (0, 2), (1, 8), (2, 6), (3, 5)] {
+            young.durations[at] = duration;
+        }
+        Pauses::Rings(Box::new([young, Ring::default(), Ring::default()]))
+    };
+    let from = |position: usize| {
+        let mut looks = looks.clone();
+        (looks[0].pauses, looks[1].pauses) = (rings(position), rings(4));
+        rows(&mut Collections::new(0, false), &looks)
+    };
+    assert_eq!(from(9)[0], row(Scavenge, 12, (40, Some(46)), (3, Some(30))));
+    // Ten collections more than durations.
+    let mut looks = looks.map(|mut look| {
+        look.pauses = rings(4);
+        look
     });
+    looks[1].collections += 5;
     let told = rows(&mut Collections::new(0, false), &looks);
-    assert_eq!(told[0], row(Scavenge, 12, (40, Some(46)), (3, None)));
+    assert_eq!(told[0], row(Scavenge, 17, (40, Some(46)), (8, None)));
+}
+
+#[test]
+fn a_cycle_begins_with_marking_and_ends_with_its_mark_compact() {
+    let mut full = event(MarkCompact, 40, 9);
+    full.is_incremental = true;
+    let with = |marking: Option<u64>, mut look: Look| {
+        look.marking = marking.map(TimeNs);
+        look
+    };
+    let looks = [
+        with(Some(3), look((8, 1), 0, &[event(MarkCompact, 5, 5)])),
+        with(Some(30), look((8, 1), 0, &[event(MarkCompact, 5, 5)])),
+        // The next marking has begun.
+        with(Some(60), look((8, 2), 9, &[full])),
+    ];
+    let mut poll = poll();
+    let mut collections = Collections::new(0, false);
+    for look in looks {
+        collections.take(look, &mut poll, Vec::new);
+    }
+    let cycle = |record| match record {
+        Record::Collection(one) if one.scope == CollectionScope::Cycle => {
+            Some((one.begin, one.end))
+        }
+        _ => None,
+    };
+    let told: Vec<_> = poll.finish().into_iter().filter_map(cycle).collect();
+    assert_eq!(told, [(Some(TimeNs(30)), Some(TimeNs(49)))]);
 }
 
 #[test]
 fn missed_collections_of_both_kinds_have_no_duration() {
     let looks = [
-        look((8, 2), Some(0), &[]),
-        look((10, 4), Some(50), &[event(Scavenge, 40, 6)]),
+        look((8, 2), 0, &[]),
+        look((10, 4), 50, &[event(Scavenge, 40, 6)]),
     ];
     let told = rows(&mut Collections::new(0, false), &looks);
     assert_eq!(told, [row(Scavenge, 10, (40, Some(46)), (1, None))]);
@@ -122,15 +169,15 @@ fn missed_collections_of_both_kinds_have_no_duration() {
 
 #[test]
 fn looks_in_collections_are_left_out() {
-    let mut in_collection = look((9, 2), Some(0), &[event(Scavenge, 20, 1)]);
+    let mut in_collection = look((9, 2), 0, &[event(Scavenge, 20, 1)]);
     in_collection.has_open = true;
     let mut marking = in_collection.clone();
     (marking.has_open, marking.state) = (false, Some(1));
     let looks = [
-        look((8, 2), Some(0), &[]),
+        look((8, 2), 0, &[]),
         in_collection,
         marking,
-        look((8, 3), Some(9), &[event(MarkCompact, 40, 9)]),
+        look((8, 3), 9, &[event(MarkCompact, 40, 9)]),
     ];
     let told = rows(&mut Collections::new(0, false), &looks);
     assert_eq!(told, [row(MarkCompact, 3, (40, Some(49)), (0, None))]);
@@ -140,9 +187,9 @@ fn looks_in_collections_are_left_out() {
 fn impossible_looks_are_no_panic() {
     let far = event(Scavenge, u64::MAX, 0);
     let looks = [
-        look((0, u32::MAX), Some(u64::MAX), &[far]),
-        look((7, 0), Some(0), &[event(MarkCompact, 3, 0), far]),
-        look((0, 9), None, &[]),
+        look((0, u32::MAX), u64::MAX, &[far]),
+        look((7, 0), 0, &[event(MarkCompact, 3, 0), far]),
+        look((0, 9), 0, &[]),
     ];
     let told = rows(&mut Collections::new(7, true), &looks);
     assert!(told.iter().all(|row| row.2 == 3), "{told:?}");
@@ -152,7 +199,7 @@ fn impossible_looks_are_no_panic() {
 fn a_new_worker_had_no_collections_at_first() {
     let mut poll = poll();
     let mut worker = Collections::new(2, true);
-    worker.take(look((4, 1), Some(70), &[]), &mut poll, Vec::new);
+    worker.take(look((4, 1), 70, &[]), &mut poll, Vec::new);
     worker.tell_totals(TimeNs(5), &mut poll);
     worker.tell_totals(TimeNs(5), &mut poll);
     let counter = |record| match record {
