@@ -336,3 +336,56 @@ fn count(look: &Look, (states, marking): (&mut [u64; STATES.len()], &mut u64)) {
     }
     *marking += u64::from(look.is_marking);
 }
+
+#[cfg(test)]
+mod tests {
+    use std::slice;
+
+    use super::*;
+    use crate::collector::{Event, Kind};
+
+    const BEFORE: TimeNs = TimeNs(100);
+
+    /// A look after so many mark-compacts, the last of which ended at `end`.
+    fn look(mark_compacts: u32, end: u64, is_collecting: bool) -> Option<Look> {
+        Some(Look {
+            mark_compacts,
+            has_open: is_collecting,
+            events: vec![Event {
+                kind: Kind::MarkCompact,
+                reason: 0,
+                begin: TimeNs(end.saturating_sub(1)),
+                end: TimeNs(end),
+                objects: (0, 0),
+                memory: 0,
+                survived: 0,
+                is_incremental: false,
+                marking: None,
+            }],
+            ..Look::default()
+        })
+    }
+
+    #[test]
+    fn code_dies_in_mark_compacts_and_with_its_isolate() {
+        let died = |before: &[(u32, u32)], now: &[(u32, u32)], looks: &[Option<Look>]| {
+            let (before, now) = (Stamp(before.to_vec()), Stamp(now.to_vec()));
+            before.died_until(BEFORE, &now, looks).map(|time| time.0)
+        };
+        let [same, ended] = [look(3, 90, false), look(4, 120, false)];
+        assert_eq!(died(&[(0, 3)], &[(0, 3)], slice::from_ref(&same)), Some(0));
+        assert_eq!(
+            died(&[(0, 3)], &[(0, 4)], slice::from_ref(&ended)),
+            Some(120)
+        );
+        // The collection goes on, or V8 has forgotten its end.
+        assert_eq!(died(&[(0, 3)], &[(0, 4)], &[look(4, 120, true)]), None);
+        assert_eq!(died(&[(0, 3)], &[(0, 4)], &[look(4, 90, false)]), None);
+        // Two isolates: the later end. A new isolate frees nothing, an ended isolate all its code.
+        let two = [ended.clone(), look(2, 140, false)];
+        assert_eq!(died(&[(0, 3), (1, 1)], &[(0, 4), (1, 2)], &two), Some(140));
+        let new = [same.clone(), Some(Look::default())];
+        assert_eq!(died(&[(0, 3)], &[(0, 3), (1, 0)], &new), Some(0));
+        assert_eq!(died(&[(0, 3), (1, 1)], &[(0, 3)], &[same]), None);
+    }
+}
