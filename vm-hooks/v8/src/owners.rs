@@ -17,6 +17,9 @@ const SHORT: u64 = 4;
 const LIST_LENGTH: u64 = 16;
 const LIST_ITEMS: u64 = 24;
 
+/// Name of the lists in messages.
+const LIST: &str = "list of functions";
+
 /// Offset of the bytecodes in an `InterpreterData`.
 const INTERPRETER_BYTECODES: u64 = 8;
 
@@ -47,7 +50,8 @@ impl Owners {
         owner.map(|owner| owner.function)
     }
 
-    /// The live function that has these bytecodes now: addresses are used again.
+    /// The live function that has these bytecodes now: addresses are used again. `maps`: the maps of
+    /// bytecodes.
     ///
     /// # Errors
     /// Failed reads of all memory.
@@ -55,30 +59,20 @@ impl Owners {
         &self,
         heap: &Heap<'_>,
         bytecodes: Tagged,
+        maps: &[Tagged],
     ) -> Result<Option<Tagged>, AdapterError> {
         let Some(owner) = self.by_bytecodes.get(&bytecodes) else {
             return Ok(None);
         };
-        let field = |object: Tagged, offset: u64| -> Result<Tagged, AdapterError> {
-            Ok(known(heap.field(object, offset, "function"))?.unwrap_or_default())
-        };
-        let list = field(owner.script, heap.layout.script.functions)?;
-        let item = known(heap.item(list, owner.index, "list of functions"))?;
+        let list = known(heap.field(owner.script, heap.layout.script.functions, LIST))?;
+        let item = known(heap.item(list.unwrap_or_default(), owner.index, LIST))?;
         let Some(at) = item.and_then(Tagged::address) else {
             return Ok(None);
         };
         // The collector may have moved the function.
         let function = Tagged::of(at);
-        let data = field(function, heap.layout.function.data)?;
-        if data == bytecodes {
-            return Ok(Some(function));
-        }
-        for offset in [heap.layout.code.data, INTERPRETER_BYTECODES] {
-            if field(data, offset)? == bytecodes {
-                return Ok(Some(function));
-            }
-        }
-        Ok(None)
+        let is_current = heap.bytecodes_of(function, maps)? == Some(bytecodes);
+        Ok(is_current.then_some(function))
     }
 
     /// Tells that a collection may have freed or moved functions and scripts.
@@ -239,7 +233,7 @@ fn items(
     (length, first): (u64, u64),
     left: &mut u64,
 ) -> Result<Vec<Item>, AdapterError> {
-    let failed = AdapterError::reading("list of functions");
+    let failed = AdapterError::reading(LIST);
     let (mut objects, mut short, mut long) = (Vec::new(), Vec::new(), Vec::new());
     let lengths = heap.fields(arrays, length)?;
     for (number, (array, length)) in arrays.iter().zip(lengths).enumerate() {

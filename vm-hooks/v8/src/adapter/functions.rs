@@ -53,7 +53,8 @@ impl V8Adapter {
         if self.owners.has_died() {
             self.read_new_owners(reader)?;
         }
-        let known = self.owners.current(&reader.heap, bytecodes)?;
+        let maps = reader.bytecode_maps()?;
+        let known = self.owners.current(&reader.heap, bytecodes, &maps)?;
         if known.is_some() || reader.has_owners {
             return Ok(known);
         }
@@ -67,7 +68,7 @@ impl V8Adapter {
         } else {
             return Ok(None);
         }
-        self.owners.current(&reader.heap, bytecodes)
+        self.owners.current(&reader.heap, bytecodes, &maps)
     }
 
     fn read_new_owners(&mut self, reader: &mut Reader<'_>) -> Result<(), AdapterError> {
