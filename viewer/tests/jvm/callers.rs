@@ -68,7 +68,7 @@ fn chains_are_those_that_the_jvm_tells() {
                 tier,
                 flags: &["-XX:CompileCommand=dontinline,programs.Callers::leaf*"],
                 program: &["Callers", "--seconds", "5"],
-                window: ["--from=2", "--until=4.8"],
+                window: ["--from=3", "--until=4.8"],
             }
             .chains_and_stacks() else {
                 return;
