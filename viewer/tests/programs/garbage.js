@@ -15,8 +15,10 @@ const { PerformanceObserver, constants, performance } = require('node:perf_hooks
 const kinds = { [constants.NODE_PERFORMANCE_GC_MINOR]: 'scavenge', [constants.NODE_PERFORMANCE_GC_MAJOR]: 'full',
   [constants.NODE_PERFORMANCE_GC_INCREMENTAL]: 'incremental', [constants.NODE_PERFORMANCE_GC_WEAKCB]: 'weak' };
 const collections = [];
-// performance.now() is CLOCK_MONOTONIC since an origin of its own.
-const origin = Number(process.hrtime.bigint()) - performance.now() * 1e6;
+// performance.now() is CLOCK_MONOTONIC since an origin of its own. A pause between the two readings makes it too
+// early: the latest of many counts.
+const origin = Math.max(...Array.from({ length: 100 },
+  () => Number(process.hrtime.bigint()) - performance.now() * 1e6));
 function note(entries) {
   for (const { startTime, duration, detail } of entries) {
     const begin = Math.round(origin + startTime * 1e6);
