@@ -39,9 +39,7 @@ impl CoreMemory {
     }
 
     fn mapping_at(&self, at: Avma) -> Option<&MapEntry> {
-        let after = self.mappings.partition_point(|entry| entry.start <= at);
-        let entry = self.mappings.get(after.checked_sub(1)?)?;
-        (entry.contains(at) && entry.path().is_some()).then_some(entry)
+        MapEntry::find(&self.mappings, at).filter(|entry| entry.path().is_some())
     }
 
     fn file(&self, entry: &MapEntry) -> Option<Arc<ModuleFile>> {

@@ -80,6 +80,14 @@ impl MapEntry {
         String::from_utf8_lossy(&self.name).into_owned()
     }
 
+    /// The mapping at `at` among `mappings`, which ascend.
+    #[must_use]
+    pub fn find(mappings: &[MapEntry], at: Avma) -> Option<&MapEntry> {
+        let after = mappings.partition_point(|entry| entry.start <= at);
+        let entry = mappings.get(after.checked_sub(1)?)?;
+        entry.contains(at).then_some(entry)
+    }
+
     /// Whether `at` lies in the mapping.
     #[must_use]
     pub fn contains(&self, at: Avma) -> bool {

@@ -336,10 +336,7 @@ impl ProcessView {
     /// The mapping at `at`.
     #[must_use]
     pub fn mapping_at(&self, at: Avma) -> Option<MapEntry> {
-        let maps = self.mappings();
-        let after = maps.partition_point(|entry| entry.start <= at);
-        let entry = maps.get(after.checked_sub(1)?)?;
-        entry.contains(at).then(|| entry.clone())
+        MapEntry::find(&self.mappings(), at).cloned()
     }
 
     /// Mapped files in order of their first addresses.

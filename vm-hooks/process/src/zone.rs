@@ -82,10 +82,10 @@ impl<I: Clone + Eq + Hash> CodeZone<I> {
     /// Declares that executed code disappears at certain times only, such as collections, the last of
     /// which ended at `time` and began after `whole_until`, and that code which no poll sees may take its
     /// place. So code counts up to the last poll that saw it, or up to `whole_until` if it lived
-    /// ([`CodeZone::lives`]); new code counts from these times on.
-    pub fn dies_until(&mut self, time: TimeNs, whole_until: TimeNs) {
+    /// ([`CodeZone::lives`]); new code counts from these times on. Returns whether the time is new.
+    pub fn dies_until(&mut self, time: TimeNs, whole_until: TimeNs) -> bool {
         if Some(time) <= self.died_until {
-            return;
+            return false;
         }
         for known in self.known.values_mut() {
             if std::mem::take(&mut known.lives) {
@@ -93,6 +93,7 @@ impl<I: Clone + Eq + Hash> CodeZone<I> {
             }
         }
         self.died_until = Some(time);
+        true
     }
 
     /// Declares that code executed after the last time of [`CodeZone::dies_until`]. A poll may also see dead

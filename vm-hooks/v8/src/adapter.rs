@@ -83,8 +83,6 @@ pub struct V8Adapter {
     methods: FxHashMap<MethodId, MethodKey>,
     names: FxHashMap<MethodKey, String>,
     owners: Owners,
-    /// Last collection before `owners` was read.
-    owners_died: Option<TimeNs>,
     interpreter: Interpreter,
     interpreted: Interpreted,
     maps: Maps,
@@ -146,7 +144,6 @@ impl V8Adapter {
             methods: FxHashMap::default(),
             names: FxHashMap::default(),
             owners: Owners::default(),
-            owners_died: None,
             interpreter: Interpreter::default(),
             interpreted: Interpreted::default(),
             maps: Maps::default(),
@@ -279,12 +276,10 @@ impl V8Adapter {
 
     fn look(&mut self, process: &ProcessView, poll: &mut Poll) -> Result<(), AdapterError> {
         self.states.look(process.memory(), self.is_last, poll)?;
-        if let Some(time) = self.states.died_until() {
-            self.zone.dies_until(time, self.states.whole_until());
-            if Some(time) > self.owners_died {
-                self.owners.died();
-                self.owners_died = Some(time);
-            }
+        if let Some(time) = self.states.died_until()
+            && self.zone.dies_until(time, self.states.whole_until())
+        {
+            self.owners.died();
         }
         Ok(())
     }

@@ -83,14 +83,16 @@ impl V8Adapter {
             }
             new.push(at);
         }
-        let is_new_page = |at: &&Avma| self.is_new_page(**at, process);
+        let mappings = process.mappings();
+        let is_new_page = |at: &&Avma| self.is_new_page(**at, &mappings);
         let pages: Vec<u64> = new.iter().filter(is_new_page).map(page).collect();
         if !pages.is_empty() {
             // If the mappings are unreadable, the process has ended, and so says the next read.
             let _ = process.refresh();
         }
         self.checked.put(pages, poll.began());
-        new.retain(|at| is_generated(*at, process));
+        let mappings = process.mappings();
+        new.retain(|at| is_generated(*at, &mappings));
         let header = vm.layout.stream.start;
         let streams = hit.iter().map(|known| known.code.start.0);
         let streams: Vec<Avma> = streams
@@ -119,21 +121,21 @@ impl V8Adapter {
 
     /// Whether samples hit code that no poll has read since the last collection.
     pub(super) fn has_unread(&self, process: &ProcessView) -> bool {
-        let mut waiting = self.maps.waiting().into_iter();
-        waiting.any(|at| match self.at(at) {
+        let mappings = process.mappings();
+        self.maps.any_waits(|at| match self.at(at) {
             Some(known) => !self.is_fresh(known),
-            None => is_generated(at, process) || self.is_new_page(at, process),
+            None => is_generated(at, &mappings) || self.is_new_page(at, &mappings),
         })
     }
 
     /// Whether the list of mappings is too old for this address: V8 makes pages of reserved memory
     /// executable.
-    fn is_new_page(&self, at: Avma, process: &ProcessView) -> bool {
+    fn is_new_page(&self, at: Avma, mappings: &[MapEntry]) -> bool {
         let page = page(&at);
-        let is_reserved = |entry: MapEntry| entry.name.is_empty() && !entry.readable;
+        let is_reserved = |entry: &MapEntry| entry.name.is_empty() && !entry.readable;
         page != 0
             && !self.checked.pages.contains(&page)
-            && process.mapping_at(at).is_none_or(is_reserved)
+            && MapEntry::find(mappings, at).is_none_or(is_reserved)
     }
 
     /// Known code with this pc or return address.
@@ -198,7 +200,7 @@ impl CheckedPages {
 }
 
 /// Whether generated code may be at this address. Samples bring addresses of data too.
-fn is_generated(at: Avma, process: &ProcessView) -> bool {
-    let entry = process.mapping_at(at);
+fn is_generated(at: Avma, mappings: &[MapEntry]) -> bool {
+    let entry = MapEntry::find(mappings, at);
     entry.is_some_and(|entry| entry.executable && entry.path().is_none())
 }

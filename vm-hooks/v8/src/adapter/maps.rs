@@ -57,6 +57,11 @@ impl Maps {
         self.later.extend(at.take(MAX_WAITING));
     }
 
+    /// Whether `is_it` accepts some sampled address that waits.
+    pub fn any_waits(&self, is_it: impl Fn(Avma) -> bool) -> bool {
+        self.waiting.iter().any(|at| is_it(*at))
+    }
+
     /// Sampled addresses that wait, ascending.
     pub fn waiting(&self) -> Vec<Avma> {
         let mut waiting: Vec<Avma> = self.waiting.iter().copied().collect();

@@ -161,9 +161,7 @@ fn handler_names(
 
 /// File offset of an address in a mapped file. All builtins are in one file.
 fn place_in_file(mappings: &[MapEntry], at: Avma) -> Option<u64> {
-    let after = mappings.partition_point(|entry| entry.start <= at);
-    let entry = mappings.get(after.checked_sub(1)?)?;
-    let is_inside = entry.contains(at) && entry.path().is_some();
+    let entry = MapEntry::find(mappings, at).filter(|entry| entry.path().is_some())?;
     let offset = at.0.checked_sub(entry.start.0)?;
-    entry.offset.0.checked_add(offset).filter(|_| is_inside)
+    entry.offset.0.checked_add(offset)
 }
