@@ -94,10 +94,10 @@ fn the_language_tests_pass_in_every_mode() {
             let mut running = common::vm_with(memory.clone(), jit, &[]);
             let (_, text) = common::source(&file);
             let outcome = running.vm.load(&file, &text).expect("the tests are right");
-            let output = running.output.get();
+            let (output, errors) = (running.output.get(), running.errors.get());
             assert!(
                 matches!(outcome, Outcome::Value(_)),
-                "{file}, {mode}: {output}"
+                "{file}, {mode}: {outcome:?}\n{output}\n{errors}"
             );
             assert!(
                 output.contains(" run, 0 failed"),

@@ -128,8 +128,8 @@ impl Vm {
     }
 
     fn set_limit(&self) {
-        let limit = self.stacks.active().limit();
-        self.limit.store(limit as u64, Ordering::Relaxed);
+        let limit = self.stacks.active().interrupt_limit();
+        self.limit.store(limit, Ordering::Relaxed);
     }
 
     fn active_process(&self) -> Oop {

@@ -33,7 +33,8 @@ impl Vm {
         }
         let limit = stack.limit();
         let has_overflowed = next.sp.0 < limit;
-        self.limit.store(limit as u64, Ordering::Relaxed);
+        let interrupt_limit = stack.interrupt_limit();
+        self.limit.store(interrupt_limit, Ordering::Relaxed);
         if self.heap.collection_wanted() {
             self.collect();
         }
@@ -80,8 +81,7 @@ impl Vm {
             return self.abandon_process();
         }
         stack.overflowed = true;
-        let limit = stack.limit();
-        self.limit.store(limit as u64, Ordering::Relaxed);
+        self.ask_for_attention();
         let class = self.image.class(classes::STACK_OVERFLOW);
         let class = class.map_or(self.known.nil, |class| class.oop);
         // If the program continues, the result stays harmlessly below the frame's operands.

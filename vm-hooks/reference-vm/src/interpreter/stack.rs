@@ -63,6 +63,16 @@ impl Stack {
         self.memory.wrapping_add(RESERVE + headroom)
     }
 
+    /// Stack pointers below this address make a safe point interrupt the program. While the process
+    /// handles an overflow, every safe point does, so the end of the handling is noticed before the
+    /// next overflow.
+    pub fn interrupt_limit(&self) -> u64 {
+        if self.overflowed {
+            return u64::MAX;
+        }
+        self.limit() as u64
+    }
+
     /// Whether enough of the stack is free to restore the headroom.
     pub fn recovered(&self, sp: Sp) -> bool {
         sp.0 > self.memory.wrapping_add(RESERVE + 2 * HEADROOM)
