@@ -99,7 +99,11 @@ impl Heap<'_> {
         Ok(text)
     }
 
-    fn string_length(&self, string: Tagged) -> Result<u64, AdapterError> {
+    /// Number of the string's characters.
+    ///
+    /// # Errors
+    /// As [`Heap::at`]; failed reads.
+    pub fn string_length(&self, string: Tagged) -> Result<u64, AdapterError> {
         let at = self.at(string, self.layout.string.length, "string")?;
         let length = self.memory.read_u32(at);
         Ok(length.map_err(AdapterError::reading("string"))?.into())

@@ -42,40 +42,36 @@ impl V8Adapter {
         reader.heap.function(info).map(Found::Function)
     }
 
-    /// The function with these bytecodes. A poll reads functions at most once: those of all scripts after
-    /// a pause, those of new scripts else.
+    /// The function with these bytecodes. If it is unknown, a poll reads the functions of new scripts once.
+    /// After a pause, it also reads those of all scripts.
     pub(super) fn owner(
         &mut self,
         bytecodes: Tagged,
         reader: &mut Reader<'_>,
         now: TimeNs,
     ) -> Result<Option<Tagged>, AdapterError> {
-        if self.owners.has_died() {
-            self.read_new_owners(reader)?;
-        }
         let maps = reader.bytecode_maps()?;
-        let known = self.owners.current(&reader.heap, bytecodes, &maps)?;
-        if known.is_some() || reader.has_owners {
-            return Ok(known);
+        if !self.owners.has_died()
+            && let Some(known) = self.owners.current(&reader.heap, bytecodes, &maps)?
+        {
+            return Ok(Some(known));
         }
-        if self.is_last || self.owner_readings.is_due(now) {
+        if !reader.has_new_owners {
             let (isolates, tables) = (reader.isolates, reader.tables);
-            let read = || Owners::read(&reader.direct, isolates, tables);
-            self.owners = self.owner_readings.reading(now, read)?;
-            reader.has_owners = true;
-        } else if !reader.has_new_owners {
-            self.read_new_owners(reader)?;
-        } else {
+            self.owners.read_new(&reader.direct, isolates, tables)?;
+            reader.has_new_owners = true;
+            if let Some(known) = self.owners.current(&reader.heap, bytecodes, &maps)? {
+                return Ok(Some(known));
+            }
+        }
+        if reader.has_owners || !(self.is_last || self.owner_readings.is_due(now)) {
             return Ok(None);
         }
-        self.owners.current(&reader.heap, bytecodes, &maps)
-    }
-
-    fn read_new_owners(&mut self, reader: &mut Reader<'_>) -> Result<(), AdapterError> {
         let (isolates, tables) = (reader.isolates, reader.tables);
-        self.owners.read_new(&reader.direct, isolates, tables)?;
-        reader.has_new_owners = true;
-        Ok(())
+        let read = || Owners::read(&reader.direct, isolates, tables);
+        self.owners = self.owner_readings.reading(now, read)?;
+        reader.has_owners = true;
+        self.owners.current(&reader.heap, bytecodes, &maps)
     }
 
     pub(super) fn method(

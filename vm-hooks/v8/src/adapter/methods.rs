@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use vmscope_process::{AdapterError, Poll, ProcessView};
+use vmscope_process::{AdapterError, Poll, ProcessView, known};
 use vmscope_records::{BytecodePc, LineEntry, Method, MethodKey, Position};
 
 use super::names::shown_name;
@@ -17,6 +17,9 @@ use crate::strings::Characters;
 
 /// Maximum number of characters of a script whose lines are read.
 const MAX_SOURCE: u64 = 256 << 20;
+
+/// Maximum number of characters of a source that is read through the cache.
+const SHORT_SOURCE: u64 = 1 << 14;
 
 /// Maximum memory for lines and positions, in bytes, before they are read again.
 const MAX_KEPT: usize = 64 << 20;
@@ -124,7 +127,7 @@ impl V8Adapter {
             ..Method::default()
         };
         let (mut places, mut calls) = (Vec::new(), Vec::new());
-        if let Some(bytecodes) = reader.bytecodes_of(info)? {
+        if let Some(bytecodes) = reader.bytecodes_of(info, &reader.heap)? {
             method.bytecodes = reader.heap.bytecodes(bytecodes)?;
             let table = reader.heap.bytecode_positions(bytecodes)?;
             for entry in positions(&table).map_while(Result::ok) {
@@ -155,7 +158,7 @@ impl V8Adapter {
                 calls.extend(all.filter(|(_, pc)| called.contains(pc)));
             }
             // V8 may have moved the bytecodes meanwhile.
-            if reader.bytecodes_of(info)? != Some(bytecodes) {
+            if reader.bytecodes_of(info, &reader.direct)? != Some(bytecodes) {
                 return Err(AdapterError::Busy { what: "bytecodes" });
             }
         }
@@ -197,7 +200,13 @@ impl V8Adapter {
             return Ok(known.clone());
         }
         let mut lines: Option<Lines> = None;
-        let read = reader.direct.visit_string(source, MAX_SOURCE, &mut |text| {
+        // Long texts would fill the cache.
+        let length = known(reader.heap.string_length(source))?;
+        let heap = match length {
+            Some(0..=SHORT_SOURCE) => reader.heap,
+            _ => reader.direct,
+        };
+        let read = heap.visit_string(source, MAX_SOURCE, &mut |text| {
             let (bytes, width) = match text {
                 Characters::OneByte(bytes) => (bytes, Width::One),
                 Characters::TwoByte(bytes) => (bytes, Width::Two),

@@ -51,10 +51,13 @@ impl Reader<'_> {
         self.isolates.iter().map(root).collect()
     }
 
-    /// The bytecodes of a function; `None` if it has none. Reads without the cache.
-    pub fn bytecodes_of(&self, info: Tagged) -> Result<Option<Tagged>, AdapterError> {
-        let maps = self.bytecode_maps()?;
-        self.direct.bytecodes_of(info, &maps)
+    /// The bytecodes of a function by `heap`; `None` if it has none.
+    pub fn bytecodes_of(
+        &self,
+        info: Tagged,
+        heap: &Heap<'_>,
+    ) -> Result<Option<Tagged>, AdapterError> {
+        heap.bytecodes_of(info, &self.bytecode_maps()?)
     }
 
     pub fn first(&self) -> Result<Isolate, AdapterError> {
