@@ -44,6 +44,75 @@ impl LiveMemory {
 /// Maximum number of ranges in one system call (`UIO_MAXIOV`).
 const MAX_RANGES: usize = 1024;
 
+/// Maximum number of bytes between two places that one range covers. A range costs as much as copying
+/// some hundred bytes.
+const MAX_GAP: usize = 512;
+
+/// Maximum number of bytes in one system call with several ranges, gaps included.
+const MAX_BYTES: usize = 1 << 20;
+
+/// A place to be read.
+struct Wanted<'b> {
+    at: Avma,
+    is_read: &'b mut bool,
+    into: &'b mut [u8],
+}
+
+/// The ranges that cover `length` bytes at each of the first places (ascending): as many as fit in one
+/// system call, at least one. Ranges cover no page without a place.
+fn ranges(places: &[Wanted<'_>], length: usize) -> Vec<RemoteIoVec> {
+    let mut ranges: Vec<RemoteIoVec> = Vec::new();
+    let mut bytes = 0_usize;
+    for place in places {
+        let base = usize::try_from(place.at.0).unwrap_or(usize::MAX);
+        let within = |last: &&mut RemoteIoVec| {
+            base.saturating_sub(last.base) <= last.len.saturating_add(MAX_GAP)
+        };
+        let is_full = ranges.len() == MAX_RANGES;
+        if let Some(last) = ranges.last_mut().filter(within) {
+            let len = base.saturating_sub(last.base).saturating_add(length);
+            let more = len.saturating_sub(last.len);
+            (last.len, bytes) = (last.len + more, bytes.saturating_add(more));
+        } else if is_full {
+            break;
+        } else {
+            bytes = bytes.saturating_add(length);
+            ranges.push(RemoteIoVec { base, len: length });
+        }
+        if bytes >= MAX_BYTES {
+            break;
+        }
+    }
+    ranges
+}
+
+/// Hands out the first bytes of `ranges` to the places in them. Returns the number of completely read
+/// places.
+fn hand_out(places: &mut [Wanted<'_>], ranges: &[RemoteIoVec], bytes: &[u8]) -> usize {
+    let mut done = 0;
+    let (mut ranges, mut start) = (ranges.iter().peekable(), 0);
+    for place in places {
+        let base = usize::try_from(place.at.0).unwrap_or(usize::MAX);
+        let is_before = |range: &&RemoteIoVec| range.base.saturating_add(range.len) <= base;
+        while let Some(range) = ranges.next_if(is_before) {
+            start += range.len;
+        }
+        let within = ranges.peek().and_then(|range| base.checked_sub(range.base));
+        let from = within.map(|within| start + within);
+        let until = from.and_then(|from| from.checked_add(place.into.len()));
+        let Some(part) = from
+            .zip(until)
+            .and_then(|(from, until)| bytes.get(from..until))
+        else {
+            break;
+        };
+        place.into.copy_from_slice(part);
+        *place.is_read = true;
+        done += 1;
+    }
+    done
+}
+
 impl LiveMemory {
     /// Fills `buffer` from the ranges, up to the first unreadable byte; `id` is the thread to ask,
     /// which changes when the main thread has exited. Returns the number of bytes.
@@ -113,29 +182,25 @@ impl Memory for LiveMemory {
     ) -> Result<Vec<bool>, MemoryError> {
         buffer.clear();
         buffer.resize(addresses.len().saturating_mul(length), 0);
-        let mut id = self.pid;
         let mut are_read = vec![false; addresses.len()];
-        let mut from = 0;
-        while length > 0 && from < addresses.len() {
-            let ranges = addresses.iter().skip(from).take(MAX_RANGES);
-            let ranges: Vec<RemoteIoVec> = ranges
-                .map(|at| RemoteIoVec {
-                    base: usize::try_from(at.0).unwrap_or(usize::MAX),
-                    len: length,
-                })
-                .collect();
-            let begin = from * length;
-            let Some(into) = buffer.get_mut(begin..begin + ranges.len() * length) else {
-                break;
-            };
-            // The call ends at the first unreadable range.
-            let whole = self.read_ranges(&mut id, &ranges, into)? / length;
-            let read = are_read.iter_mut().skip(from).take(whole);
-            read.for_each(|is_read| *is_read = true);
-            from += match whole < ranges.len() {
-                true => whole + 1,
-                false => whole,
-            };
+        let places = addresses.iter().copied().zip(are_read.iter_mut());
+        let parts = buffer.chunks_exact_mut(length.max(1));
+        let mut wanted: Vec<Wanted<'_>> = places
+            .zip(parts)
+            .map(|((at, is_read), into)| Wanted { at, is_read, into })
+            .collect();
+        wanted.sort_by_key(|one| one.at);
+        let (mut id, mut scratch) = (self.pid, Vec::new());
+        let mut left = wanted.as_mut_slice();
+        while !left.is_empty() {
+            let ranges = ranges(left, length);
+            scratch.resize(ranges.iter().map(|range| range.len).sum(), 0);
+            let got = self.read_ranges(&mut id, &ranges, &mut scratch)?;
+            let got = scratch.get(..got).unwrap_or_default();
+            let done = hand_out(left, &ranges, got);
+            // The call ended at the first unreadable place.
+            let ended = done + usize::from(got.len() < scratch.len());
+            left = left.get_mut(ended.max(1)..).unwrap_or_default();
         }
         Ok(are_read)
     }
@@ -185,6 +250,31 @@ mod tests {
             assert_eq!(*is_read, ![0, 1, 1500, 2999].contains(number), "{number}");
             assert!(!is_read || u64::from_le_bytes(*word) == *number);
         }
+    }
+
+    #[test]
+    fn places_close_together_share_a_range() {
+        let lengths = |addresses: &[u64]| -> Vec<usize> {
+            let mut are_read = vec![false; addresses.len()];
+            let mut bytes = vec![[0; 8]; addresses.len()];
+            let places = addresses.iter().zip(are_read.iter_mut()).zip(&mut bytes);
+            let places = places.map(|((at, is_read), into)| Wanted {
+                at: Avma(*at),
+                is_read,
+                into,
+            });
+            let ranges = ranges(&places.collect::<Vec<_>>(), 8);
+            ranges.iter().map(|range| range.len).collect()
+        };
+        let gap = MAX_GAP as u64;
+        assert_eq!(lengths(&[0x1000, 0x1000, 0x1004]), [12]);
+        assert_eq!(lengths(&[0x1000, 0x1008 + gap]), [16 + MAX_GAP]);
+        assert_eq!(lengths(&[0x1000, 0x1009 + gap]), [8, 8]);
+        assert_eq!(lengths(&[0x1000, u64::MAX - 3, u64::MAX]).len(), 2);
+        let far: Vec<u64> = (1..3000).map(|at| at << 12).collect();
+        assert_eq!(lengths(&far).len(), MAX_RANGES);
+        let close: Vec<u64> = (1..10_000).map(|at| at << 9).collect();
+        assert!(lengths(&close).iter().sum::<usize>() < 2 * MAX_BYTES);
     }
 
     #[test]
