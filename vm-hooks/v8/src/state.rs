@@ -135,11 +135,10 @@ impl States {
         if self.names.is_none() {
             self.names = Some(SpaceNames::of(&vm.symbols, vm.layout.spaces));
         }
-        let (live, ended): (Vec<Watched>, Vec<Watched>) =
-            std::mem::take(&mut self.live).into_iter().partition(|one| {
-                isolates.contains(&one.collector.isolate) && one.collector.is_same(memory)
-            });
-        self.live = live;
+        let has_ended = |one: &mut Watched| {
+            !isolates.contains(&one.collector.isolate) || !one.collector.is_same(memory)
+        };
+        let ended: Vec<Watched> = self.live.extract_if(.., has_ended).collect();
         if !ended.is_empty() && !std::mem::replace(&mut self.has_ended, true) {
             let text = "collections of an ended worker after the last look at it are unknown";
             poll.limit(text.to_owned(), "");

@@ -1,5 +1,6 @@
 //! V8 in a process: its version, layout and tables, all by the symbols of its module.
 
+use rustc_hash::FxHashMap;
 use vmscope_process::pages::Pages;
 use vmscope_process::{AdapterError, MapEntry, Memory, ProcessView, Symbol};
 use vmscope_records::Avma;
@@ -60,7 +61,10 @@ pub struct V8 {
 
 /// Names of a table's entries, in order.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Names(Vec<String>);
+pub(crate) struct Names {
+    names: Vec<String>,
+    indices: FxHashMap<String, usize>,
+}
 
 impl Names {
     fn read(memory: &dyn Memory, table: Option<&Symbol>) -> Result<Self, AdapterError> {
@@ -85,22 +89,26 @@ impl Names {
                 what: "table of names",
             });
         }
-        Ok(Names(names))
+        let mut indices = FxHashMap::default();
+        for (index, name) in names.iter().enumerate() {
+            indices.entry(name.clone()).or_insert(index);
+        }
+        Ok(Names { names, indices })
     }
 
     /// Number of names.
     pub fn count(&self) -> usize {
-        self.0.len()
+        self.names.len()
     }
 
     /// Index of the entry with this name.
     pub fn index(&self, name: &str) -> Option<usize> {
-        self.0.iter().position(|other| other == name)
+        self.indices.get(name).copied()
     }
 
     /// Index of the entry whose name ends with `name`.
     pub fn ending(&self, name: &str) -> Option<usize> {
-        self.0.iter().position(|other| other.ends_with(name))
+        self.names.iter().position(|other| other.ends_with(name))
     }
 }
 

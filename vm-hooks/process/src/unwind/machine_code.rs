@@ -1,6 +1,6 @@
 //! Unwind rules of generated code on x86-64, from its machine code.
 
-use std::collections::hash_map::Entry;
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use rustc_hash::FxHashMap;
@@ -22,8 +22,8 @@ const STRAIGHT_BYTES: usize = 64;
 /// The smallest page of Linux.
 const PAGE_BYTES: u64 = 4096;
 
-/// Maximum bytes of a routine without frames, and maximum number of such routines in memory: a hostile
-/// VM may report any number of any size.
+/// Maximum bytes of a piece of code that is kept, or that has no frames, and maximum number of kept
+/// pieces: a hostile VM may report any number of any size.
 const MAX_ROUTINE: usize = 8 << 10;
 const MAX_ROUTINES: usize = 2048;
 
@@ -47,7 +47,7 @@ pub struct MachineCode {
     rules: FxHashMap<(u64, bool), (u64, Option<CodeRule>)>,
     /// Whether addresses are after a call, likewise.
     after_calls: FxHashMap<u64, (Option<u64>, bool)>,
-    /// Code of routines without frames, by the number of their piece.
+    /// Code of short pieces, by their number.
     routines: FxHashMap<u64, Arc<[u8]>>,
 }
 
@@ -83,30 +83,29 @@ impl MachineCode {
     fn rule(&mut self, frame: &Frame<'_>) -> Option<CodeRule> {
         let pc = frame.registers.pc;
         let is_innermost = frame.sampled.is_some();
-        let Some(Piece { code, number, .. }) = self.pieces.at(frame.instruction().0) else {
+        let Some(piece) = self.pieces.at(frame.instruction().0) else {
             // Code that is not known may be replaced unseen.
             let mut code = [0; STRAIGHT_BYTES];
             let got = self.memory.read_partial(Avma(pc), &mut code).ok()?;
             return CodeRule::of_straight(code.get(..got)?);
         };
         if let Some((known, rule)) = self.rules.get(&(pc, is_innermost))
-            && *known == number
+            && *known == piece.number
         {
             return *rule;
         }
-        let length = code.end.saturating_sub(code.start);
-        let bytes = self.memory.read_vec(Avma(code.start), length, MAX_CODE);
-        let rule = bytes
-            .ok()
-            .and_then(|bytes| match self.keeps_frame_pointers {
-                true => {
-                    let by = |jumps| CodeRule::of_returning(&bytes, code.start, pc, jumps);
-                    by(Jumps::Unknown).or_else(|| by(Jumps::Tail))
-                }
-                false => CodeRule::of_function(&bytes, code.start, pc, is_innermost),
-            });
+        let start = piece.code.start;
+        let keeps_frame_pointers = self.keeps_frame_pointers;
+        let bytes = self.bytes_of(&piece);
+        let rule = bytes.and_then(|bytes| match keeps_frame_pointers {
+            true => {
+                let by = |jumps| CodeRule::of_returning(&bytes, start, pc, jumps);
+                by(Jumps::Unknown).or_else(|| by(Jumps::Tail))
+            }
+            false => CodeRule::of_function(&bytes, start, pc, is_innermost),
+        });
         make_room(&mut self.rules);
-        self.rules.insert((pc, is_innermost), (number, rule));
+        self.rules.insert((pc, is_innermost), (piece.number, rule));
         rule
     }
 
@@ -128,20 +127,30 @@ impl MachineCode {
     /// The caller of a frame in `piece` by its remaining code: of the first path that returns behind a
     /// call. A jump out of the code counts as a return.
     pub fn by_run(&mut self, frame: &Frame<'_>, piece: Piece) -> Option<FrameRegisters> {
-        let Piece { code, number, .. } = piece;
-        if self.routines.len() >= MAX_ROUTINES {
-            self.routines.clear();
+        if piece.code.end.saturating_sub(piece.code.start) > MAX_ROUTINE as u64 {
+            return None;
         }
-        let bytes = match self.routines.entry(number) {
-            Entry::Occupied(known) => known.get().clone(),
-            Entry::Vacant(new) => {
-                let length = code.end.saturating_sub(code.start);
-                let bytes = self.memory.read_vec(Avma(code.start), length, MAX_ROUTINE);
-                new.insert(bytes.ok()?.into()).clone()
-            }
-        };
-        let run = Run::new(&bytes, code.start, frame);
+        let bytes = self.bytes_of(&piece)?;
+        let run = Run::new(&bytes, piece.code.start, frame);
         run.caller_if(STEPS, Jumps::Tail, |caller| self.is_after_call(caller.pc))
+    }
+
+    /// The code of a piece. Short code is read once: samples hit it at many addresses.
+    fn bytes_of(&mut self, piece: &Piece) -> Option<Arc<[u8]>> {
+        if let Some(known) = self.routines.get(&piece.number) {
+            return Some(Arc::clone(known));
+        }
+        let Range { start, end } = piece.code;
+        let length = end.saturating_sub(start);
+        let bytes = self.memory.read_vec(Avma(start), length, MAX_CODE);
+        let bytes: Arc<[u8]> = bytes.ok()?.into();
+        if bytes.len() <= MAX_ROUTINE {
+            if self.routines.len() >= MAX_ROUTINES {
+                self.routines.clear();
+            }
+            self.routines.insert(piece.number, Arc::clone(&bytes));
+        }
+        Some(bytes)
     }
 
     /// A caller, if it has called.
