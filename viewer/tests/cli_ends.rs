@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 
 use common::targets::Target;
 use common::vmscope::{
-    Folder, Run, Working, await_samples, can_sample, command, report, trace_of, vmscope,
+    Folder, Run, Working, await_samples, await_trace, can_sample, command, report, trace_of,
+    vmscope,
 };
 use common::{await_that, programs};
 use nix::sys::resource::{Resource, setrlimit};
@@ -364,8 +365,7 @@ fn a_kill_leaves_the_newest_and_the_earlier_recording() {
         let earlier = std::fs::read(&output).expect("a recording");
         std::fs::set_permissions(&output, Permissions::from_mode(0o400)).expect("ours");
         let working = attach(&target, &output, &["--keep-last", "2"]);
-        let on_disk = await_that("old samples are dropped", || {
-            let trace = trace_of(&output)?;
+        let on_disk = await_trace(&output, "old samples are dropped", |trace| {
             let dropped = trace.limits.iter().any(is_dropped);
             dropped.then(|| last_sample(&trace))
         });

@@ -6,8 +6,8 @@ use std::path::Path;
 use vmscope_symbolizer::profile::EntryKind;
 use vmscope_symbolizer::{Profile, Region, profile_of};
 
-use crate::common::vmscope::trace_of;
-use crate::common::{await_that, say};
+use crate::common::say;
+use crate::common::vmscope::await_trace;
 use crate::measured::{Worst, batch_means};
 
 /// The place that a spot's samples belong to.
@@ -73,11 +73,15 @@ fn calls(log: &Path, places: &[Place]) -> Vec<Call> {
 pub fn await_right(recording: &Path, log: &Path, places: &[Place], spot: &str, count: usize) {
     let place = places.iter().position(|place| place.spot == spot);
     let place = place.expect("a known spot");
-    await_that(&format!("{count} samples are of {spot}"), || {
-        let profile = profile_of(trace_of(recording)?, Vec::new(), false);
-        let right = ask(&profile, log, places).right_of(place);
-        (right >= count).then_some(())
-    });
+    await_trace(
+        recording,
+        &format!("{count} samples are of {spot}"),
+        |trace| {
+            let profile = profile_of(trace, Vec::new(), false);
+            let right = ask(&profile, log, places).right_of(place);
+            (right >= count).then_some(())
+        },
+    );
 }
 
 /// Compares each sample with the call at its time.

@@ -2,9 +2,10 @@
 
 use crate::asked::{Place, ask, await_right, place};
 use vmscope_process::monotonic_time;
+use vmscope_symbolizer::Trace;
 
-use crate::common::vmscope::{attached, await_samples, profile, report, trace_of};
-use crate::common::{await_that, say};
+use crate::common::say;
+use crate::common::vmscope::{attached, await_samples, await_trace, profile, report, trace_of};
 use crate::replica::{Image, set, tell};
 
 /// Code by the VM's life: before a collection, after it, after a code compaction.
@@ -266,12 +267,12 @@ fn a_compaction_that_lasts_has_begin_and_end() {
         put("statCodeCompactionCount", 1),
     ];
     tell(&mut target, &over.concat());
-    let compactions = || {
-        let mut all = trace_of(&file)?.collections;
+    let compactions = |trace: Trace| {
+        let mut all = trace.collections;
         all.retain(|one| one.collector == "code zone");
         (!all.is_empty()).then_some(all)
     };
-    let told = await_that("the compaction has a record", compactions);
+    let told = await_trace(&file, "the compaction has a record", compactions);
     let after = monotonic_time().expect("a clock");
     let [one] = &told[..] else {
         panic!("{told:?}");

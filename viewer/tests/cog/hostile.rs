@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use crate::asked::{await_right, place};
-use crate::common::await_that;
-use crate::common::vmscope::{Folder, attached, await_samples, command, report, run, trace_of};
+use crate::common::vmscope::{
+    Folder, attached, await_samples, await_trace, command, report, run, trace_of,
+};
 use crate::replica::{Image, tell};
 
 /// Bytes of an entry's header, and of a compiled method's first words.
@@ -28,8 +29,7 @@ fn await_limit(file: &Path, wanted: Option<&str>) {
         let before = trace_of(file).map_or(0, |trace| trace.samples.times.len());
         return await_samples(file, before + 1500);
     };
-    await_that(&format!("a limit says `{wanted}`"), || {
-        let trace = trace_of(file)?;
+    await_trace(file, &format!("a limit says `{wanted}`"), |trace| {
         let mut limits = trace.limits.iter();
         limits
             .any(|limit| limit.text.contains(wanted))

@@ -127,14 +127,29 @@ pub fn profile(path: &Path) -> (Profile, Summary) {
     (profile, summary)
 }
 
+/// Polls the trace of a growing recording until `poll` finds something. Reads the recording again only after
+/// a change, because reading takes CPU time from the target.
+pub fn await_trace<T>(path: &Path, what: &str, mut poll: impl FnMut(Trace) -> Option<T>) -> T {
+    let mut read = None;
+    await_that(what, || {
+        let file = path.metadata().ok()?;
+        let now = Some((file.len(), file.modified().expect("a file's time")));
+        if now == std::mem::replace(&mut read, now) {
+            return None;
+        }
+        trace_of(path).and_then(&mut poll)
+    })
+}
+
 /// Waits until a growing recording holds so many samples. Growth restarts the timeout: a program
 /// that gets little of the machine's time has few samples in it.
 pub fn await_samples(path: &Path, samples: usize) {
-    let count = || trace_of(path).map_or(0, |trace| trace.samples.times.len());
     let mut seen = 0;
     while seen < samples {
         let more = format!("{} has more than {seen} samples", path.display());
-        seen = await_that(&more, || Some(count()).filter(|now| *now > seen));
+        seen = await_trace(path, &more, |trace| {
+            Some(trace.samples.times.len()).filter(|now| *now > seen)
+        });
     }
 }
 

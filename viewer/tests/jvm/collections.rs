@@ -5,7 +5,7 @@ use std::path::Path;
 use nix::sys::signal::Signal;
 use serde_json::Value;
 
-use crate::common::vmscope::{Folder, Working, can_sample, command, report, trace_of};
+use crate::common::vmscope::{Folder, Working, await_trace, can_sample, command, report};
 use crate::common::{await_that, say, skipped};
 use crate::hotspot::jdks::jdks;
 use crate::hotspot::running::Running;
@@ -104,9 +104,8 @@ fn collections_are_those_of_the_log() {
             attach.arg("--output").arg(&file);
             let working = Working::start(attach);
             // Figures of before the first collection.
-            await_that("collections are counted", || {
-                let counters = trace_of(&file)?.counters;
-                let mut all = counters.iter();
+            await_trace(&file, "collections are counted", |trace| {
+                let mut all = trace.counters.iter();
                 all.find(|one| one.section == "Collections").map(|_| ())
             });
             jvm.ask("go", "going");
