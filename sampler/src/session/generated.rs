@@ -2,18 +2,23 @@
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use vmscope_process::MapEntry;
 use vmscope_records::{
-    Avma, CpuMode, InterpreterRules, InterpreterSource, Mapping, Ranges, SampleDetail, Word,
+    Avma, CpuMode, FileOffset, InterpreterRules, InterpreterSource, Mapping, Ranges, SampleDetail,
+    Word,
 };
 
+use super::native_hits::NativeHits;
 use super::unwind::CodeMapping;
 use crate::engine::RawSample;
 
 /// Mappings per address space. Code of further files counts as generated, and repeated mappings are
 /// recorded: slightly more work, no wrong result.
 const MAX_PIECES: usize = 1 << 16;
+
+/// Maximum number of return addresses in memory, per address space.
+const MAX_RETURNS: usize = 1 << 16;
 
 /// Sample-related state of an address space.
 #[derive(Clone, Debug, Default)]
@@ -23,6 +28,9 @@ pub(super) struct Generated {
     interpreter: Interpreter,
     /// Sampled addresses, not yet published.
     touched: FxHashSet<Avma>,
+    /// Sampled return addresses since the last change of the mappings, each with whether it lies in file
+    /// code. Their native places are known.
+    returns: FxHashMap<Avma, bool>,
 }
 
 /// A mapping, and whether it holds file code.
@@ -47,6 +55,7 @@ impl Generated {
             mappings: Arc::clone(&self.mappings),
             interpreter: self.interpreter.clone(),
             touched: FxHashSet::default(),
+            returns: FxHashMap::default(),
         }
     }
 
@@ -58,6 +67,7 @@ impl Generated {
         if known.is_some_and(|(known, _)| mapping.repeats(known)) {
             return false;
         }
+        self.returns.clear();
         let mappings = Arc::make_mut(&mut self.mappings);
         mappings.cut(start, end);
         if mappings.len() < MAX_PIECES {
@@ -65,6 +75,11 @@ impl Generated {
             mappings.put(start, end, (mapping, holds_code_of_file(entry)));
         }
         true
+    }
+
+    /// Whether all executable mappings are known.
+    pub fn has_room(&self) -> bool {
+        self.mappings.len() < MAX_PIECES
     }
 
     /// Adapters read the process, with these sources.
@@ -93,10 +108,21 @@ impl Generated {
         }
     }
 
-    /// Strips a sample of contents not to be recorded, and notes its addresses in generated code;
-    /// `sources` are for unrecognised VMs.
-    pub fn sampled(&mut self, sample: &mut RawSample, sources: &[InterpreterSource]) {
+    /// Strips a sample of contents not to be recorded, and notes its addresses in generated and in
+    /// native code; `sources` are for unrecognised VMs.
+    pub fn sampled(
+        &mut self,
+        sample: &mut RawSample,
+        sources: &[InterpreterSource],
+        hits: &mut NativeHits,
+    ) {
         let is_user = sample.mode == CpuMode::User;
+        match sample.mode {
+            CpuMode::Kernel => hits.kernel(sample.pc),
+            // Its place is no address.
+            CpuMode::Idle => {}
+            _ => self.hit(sample.pc, hits),
+        }
         let is_generated = is_user && !is_file(&self.mappings, sample.pc);
         if is_generated {
             self.touched.insert(sample.pc);
@@ -105,9 +131,24 @@ impl Generated {
             return;
         };
         if let Some(chain) = &detail.chain {
-            let callers = chain.user.iter().copied();
-            let callers = callers.filter(|address| !is_file(&self.mappings, *address));
-            self.touched.extend(callers);
+            for at in &chain.kernel {
+                hits.kernel(call_before(*at));
+            }
+            let mut callers = chain.user.as_slice();
+            if let Some((pc, rest)) = callers.split_first()
+                && sample.mode == CpuMode::Kernel
+            {
+                callers = rest;
+                self.hit(*pc, hits);
+                if !is_file(&self.mappings, *pc) {
+                    self.touched.insert(*pc);
+                }
+            }
+            for at in callers {
+                if !self.returns_to_file(*at, hits) {
+                    self.touched.insert(*at);
+                }
+            }
         }
         let sources = match &self.interpreter {
             _ if !is_user => &[],
@@ -135,6 +176,29 @@ impl Generated {
             end,
             file: (mapping.module.filter(|_| *is_file)).map(|module| (module, offset)),
         })
+    }
+
+    /// Notes the native place of a sampled pc, or of a call.
+    fn hit(&self, at: Avma, hits: &mut NativeHits) {
+        if let Some((mapping, _)) = self.mappings.at(at.0)
+            && let Some(module) = mapping.module
+        {
+            hits.native(module, FileOffset(at.0.wrapping_add(mapping.base())));
+        }
+    }
+
+    /// Whether a return address lies in file code; notes the native place of its call.
+    fn returns_to_file(&mut self, at: Avma, hits: &mut NativeHits) -> bool {
+        if let Some(is_file) = self.returns.get(&at) {
+            return *is_file;
+        }
+        self.hit(call_before(at), hits);
+        let is_file = is_file(&self.mappings, at);
+        if self.returns.len() >= MAX_RETURNS {
+            self.returns.clear();
+        }
+        self.returns.insert(at, is_file);
+        is_file
     }
 
     /// Adds values that adapters shall name.
@@ -171,6 +235,11 @@ fn keep(detail: &mut SampleDetail, sources: &[InterpreterSource], values: &mut F
     detail.words = words;
     detail.stack = None;
     detail.registers = detail.registers.take().and_then(|all| all.only(mask));
+}
+
+/// A return address belongs to the call before it.
+fn call_before(at: Avma) -> Avma {
+    Avma(at.0.saturating_sub(1))
 }
 
 /// Whether an address lies in file code.

@@ -12,6 +12,7 @@ mod drain;
 mod generated;
 mod mapped;
 mod messages;
+mod native_hits;
 mod process_table;
 mod progress;
 mod readers;
@@ -24,6 +25,7 @@ pub(crate) mod unwind;
 mod writer;
 
 pub use describe::{command_line, now};
+pub use native_hits::NativeHits;
 pub use progress::Progress;
 pub use readers::Readers;
 pub use sink::{DEFAULT_KEPT, Kept, Saved, SinkError};
@@ -134,6 +136,8 @@ pub struct Outcome {
     pub took: DurationNs,
     /// The targets' modules, with open files: symbol source of a self-contained recording.
     pub modules: Modules,
+    /// Sampled native places of the whole recording, parts that are no longer kept included.
+    pub hits: NativeHits,
     /// A recording in memory only.
     pub kept: Option<Kept>,
     /// Failure during the recording, which is readable up to the failure.
@@ -308,6 +312,7 @@ impl Session {
             unseen: finished.unseen,
             took: finished.ended.since(self.began),
             modules: finished.modules,
+            hits: finished.hits,
             kept: finished.kept,
             failure: finished.failure.map(Into::into).or(failure),
         })

@@ -4,6 +4,7 @@ mod placeholders;
 mod reading;
 
 use super::generated::Generated;
+use super::native_hits::NativeHits;
 use super::process_table::ProcessTable;
 use super::unwind::{Unwinding, UnwoundSpace};
 use crate::engine::{EngineEvent, RawMapping, RawSample, RawThreadEnd};
@@ -31,6 +32,7 @@ pub(super) struct Recorder {
     /// Present if samples get callers from their stacks.
     unwinding: Option<Unwinding>,
     pub modules: Modules,
+    pub hits: NativeHits,
     pub samples: u64,
     pub lost: u64,
 }
@@ -273,7 +275,7 @@ impl Recorder {
                 let values = unwinding.unwind(detail, of, space, &self.modules);
                 process.generated.touch(values);
             }
-            process.generated.sampled(&mut sample, &self.sources);
+            (process.generated).sampled(&mut sample, &self.sources, &mut self.hits);
         }
         self.samples += 1;
         let RawSample {
@@ -468,6 +470,9 @@ impl Recorder {
             let is_new = process.generated.mapped(&entry, &mapping);
             if is_new {
                 process.unwound.changed(entry.start.0, entry.end.0);
+            }
+            if !process.generated.has_room() {
+                self.hits.cut();
             }
             is_new
         });

@@ -2,6 +2,7 @@
 
 use super::describe::now;
 use super::messages::{AdapterMessage, Message};
+use super::native_hits::NativeHits;
 use super::process_table::ProcessTable;
 use super::progress::Progress;
 use super::recorder::Recorder;
@@ -37,6 +38,7 @@ pub(super) struct Finished {
     pub unseen: u64,
     pub ended: TimeNs,
     pub modules: Modules,
+    pub hits: NativeHits,
     pub kept: Option<Kept>,
     pub failure: Option<SinkError>,
 }
@@ -271,6 +273,7 @@ impl WriterThread {
             unseen,
             ended,
             modules: self.recorder.modules,
+            hits: self.recorder.hits,
             kept,
             failure: self.failure,
         }

@@ -10,7 +10,7 @@ use vmscope_sampler::{Favoured, promptly};
 
 use super::live_line::{LiveLine, bytes};
 use super::options::RecordOptions;
-use crate::embed::embed_symbols;
+use crate::embed::{embed_symbols, embed_symbols_of};
 use crate::memory::own_bytes;
 use crate::print::{Printer, say};
 use crate::report;
@@ -117,7 +117,12 @@ fn finish(
         say("the recording ended early: vmscope reached its maximum memory (--max-memory)");
         complete = false;
     }
-    if let Err(error) = embed_symbols(path, &outcome.modules, options.report.memory) {
+    // Older samples than the kept ones need no symbols.
+    let embedded = match options.keep_last {
+        None => embed_symbols_of(outcome, path, options.report.memory),
+        Some(_) => embed_symbols(path, &outcome.modules, options.report.memory),
+    };
+    if let Err(error) = embedded {
         say(&format!("the recording has no symbols: {error:#}"));
         complete = false;
     }

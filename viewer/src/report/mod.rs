@@ -52,11 +52,15 @@ pub fn open_recording(path: &Path) -> Result<Reader<BufReader<File>>> {
 
 /// Symbols of all sampled native code that the trace lacks, in at most `max_memory` bytes.
 pub fn resolve_missing(trace: &Trace, binaries: &dyn Binaries, max_memory: u64) -> Vec<Symbols> {
+    resolve(&Hits::missing_in(trace), binaries, max_memory)
+}
+
+/// Symbols of these places, in at most `max_memory` bytes.
+pub fn resolve(hits: &Hits, binaries: &dyn Binaries, max_memory: u64) -> Vec<Symbols> {
     let binaries = &Bounded {
         binaries,
         max_memory,
     };
-    let hits = Hits::missing_in(trace);
     let wanted: Vec<_> = hits
         .modules
         .iter()

@@ -16,6 +16,7 @@ use std::time::Duration;
 use common::targets::Target;
 use vmscope_records::EndReason;
 use vmscope_symbolizer::Omitted;
+use vmscope_symbolizer::symbols::Hits;
 use watched::{difference, profile_at, totals, watch};
 
 #[test]
@@ -46,6 +47,16 @@ fn a_live_profile_is_that_of_the_recording() {
     assert_eq!(live.trace.marks, whole.trace.marks);
     assert_eq!(live.trace.marks.len(), 1);
     assert!(live.trace.end.is_some());
+    // Symbols are embedded for the places collected while recording.
+    let read = Hits::missing_in(&whole.trace);
+    let collected = &both.outcome.hits;
+    let mut modules: Vec<_> = collected.modules().collect();
+    modules.sort_unstable_by_key(|(key, _)| *key);
+    let of_trace = read.modules.into_iter();
+    let of_trace: Vec<_> = of_trace.map(|(one, at)| (one.key, at)).collect();
+    assert!(!modules.is_empty() && collected.are_all());
+    assert_eq!(modules, of_trace);
+    assert_eq!(collected.kernel_places(), read.kernel);
 }
 
 #[test]

@@ -29,8 +29,8 @@ pub struct Pages<'m> {
     read: AtomicU64,
 }
 
-/// Maximum number of buffers kept for later pages: new memory costs as much as reading.
-const MAX_SPARE: usize = MAX_PAGES;
+/// Maximum number of buffers kept for later pages (4 MiB): new memory costs as much as reading.
+const MAX_SPARE: usize = 1 << 10;
 
 thread_local! {
     static SPARE: RefCell<Vec<Vec<u8>>> = const { RefCell::new(Vec::new()) };

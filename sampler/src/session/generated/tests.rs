@@ -86,7 +86,7 @@ fn rules(vm: &str, start: u64, end: u64) -> InterpreterRules {
 /// What is recorded of a sample: how many registers and words; and what it touched.
 fn kept(space: &mut Generated, pc: u64, mode: CpuMode) -> ((usize, usize), Vec<u64>) {
     let mut sample = sample(pc, mode);
-    space.sampled(&mut sample, &sources());
+    space.sampled(&mut sample, &sources(), &mut NativeHits::default());
     let mut touched: Vec<u64> = space.take_touched().map(|at| at.0).collect();
     touched.sort_unstable();
     let Some(detail) = sample.detail else {
@@ -196,10 +196,52 @@ fn callers_in_generated_code_are_touched_too() {
         ..SampleDetail::default()
     };
     sample.detail = Some(Box::new(detail.clone()));
-    space.sampled(&mut sample, &[]);
+    space.sampled(&mut sample, &[], &mut NativeHits::default());
     assert_eq!(sample.detail.as_deref(), Some(&detail), "chains are kept");
     let touched: Vec<Avma> = space.take_touched().collect();
     assert_eq!(touched, [Avma(0x3456)]);
+}
+
+#[test]
+fn native_places_are_collected_with_the_calls_of_callers() {
+    let mut space = Generated::default();
+    map(&mut space, &entry(0x1000, 0x2000, "/usr/bin/vm"));
+    let chain = CallChain {
+        user: [0x1800, 0x1900, 0x3456].map(Avma).to_vec(),
+        kernel: vec![Avma(0xffff_0010)],
+        ..CallChain::default()
+    };
+    let mut hits = NativeHits::default();
+    let mut take = |mode, pc: u64| {
+        let mut sample = super::tests::sample(pc, mode);
+        sample.detail = Some(Box::new(SampleDetail {
+            chain: Some(chain.clone()),
+            ..SampleDetail::default()
+        }));
+        space.sampled(&mut sample, &[], &mut hits);
+        let modules = hits.modules().map(|(_, places)| places).next();
+        let modules: Vec<u64> = modules.iter().flatten().map(|at| at.0).collect();
+        (modules, hits.kernel_places())
+    };
+    // The innermost user address of a kernel sample is a pc.
+    let kernel = take(CpuMode::Kernel, 0xffff_0100);
+    let places = vec![Avma(0xffff_000f), Avma(0xffff_0100)];
+    assert_eq!(kernel, (vec![0x800, 0x8ff], places.clone()));
+    let idle = take(CpuMode::Idle, 0x1234);
+    assert_eq!(idle, (vec![0x7ff, 0x800, 0x8ff], places.clone()));
+    let user = take(CpuMode::User, 0x1234);
+    assert_eq!(user, (vec![0x234, 0x7ff, 0x800, 0x8ff], places));
+    // Another file takes the place of the second caller.
+    map(&mut space, &entry(0x1880, 0x2000, "/usr/lib/other"));
+    let mut sample = sample(0x1234, CpuMode::User);
+    sample.detail = Some(Box::new(SampleDetail {
+        chain: Some(chain),
+        ..SampleDetail::default()
+    }));
+    let mut hits = NativeHits::default();
+    space.sampled(&mut sample, &[], &mut hits);
+    let places: Vec<_> = hits.modules().flat_map(|(_, places)| places).collect();
+    assert_eq!(places, [0x7f, 0x234, 0x7ff].map(FileOffset));
 }
 
 #[test]

@@ -66,6 +66,8 @@ pub(super) struct Interpreted {
     /// Unloaded methods that were read, but not reported in time.
     gone: Vec<Gone>,
     pending: FxHashSet<Avma>,
+    /// Values whose methods are reported, since the last unloading.
+    told: FxHashSet<Avma>,
     /// VM counters from before the last walk.
     counts: Option<ClassCounts>,
     /// Last time for which the last walk's young classes are certainly exact and complete;
@@ -95,6 +97,7 @@ impl Interpreted {
             index: BytecodeIndex::default(),
             gone: Vec::new(),
             pending: FxHashSet::default(),
+            told: FxHashSet::default(),
             counts: None,
             certain: None,
             settled: TimeNs(0),
@@ -120,6 +123,9 @@ impl Interpreted {
             return Ok(());
         };
         let layouts = (&layout, &jvm.methods);
+        if counts.is_none() || unloaded(counts) != unloaded(self.counts) || self.again {
+            self.told.clear();
+        }
         self.await_values(values, poll);
         let mut has_walked = false;
         let is_quiet = counts.is_some() && counts == self.counts && !self.again;
@@ -165,6 +171,9 @@ impl Interpreted {
     /// Adds values of samples to the pending ones.
     fn await_values(&mut self, values: impl Iterator<Item = Avma>, poll: &mut Poll) {
         for value in values {
+            if self.told.contains(&value) {
+                continue;
+            }
             if self.pending.len() >= MAX_PENDING {
                 poll.limit(
                     format!(
@@ -349,12 +358,17 @@ impl Interpreted {
     /// Reports the method at `value`, if read and still present.
     fn tell(&mut self, value: Avma, pages: &Pages<'_>, methods: &Methods, poll: &mut Poll) {
         let place = self.index.find(value);
-        if let Some((entry, times)) = place.and_then(|place| self.index.get_mut(place))
-            && entry.told.is_none()
+        let Some((entry, times)) = place.and_then(|place| self.index.get_mut(place)) else {
+            return;
+        };
+        if entry.told.is_none()
             && let Some(pinned) = &entry.pinned
             && methods.is_current(pages, pinned)
         {
             tell_entry(entry, times, Some(pages), methods, poll);
+        }
+        if entry.told.is_some() && self.told.len() < MAX_PENDING {
+            self.told.insert(value);
         }
     }
 }

@@ -18,7 +18,7 @@ pub(super) const MAX_BYTES: usize = 64 << 20;
 const KEEP_GONE: u64 = 2_000_000_000;
 
 /// Nanoseconds from the first sample in large code to its map, which covers the samples until then.
-/// Each pause until the next map is four times as long.
+/// Each pause until the next map is eight times as long.
 const PAUSE: u64 = 1_000_000_000;
 
 /// Minimum bytes of large code. Smaller code mostly has one map, of the whole code.
@@ -271,7 +271,7 @@ impl Kept {
         if !is_cheap {
             self.maps = self.maps.saturating_add(1);
         }
-        let pause = PAUSE << (2 * self.maps.min(10));
+        let pause = PAUSE << (3 * self.maps.min(8));
         self.due = TimeNs(now.0.saturating_add(pause));
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use vmscope_process::{Memory, Poll};
 use vmscope_records::{
-    Avma, BytecodePc, Chain, ChainFrame, CodeChange, Cover, PcMap, Position, TimeNs,
+    Avma, BytecodePc, Chain, ChainFrame, CodeChange, Constituent, Cover, PcMap, Position, TimeNs,
 };
 
 use super::kept::Kept;
@@ -105,8 +105,15 @@ impl Maps {
         let memory = memory.map(|(pages, _)| pages as &dyn Memory);
         kept.is_mapped = map.is_whole();
         kept.covered.clone_from(&map.covered);
-        constituent.map = covers(&map, nmethod.is_by_c2(), memory, methods, poll);
-        poll.code(CodeChange::Seen(constituent.clone()));
+        let told = Constituent {
+            map: covers(&map, nmethod.is_by_c2(), memory, methods, poll),
+            ..constituent.clone()
+        };
+        if told.name.is_empty() {
+            // A later record with the name has the map, too.
+            constituent.map = told.map.clone();
+        }
+        poll.code(CodeChange::Seen(told));
         kept.has_map(poll.began(), map.is_of_records());
     }
 }

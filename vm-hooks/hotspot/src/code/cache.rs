@@ -89,8 +89,8 @@ pub struct CodeCache {
     unread: Vec<(Avma, Avma)>,
 }
 
-/// Bytes per read of a heap.
-const PIECE: u64 = 16 << 20;
+/// Bytes per read of a heap: a processor's cache holds them for the search of blobs.
+const PIECE: u64 = 1 << 20;
 
 /// Maximum plausible size of a blob; larger blobs are skipped.
 const MAX_BLOB: u64 = 64 << 20;
@@ -176,7 +176,7 @@ impl CodeCache {
             let walk = BlockWalk { next: 0, blocks };
             blocks = self.read_heap(heap, walk, pages, &mut buffer, &mut take)?;
         }
-        if u64::try_from(buffer.capacity()).is_ok_and(|bytes| bytes <= PIECE) {
+        if u64::try_from(buffer.capacity()).is_ok_and(|bytes| bytes <= 2 * PIECE) {
             self.buffer = buffer;
         }
         Ok(heaps)

@@ -29,6 +29,8 @@ const WHAT: &str = "method";
 pub struct Facts {
     /// By `Method*`; `None` for an unreadable method.
     methods: FxHashMap<Avma, Option<Arc<MethodFacts>>>,
+    /// Unreadable methods among them.
+    unreadable: Vec<Avma>,
     /// Methods by class and by the addresses of name and signature.
     named: FxHashMap<(Avma, Avma, Avma), Option<Avma>>,
     /// Memory use.
@@ -103,7 +105,9 @@ impl<'m> MemoryMethods<'m> {
     #[must_use]
     pub fn into_facts(self) -> Facts {
         let mut facts = self.kept.into_inner();
-        facts.methods.retain(|_, facts| facts.is_some());
+        for method in facts.unreadable.drain(..) {
+            facts.methods.remove(&method);
+        }
         facts
     }
 
@@ -225,6 +229,9 @@ impl MethodSource for MemoryMethods<'_> {
         let facts = self.read(method).ok().map(Arc::new);
         let mut kept = self.kept.borrow_mut();
         kept.grow(facts.as_ref().map_or(0, |facts| facts.bytes()));
+        if facts.is_none() {
+            kept.unreadable.push(method);
+        }
         kept.methods.insert(method, facts.clone());
         facts
     }

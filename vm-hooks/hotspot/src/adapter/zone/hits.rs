@@ -115,15 +115,20 @@ impl Zone {
         }
         let nmethods = &self.nmethods;
         self.waiting.retain(|id| {
-            let kept = nmethods.get(id).filter(|kept| kept.lacks_map());
-            let is_due = kept.is_some_and(|kept| !may_wait || kept.is_due(now));
-            if is_due {
+            let Some(kept) = nmethods.get(id) else {
+                return false;
+            };
+            // The comparison of its samples with its map comes last.
+            if may_wait && !kept.is_due(now) {
+                return true;
+            }
+            if kept.lacks_map() {
                 hits.push(Hit {
                     id: *id,
                     touched: &[],
                 });
             }
-            kept.is_some() && !is_due
+            false
         });
         hits.sort_unstable_by_key(|hit| (Reverse(hit.touched.len()), hit.id));
         hits
