@@ -58,8 +58,8 @@ struct Wanted<'b> {
     into: &'b mut [u8],
 }
 
-/// The ranges that cover `length` bytes at each of the first places (ascending): as many as fit in one
-/// system call, at least one. Ranges cover no page without a place.
+/// Ranges that cover `length` bytes at each of the first places (ascending). One system call reads all
+/// these ranges. Ranges cover no page without a place.
 fn ranges(places: &[Wanted<'_>], length: usize) -> Vec<RemoteIoVec> {
     let mut ranges: Vec<RemoteIoVec> = Vec::new();
     let mut bytes = 0_usize;

@@ -22,8 +22,8 @@ const STRAIGHT_BYTES: usize = 64;
 /// The smallest page of Linux.
 const PAGE_BYTES: u64 = 4096;
 
-/// Maximum bytes of a piece of code that is kept, or that has no frames, and maximum number of kept
-/// pieces: a hostile VM may report any number of any size.
+/// Maximum bytes of kept code, and of code without frames; maximum number of kept pieces. A hostile VM
+/// may report any number of pieces of any size.
 const MAX_ROUTINE: usize = 8 << 10;
 const MAX_ROUTINES: usize = 2048;
 

@@ -42,8 +42,8 @@ impl V8Adapter {
         reader.heap.function(info).map(Found::Function)
     }
 
-    /// The function with these bytecodes. If it is unknown, a poll reads the functions of new scripts once.
-    /// After a pause, it also reads those of all scripts.
+    /// The function with these bytecodes. For an unknown function, a poll reads the functions of new scripts
+    /// once. After a pause, the poll also reads the functions of all scripts; at first, all scripts are new.
     pub(super) fn owner(
         &mut self,
         bytecodes: Tagged,
@@ -56,7 +56,8 @@ impl V8Adapter {
         {
             return Ok(Some(known));
         }
-        if !reader.has_new_owners {
+        let is_due = self.is_last || self.owner_readings.is_due(now);
+        if !reader.has_new_owners && (self.has_begun || !is_due) {
             let (isolates, tables) = (reader.isolates, reader.tables);
             self.owners.read_new(&reader.direct, isolates, tables)?;
             reader.has_new_owners = true;
@@ -64,7 +65,7 @@ impl V8Adapter {
                 return Ok(Some(known));
             }
         }
-        if reader.has_owners || !(self.is_last || self.owner_readings.is_due(now)) {
+        if reader.has_owners || !is_due {
             return Ok(None);
         }
         let (isolates, tables) = (reader.isolates, reader.tables);
