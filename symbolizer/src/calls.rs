@@ -1,6 +1,7 @@
 //! Call tree: stacks by function, from the roots down, with callers, callees and sums per function.
 //!
-//! A *function* is a name and tier, inlined or not. It may have several addresses and entries and
+//! A *function* is a name, a begin in its source if no class locates it, and a tier, inlined or not.
+//! It may have several addresses and entries and
 //! occur several times in a stack; sums over a function count each stack once. On request, a
 //! *thread* acts as a function above all others.
 //!
@@ -24,7 +25,7 @@ pub use index::StackIndex;
 
 pub use crate::ids::FunctionId;
 use crate::ids::{IndexVec, ThreadId};
-use crate::profile::{EntryId, Region};
+use crate::profile::{Begin, EntryId, Region};
 use nodes::Nodes;
 use std::sync::{Arc, RwLock};
 use sums::Sums;
@@ -37,6 +38,8 @@ pub type NodeId = u32;
 pub struct Function {
     /// Name of the method, function or thread, as recorded.
     pub name: Arc<str>,
+    /// [`Profile::begin_of`](crate::Profile::begin_of) its frames.
+    pub begin: Option<Begin>,
     /// Compiler or tier; may be empty.
     pub tier: Arc<str>,
     /// `None` for a thread.
@@ -146,6 +149,12 @@ impl CallTree {
     pub fn find(&self, function: &Function) -> Option<FunctionId> {
         let found = self.index.functions.find(function)?;
         (self.counts_of(found).total > 0).then_some(found)
+    }
+
+    /// Whether another function differs only in the folders of its file.
+    #[must_use]
+    pub fn has_namesake(&self, function: FunctionId) -> bool {
+        self.index.functions.namesakes.contains(&function)
     }
 
     /// The entry of the function's own samples; `None` for threads and functions seen only as

@@ -98,6 +98,42 @@ pub struct Frame {
     pub method: Option<MethodKey>,
 }
 
+/// Begin of a method in its source. It distinguishes methods without a class.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Begin {
+    /// The source file; may be empty.
+    pub file: Arc<str>,
+    /// The first line, 1-based, if known.
+    pub line: Option<u32>,
+}
+
+impl Begin {
+    /// `file:line`, `file` or `line N`; a file without its folders, or its `whole_path`.
+    #[must_use]
+    pub fn text(&self, whole_path: bool) -> String {
+        match whole_path {
+            true => place_text(&self.file, self.line),
+            false => place_text(last_component(&self.file), self.line),
+        }
+    }
+}
+
+/// `file:line`, `file` or `line N`, with what is known.
+#[must_use]
+pub fn place_text(file: &str, line: Option<u32>) -> String {
+    match line {
+        Some(line) if file.is_empty() => format!("line {line}"),
+        Some(line) => format!("{file}:{line}"),
+        None => file.to_owned(),
+    }
+}
+
+/// A file without its folders.
+#[must_use]
+pub fn last_component(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
 /// A range within an entry, the finest place that has a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Site {
@@ -215,6 +251,19 @@ impl Profile {
             (Some(_), Some(outermost)) => outermost,
             _ => &site.frame,
         }
+    }
+
+    /// Begin of a frame's method; `None` if unknown, for native functions and for methods with a
+    /// class.
+    #[must_use]
+    pub fn begin_of(&self, frame: &Frame) -> Option<Begin> {
+        let method = self.trace.methods.get(&frame.method?)?;
+        let line = Some(method.line).filter(|&line| line != 0);
+        let is_known = line.is_some() || !frame.file.is_empty();
+        (method.class.is_empty() && is_known).then(|| Begin {
+            file: Arc::clone(&frame.file),
+            line,
+        })
     }
 
     /// The known caller's frames, innermost first, of a site whose entry has no frame of its own.

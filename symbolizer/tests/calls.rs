@@ -170,6 +170,7 @@ fn stacks_are_chosen_by_what_is_in_them_and_divided_by_thread() {
     assert_eq!(tree_of(&profile, &of_main).samples(), 2);
     let gone = Function {
         name: "e".into(),
+        begin: None,
         tier: "".into(),
         region: None,
         inlined: false,

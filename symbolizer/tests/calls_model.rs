@@ -86,6 +86,7 @@ fn stacks_of(profile: &Profile, filter: &Filter, by_thread: bool) -> Vec<Vec<Fun
         let told = &profile.trace.threads[thread].thread;
         let of_thread = Function {
             name: format!("{} ({})", told.name, told.tid).into(),
+            begin: None,
             tier: "".into(),
             region: None,
             inlined: false,
@@ -99,6 +100,7 @@ fn stacks_of(profile: &Profile, filter: &Filter, by_thread: bool) -> Vec<Vec<Fun
             .flat_map(|&site| frames_of(profile, site, true));
         all.extend(frames.map(|frame| Function {
             name: Arc::clone(&frame.place.name),
+            begin: profile.begin_of(frame.place),
             tier: frame.entry.tier.as_str().into(),
             region: Some(frame.entry.region),
             inlined: frame.is_inlined(),

@@ -5,7 +5,7 @@
 
 use crate::binaries::SessionBinaries;
 use crate::memory::MemoryOption;
-use crate::present::entries::{last_component, place_of};
+use crate::present::entries::place_of;
 use crate::present::functions::{self, name_of};
 use crate::present::names::region_key;
 use crate::present::numbers::{session_time, some};
@@ -30,6 +30,7 @@ use vmscope_records::{
 };
 use vmscope_sampler::session::{Readers, Session, SessionOptions};
 use vmscope_sampler::{CoreEngine, Engine, Shutter, SnapshotEngine, ThreadState, thread_states};
+use vmscope_symbolizer::profile::last_component;
 use vmscope_symbolizer::stacks::{StackFrame, each_stack, frames_of};
 use vmscope_symbolizer::trace::TraceThread;
 use vmscope_symbolizer::{Filter, Profile, SiteId, ThreadId, Trace, profile_of};
@@ -333,7 +334,7 @@ fn text(dump: &Dump, stacks: &[Stack<'_>]) -> String {
         ));
         for (at, frame) in stack.frames.iter().enumerate() {
             let inlined = if frame.is_inlined() { " (inlined)" } else { "" };
-            let name = name_of(&frame.place.name, &frame.entry.tier);
+            let name = name_of(&frame.place.name, None, &frame.entry.tier);
             let mark = if at == 0 && stack.is_approximate {
                 "~"
             } else {

@@ -591,17 +591,20 @@ fn a_profile_for_the_firefox_profiler() {
     assert_eq!(to_stdout.stdout.as_bytes(), plain);
 }
 
-/// Samples by entry of the report, as `name (tier)`.
+/// Samples by entry of the report, as `name file (tier)`.
 fn by_report(path: &Path) -> BTreeMap<String, u64> {
     // Stacks end with the innermost function.
     let report = report(path, &["--json", "--inlined"]).code(0).json();
     let mut counts = BTreeMap::new();
     for entry in report["entries"].as_array().expect("entries") {
         let text = |key: &str| entry[key].as_str().unwrap_or("").to_owned();
-        let name = match text("tier").as_str() {
-            "" => text("name"),
-            tier => format!("{} ({tier})", text("name")),
-        };
+        let mut name = text("name");
+        if !text("file").is_empty() {
+            name.push_str(&format!(" {}", text("file")));
+        }
+        if !text("tier").is_empty() {
+            name.push_str(&format!(" ({})", text("tier")));
+        }
         *counts.entry(name).or_insert(0) += entry["samples"].as_u64().expect("a count");
     }
     counts

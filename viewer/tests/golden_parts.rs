@@ -7,7 +7,7 @@ mod recordings;
 #[path = "common/golden.rs"]
 mod golden_file;
 
-use golden_file::{golden, report};
+use golden_file::{golden, printed, report};
 use recordings::{PROCESS, PROGRAM, PROGRAM_AT, Recording, THREAD, code};
 use vmscope_records::{
     ChainFrame, Constituent, ConstituentKind, Cover, Exactness, Method, MethodKey, PcMap, Position,
@@ -33,6 +33,11 @@ fn rule(prefix: &str, contains: &str, region: Region, part: &str) -> RegionRule 
 type Function<'a> = (&'a str, &'a str, u32, &'a str, &'a [(u32, u64)]);
 
 fn node() -> Vec<u8> {
+    called(&[])
+}
+
+/// The callers are return addresses, innermost first.
+fn called(callers: &[u64]) -> Vec<u8> {
     let functions: [Function; 6] = [
         (
             "fib",
@@ -125,7 +130,7 @@ fn node() -> Vec<u8> {
     }
     times.sort_unstable();
     for (time, pc) in times {
-        recording.sample(time, THREAD, pc);
+        recording.stack(time, THREAD, [&[pc], callers].concat());
     }
     recording.end(7 * SECOND).bytes()
 }
@@ -149,5 +154,33 @@ fn functions_of_one_name_are_told_apart() {
     ] {
         let lines = text.lines().filter(|shown| shown.contains(line));
         assert_eq!(lines.count(), 1, "{line}: {text}");
+    }
+}
+
+/// Names are those of the hot list; one word for each function of the call chain.
+#[test]
+fn functions_of_one_name_are_told_apart_in_stacks() {
+    let file = called(&[ZONE + 4 * 0x1000 + 4, ZONE + 5 * 0x1000 + 4]);
+    let lines = |text: &str, wanted: &str| {
+        let lines = text.lines().filter(|line| line.contains(wanted));
+        lines.count()
+    };
+    let tree = printed("report", &file, &["--tree", "--width=100"]);
+    for line in [
+        "  (anonymous) /app/a/util.js:3 (TurboFan)\n",
+        "(anonymous) bench.js:7 (TurboFan)\n",
+        "├ (anonymous) /app/b/util.js:3 (TurboFan)\n",
+    ] {
+        assert!(tree.contains(line), "{line}: {tree}");
+    }
+    let named = ["--callers=(anonymous) /app/b/util.js:3", "--width=100"];
+    let callers = printed("report", &file, &named);
+    assert_eq!(lines(&callers, "(anonymous)"), 3, "{callers}");
+    let collapsed = printed("export", &file, &["--to=collapsed", "--output=-"]);
+    let above =
+        "(anonymous) /app/a/util.js:3 (TurboFan)_[j];(anonymous) /app/bench.js:7 (TurboFan)_[j]";
+    for (function, samples) in [("a/util", 80), ("b/util", 70)] {
+        let line = format!("{above};(anonymous) /app/{function}.js:3 (TurboFan)_[j] {samples}");
+        assert_eq!(lines(&collapsed, &line), 1, "{line}: {collapsed}");
     }
 }

@@ -4,7 +4,7 @@ use super::by_method::Known;
 use super::subject::{Subject, method_of, subject_of};
 use super::{ByMethod, Taken};
 use crate::build::code::{full_name, separator_of};
-use crate::profile::Profile;
+use crate::profile::{Profile, last_component, place_text};
 use crate::stacks::count_stacks;
 use crate::summary::Filter;
 use crate::time_buckets::Stop;
@@ -202,8 +202,8 @@ fn label(profile: &Profile, subject: &Subject, name: &str) -> String {
     }
     match method_of(profile, subject) {
         Some(method) if method.line != 0 => {
-            let file = method.file.rsplit('/').next().unwrap_or(&method.file);
-            format!("{name} {file}:{}", method.line)
+            let place = place_text(last_component(&method.file), Some(method.line));
+            format!("{name} {place}")
         }
         _ => name.to_owned(),
     }

@@ -2,9 +2,9 @@
 
 use super::{Function, FunctionId};
 use crate::ids::{Id, IndexVec, ThreadId};
-use crate::profile::{EntryId, Profile, SiteId};
+use crate::profile::{EntryId, Profile, SiteId, last_component};
 use crate::stacks::frames_of;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -14,6 +14,8 @@ pub(super) struct Functions {
     pub all: IndexVec<FunctionId, Function>,
     /// An entry of the function's own samples.
     pub entries: IndexVec<FunctionId, Option<EntryId>>,
+    /// Functions that differ only in the folders of their files.
+    pub namesakes: FxHashSet<FunctionId>,
 }
 
 impl Functions {
@@ -62,6 +64,7 @@ impl<'a> Met<'a> {
             let tier = self.tier(&frame.entry.tier);
             let id = self.id(Function {
                 name: Arc::clone(&frame.place.name),
+                begin: self.profile.begin_of(frame.place),
                 tier,
                 region: Some(frame.entry.region),
                 inlined: frame.is_inlined(),
@@ -93,6 +96,7 @@ impl<'a> Met<'a> {
         let thread = &self.profile.trace.threads[id].thread;
         self.id(Function {
             name: format!("{} ({})", thread.name, thread.tid).into(),
+            begin: None,
             tier: "".into(),
             region: None,
             inlined: false,
@@ -107,17 +111,33 @@ impl<'a> Met<'a> {
 
     /// The functions in order, and the new number of each old one.
     pub fn sorted(self) -> (Functions, IndexVec<FunctionId, FunctionId>) {
-        let Functions { all, entries } = self.found;
+        let Functions { all, entries, .. } = self.found;
         let mut order: Vec<FunctionId> = all.ids().collect();
         order.sort_unstable_by_key(|&id| &all[id]);
         let mut numbers = all.map(|id, _| id);
         for (new, &old) in all.ids().zip(&order) {
             numbers[old] = new;
         }
+        let all: IndexVec<FunctionId, Function> =
+            order.iter().map(|&old| all[old].clone()).collect();
         let functions = Functions {
-            all: order.iter().map(|&old| all[old].clone()).collect(),
+            namesakes: namesakes(&all),
+            all,
             entries: order.iter().map(|&old| entries[old]).collect(),
         };
         (functions, numbers)
     }
+}
+
+fn namesakes(all: &IndexVec<FunctionId, Function>) -> FxHashSet<FunctionId> {
+    let mut by_name: FxHashMap<_, Vec<FunctionId>> = FxHashMap::default();
+    for (id, function) in all.enumerated() {
+        if let Some(begin) = &function.begin {
+            let place = (last_component(&begin.file), begin.line);
+            let name = (&function.name, place, &function.tier, function.inlined);
+            by_name.entry(name).or_default().push(id);
+        }
+    }
+    let groups = by_name.into_values().filter(|group| group.len() > 1);
+    groups.flatten().collect()
 }

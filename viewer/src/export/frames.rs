@@ -4,13 +4,13 @@ use crate::present::functions::{NAMELESS, name_of};
 use crate::present::shorten::label;
 use crate::present::text::harmless;
 use std::borrow::Cow;
-use vmscope_symbolizer::Region;
 pub(super) use vmscope_symbolizer::stacks::{StackFrame as Frame, frames_of};
+use vmscope_symbolizer::{Profile, Region};
 
 /// Texts of a frame.
 pub(super) trait FrameText {
-    /// Name with tier as in reports, safe for terminals.
-    fn name(&self) -> String;
+    /// Name with begin and tier, safe for terminals.
+    fn name(&self, profile: &Profile) -> String;
 
     /// Source file; empty if unknown.
     fn file(&self) -> String;
@@ -20,8 +20,9 @@ pub(super) trait FrameText {
 }
 
 impl FrameText for Frame<'_> {
-    fn name(&self) -> String {
-        name_of(&self.place.name, &self.entry.tier)
+    fn name(&self, profile: &Profile) -> String {
+        let begin = profile.begin_of(self.place);
+        name_of(&self.place.name, begin.as_ref(), &self.entry.tier)
     }
 
     fn file(&self) -> String {

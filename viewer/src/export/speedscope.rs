@@ -130,7 +130,7 @@ impl Frames {
                 let frames = frames_of(export.profile, site, export.inlined);
                 let frames = frames.map(|frame| {
                     self.number(Frame {
-                        name: frame.name(),
+                        name: frame.name(export.profile),
                         file: frame.file(),
                         line: frame.line(),
                     })

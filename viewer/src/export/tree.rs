@@ -392,6 +392,6 @@ impl Builder<'_, '_> {
 
     fn frame_label(&mut self, frame: &Frame<'_>) -> u32 {
         let region = Some(frame.entry.region);
-        self.label(&frame.name(), region, frame.is_inlined())
+        self.label(&frame.name(self.export.profile), region, frame.is_inlined())
     }
 }

@@ -4,7 +4,7 @@ use super::numbers::points;
 use super::shorten::{Name, chain, labels};
 use rustc_hash::{FxHashMap, FxHashSet};
 use vmscope_records::{BytecodePc, Exactness};
-use vmscope_symbolizer::profile::{Entry, Frame, Site};
+use vmscope_symbolizer::profile::{Entry, Frame, Site, last_component, place_text};
 use vmscope_symbolizer::{EntryId, Profile, Region, Summary};
 
 /// Full name of an entry. `namesakes`: see [`namesakes`].
@@ -68,13 +68,9 @@ fn begin_of(entry: &Entry, whole_path: bool) -> Option<String> {
     } else {
         last_component(&entry.file)
     };
-    match entry.line {
-        Some(line) if file.is_empty() => Some(format!("line {line}")),
-        Some(line) => Some(format!("{file}:{line}")),
-        // A class locates a method better than a file.
-        None if file.is_empty() || !entry.module.is_empty() => None,
-        None => Some(file.to_owned()),
-    }
+    // A class locates a method better than a file.
+    let is_known = entry.line.is_some() || (!file.is_empty() && entry.module.is_empty());
+    is_known.then(|| place_text(file, entry.line))
 }
 
 /// Entries with samples and equal names, up to the folders of their files.
@@ -105,10 +101,6 @@ pub fn namesakes_of(profile: &Profile) -> Vec<Vec<EntryId>> {
         by_name.entry(name).or_default().push(id);
     }
     by_name.into_values().filter(|all| all.len() > 1).collect()
-}
-
-pub fn last_component(path: &str) -> &str {
-    path.rsplit('/').next().unwrap_or(path)
 }
 
 /// Name and place of a function inlined into a native function: `> name file:line`.
@@ -200,12 +192,7 @@ fn range_place(site: &Site) -> Option<String> {
 /// File and line; `None` without a line.
 pub fn place_of(frame: &Frame) -> Option<String> {
     let line = frame.line?;
-    let file = last_component(&frame.file);
-    Some(if file.is_empty() {
-        format!("line {line}")
-    } else {
-        format!("{file}:{line}")
-    })
+    Some(place_text(last_component(&frame.file), Some(line)))
 }
 
 /// An entry's share, marked if its samples are mostly inferred.

@@ -5,6 +5,7 @@ use crate::present::shorten::Name;
 use crate::present::text::harmless;
 use serde_json::{Value, json};
 use vmscope_symbolizer::calls::Function;
+use vmscope_symbolizer::profile::Begin;
 
 /// Name of nameless functions.
 pub const NAMELESS: &str = "(no name)";
@@ -26,35 +27,38 @@ pub fn letter(function: &Function, is_native: bool) -> char {
     }
 }
 
-/// A function's name with its tier, safe for terminals.
-pub fn name_of(name: &str, tier: &str) -> String {
-    let name = match harmless(name) {
-        name if name.trim().is_empty() => NAMELESS.to_owned(),
-        name => name,
-    };
-    match tier {
-        "" => name,
-        tier => format!("{name} ({})", harmless(tier)),
-    }
+/// A function's name with its begin and tier, safe for terminals.
+pub fn name_of(name: &str, begin: Option<&Begin>, tier: &str) -> String {
+    harmless(&parts_of(name, begin, tier, true).full())
 }
 
-/// Name with its tier.
+/// Name with begin and tier.
 pub fn full(function: &Function) -> String {
-    name_of(&function.name, &function.tier)
+    name_of(&function.name, function.begin.as_ref(), &function.tier)
 }
 
-/// Name with its tier, for a table.
-pub fn parts(function: &Function) -> Name<'_> {
-    let name = match function.name.trim() {
-        "" => NAMELESS,
-        _ => &function.name,
-    };
-    let tail = match &*function.tier {
-        "" => String::new(),
-        tier => format!(" ({tier})"),
-    };
-    let place = None;
-    Name { name, place, tail }
+/// Name with begin and tier, for a table. `whole_path`: see [`Begin::text`].
+pub fn parts(function: &Function, whole_path: bool) -> Name<'_> {
+    let begin = function.begin.as_ref();
+    parts_of(&function.name, begin, &function.tier, whole_path)
+}
+
+fn parts_of<'a>(name: &'a str, begin: Option<&Begin>, tier: &str, whole_path: bool) -> Name<'a> {
+    let mut tail = String::new();
+    if let Some(begin) = begin {
+        tail.push_str(&format!(" {}", begin.text(whole_path)));
+    }
+    if !tier.is_empty() {
+        tail.push_str(&format!(" ({tier})"));
+    }
+    Name {
+        name: match name.trim() {
+            "" => NAMELESS,
+            _ => name,
+        },
+        place: None,
+        tail,
+    }
 }
 
 /// A function as JSON: `name`, and where they apply `region`, `tier`, `inlined`.

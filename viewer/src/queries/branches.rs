@@ -1,6 +1,8 @@
 //! Call trees as rows: top down, bottom up, callers or callees of a function. A row's children are
 //! created on demand.
 
+use crate::present::functions::parts;
+use crate::present::shorten::Name;
 use rustc_hash::FxHasher;
 use std::cell::RefCell;
 use std::cmp::Reverse;
@@ -166,6 +168,13 @@ impl Branches {
 
     pub fn function(&self, row: Row) -> Option<&Function> {
         self.tree.function(self.branch(row).function?)
+    }
+
+    /// Name for a table; `None` above outermost functions.
+    pub fn name(&self, row: Row) -> Option<Name<'_>> {
+        let id = self.branch(row).function?;
+        let function = self.tree.function(id)?;
+        Some(parts(function, self.tree.has_namesake(id)))
     }
 
     /// Node of a row; `None` in a bottom-up tree.

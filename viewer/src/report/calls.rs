@@ -2,7 +2,7 @@
 
 use super::page::{Others, Page, narrowed_to};
 use super::{accuracy, session};
-use crate::present::functions::{self, NOBODY, parts};
+use crate::present::functions::{self, NOBODY};
 use crate::present::names::region_key;
 use crate::present::numbers::{count, percent, ratio, some};
 use crate::present::text::harmless;
@@ -16,9 +16,10 @@ use std::sync::Arc;
 use vmscope_symbolizer::Stop;
 use vmscope_symbolizer::annotate::fitting;
 use vmscope_symbolizer::calls::{CallTree, CallsOf, Function, FunctionId, StackIndex};
+use vmscope_symbolizer::profile::Begin;
 
 /// Version of the JSON schema (docs/report-json.md).
-const SCHEMA: &str = "vmscope-calls/1.0";
+const SCHEMA: &str = "vmscope-calls/1.1";
 
 /// Default minimum share of a row, in percent.
 const MIN_SHARE: f64 = 1.0;
@@ -134,30 +135,49 @@ pub(super) fn calls(page: &Page<'_>) -> Result<Calls> {
     })
 }
 
-/// All functions, whatever their tier, with the wanted name.
+/// The functions of one name and begin, whatever their tiers.
+struct Named<'a> {
+    name: &'a str,
+    begin: Option<&'a Begin>,
+    /// Name and begin.
+    label: String,
+    /// Samples of stacks with it, summed over its tiers.
+    samples: u64,
+    ids: Vec<FunctionId>,
+}
+
+/// The functions with the wanted name or label.
 fn named(tree: &CallTree, wanted: &str) -> Result<(String, Vec<FunctionId>)> {
-    // Function ids follow names.
-    let mut names: Vec<(&str, u64, Vec<FunctionId>)> = Vec::new();
+    // Function ids follow names and begins.
+    let mut names: Vec<Named<'_>> = Vec::new();
     for (id, function) in tree.functions().enumerated() {
         let samples = tree.counts_of(id).total;
         if samples == 0 || function.thread.is_some() {
             continue;
         }
-        match names
-            .last_mut()
-            .filter(|(name, ..)| *name == &*function.name)
-        {
-            Some((_, all, ids)) => {
-                *all += samples;
-                ids.push(id);
+        let (name, begin) = (&*function.name, function.begin.as_ref());
+        let is_same = |one: &&mut Named<'_>| (one.name, one.begin) == (name, begin);
+        match names.last_mut().filter(is_same) {
+            Some(same) => {
+                same.samples += samples;
+                same.ids.push(id);
             }
-            None => names.push((&function.name, samples, vec![id])),
+            None => names.push(Named {
+                name,
+                begin,
+                label: begin.map_or_else(
+                    || name.to_owned(),
+                    |begin| format!("{name} {}", begin.text(tree.has_namesake(id))),
+                ),
+                samples,
+                ids: vec![id],
+            }),
         }
     }
-    names.sort_by_key(|(_, samples, _)| Reverse(*samples));
-    let found = fitting(&names, wanted, |(name, ..)| [name, name]);
+    names.sort_by_key(|one| Reverse(one.samples));
+    let found = fitting(&names, wanted, |one| [one.name, &one.label]);
     let (message, listed) = match found[..] {
-        [(name, _, ids)] => return Ok(((*name).to_owned(), ids.clone())),
+        [one] => return Ok((one.label.clone(), one.ids.clone())),
         [] => {
             let message = format!("no function with samples matches `{wanted}`; the hottest are:");
             (message, names.iter().collect())
@@ -168,7 +188,7 @@ fn named(tree: &CallTree, wanted: &str) -> Result<(String, Vec<FunctionId>)> {
             (message, found)
         }
     };
-    let list = listed.iter().map(|(name, samples, _)| (*samples, *name));
+    let list = listed.iter().map(|one| (one.samples, &*one.label));
     let list: Vec<(u64, &str)> = list.collect();
     Err(ListError::of_names(message, ["inclusive", "function"], &list).into())
 }
@@ -245,6 +265,7 @@ pub(super) fn text(page: &Page<'_>, calls: &Calls) -> String {
     let share = |samples: u64| percent(ratio(samples, calls.whole));
     for line in &calls.lines {
         let function = line.row.and_then(|row| calls.branches.function(row));
+        let name = line.row.and_then(|row| calls.branches.name(row));
         let samples = line
             .row
             .map_or(line.others.samples, |row| calls.branches.samples(row));
@@ -255,14 +276,14 @@ pub(super) fn text(page: &Page<'_>, calls: &Calls) -> String {
         };
         let used = heads.len() + 11 + 2 + line.branches.chars().count();
         let columns = page.width.saturating_sub(used).max(MIN_NAME);
-        let name = match (line.row, function) {
-            (None, _) => line.others.name(["function", "functions"]),
-            (_, None) => NOBODY.to_owned(),
-            (_, Some(function)) => {
+        let name = match (line.row, function, name) {
+            (None, ..) => line.others.name(["function", "functions"]),
+            (_, Some(function), Some(name)) => {
                 let inlined = if function.inlined { " (inlined)" } else { "" };
-                let label = parts(function).label(columns.saturating_sub(inlined.len()));
+                let label = name.label(columns.saturating_sub(inlined.len()));
                 format!("{}{inlined}", label.trim_end())
             }
+            _ => NOBODY.to_owned(),
         };
         out.push_str(&format!(
             "{:>8}{own}{:>11}  {}{name}\n",
@@ -315,5 +336,14 @@ pub(super) fn json(page: &Page<'_>, calls: &Calls) -> Result<Value> {
 
 fn of_function(function: &Function, is_native: bool) -> Value {
     let region = function.region.map(|region| region_key(region, is_native));
-    functions::json(&function.name, &function.tier, region, function.inlined)
+    let mut value = functions::json(&function.name, &function.tier, region, function.inlined);
+    if let Some(begin) = &function.begin {
+        if !begin.file.is_empty() {
+            value["file"] = (*begin.file).into();
+        }
+        if let Some(line) = begin.line {
+            value["line"] = line.into();
+        }
+    }
+    value
 }

@@ -131,7 +131,7 @@ impl<'a> Tables<'a> {
         let file = frame.file();
         let source = (!file.is_empty()).then(|| self.source(&file));
         let func = Func {
-            name: self.string(&frame.name()),
+            name: self.string(&frame.name(self.export.profile)),
             is_method: is_method(frame),
             resource,
             source,

@@ -169,7 +169,10 @@ impl<'a> Encoder<'a> {
         let export = self.export;
         let mut lines = Vec::new();
         for frame in frames_of(export.profile, site, export.inlined) {
-            let (name, file) = (self.string(&frame.name())?, self.string(&frame.file())?);
+            let (name, file) = (
+                self.string(&frame.name(export.profile))?,
+                self.string(&frame.file())?,
+            );
             lines.push(Line {
                 function_id: self.function(name, file)?,
                 line: i64::from(frame.line()),

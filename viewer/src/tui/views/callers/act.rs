@@ -10,6 +10,7 @@ use crate::tui::views::{Act, Click, Cx, Press};
 use crate::tui::widgets::data_table::{Clicked, Rows};
 use vmscope_symbolizer::EntryId;
 use vmscope_symbolizer::calls::{CallTree, NodeId};
+use vmscope_symbolizer::profile::Entry;
 
 /// Rows per wheel step.
 const WHEEL: usize = 3;
@@ -119,7 +120,12 @@ impl Callers {
         }
         tree.entry_of(id).or_else(|| {
             let entries = cx.profile.entries.enumerated();
-            let mut same = entries.filter(|(_, entry)| *entry.name == *function.name);
+            let begins_there = |entry: &Entry| match &function.begin {
+                Some(begin) => *entry.file == *begin.file && entry.line == begin.line,
+                None => true,
+            };
+            let is_same = |entry: &Entry| *entry.name == *function.name && begins_there(entry);
+            let mut same = entries.filter(|(_, entry)| is_same(entry));
             let of_tier = same
                 .clone()
                 .find(|(_, entry)| *entry.tier == *function.tier);

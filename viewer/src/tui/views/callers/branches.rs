@@ -141,7 +141,7 @@ impl Rows for Page<'_> {
     }
 
     fn name(&self, row: Row, _columns: &[usize]) -> Option<Name<'_>> {
-        self.branches.function(row).map(words::parts)
+        self.branches.name(row)
     }
 
     fn cell(&self, row: Row, column: usize, room: &Room<'_>) -> Vec<Piece> {

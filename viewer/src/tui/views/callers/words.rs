@@ -15,12 +15,12 @@ pub fn role(function: &Function) -> Role {
 
 /// Name shortened to a width.
 pub fn short(function: &Function, columns: usize) -> String {
-    parts(function).label(columns)
+    parts(function, false).label(columns)
 }
 
 /// Name for a narrow box: classes and namespaces as far as they fit before the own name.
 pub fn tiny(function: &Function, columns: usize) -> String {
-    let parts = parts(function);
+    let parts = parts(function, false);
     let whole = parts.full();
     match text::width(&whole) <= columns {
         true => whole,
@@ -70,6 +70,7 @@ mod tests {
         let tiny = |name: &str, columns| {
             let function = Function {
                 name: name.into(),
+                begin: None,
                 tier: "C2".into(),
                 region: None,
                 inlined: false,
