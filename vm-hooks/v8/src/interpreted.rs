@@ -19,8 +19,8 @@ pub(crate) struct Interpreted {
     zone: CodeZone<Identity>,
     /// Values of samples that may be bytecodes, ascending.
     kept: Vec<Tagged>,
-    /// Whether functions came or went since the last report.
-    has_changed: bool,
+    /// Whether all changes were reported. The first report tells when nothing was known.
+    is_told: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -104,14 +104,14 @@ impl Interpreted {
                 range,
             },
         );
-        self.has_changed = true;
+        self.is_told = false;
         Ok(())
     }
 
     /// Forgets a function.
     pub fn forget(&mut self, bytecodes: Tagged) {
         self.known.remove(&bytecodes);
-        self.has_changed = true;
+        self.is_told = false;
     }
 
     /// All reported functions: bytecodes, `SharedFunctionInfo`, method.
@@ -122,7 +122,7 @@ impl Interpreted {
 
     /// Reports changes.
     pub fn tell(&mut self, poll: &mut Poll) {
-        if !std::mem::take(&mut self.has_changed) {
+        if std::mem::replace(&mut self.is_told, true) {
             self.zone.is_whole_at(poll.began());
             return;
         }
