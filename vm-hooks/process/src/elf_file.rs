@@ -461,7 +461,10 @@ impl Strings {
     }
 
     pub fn begins(&self, at: u64, prefix: &[u8]) -> bool {
-        self.from(at).starts_with(prefix)
+        // Most names of a program begin alike.
+        let name = self.from(at);
+        let last = prefix.len().checked_sub(1);
+        last.is_none_or(|last| name.get(last) == prefix.last()) && name.starts_with(prefix)
     }
 
     pub fn is(&self, at: u64, name: &[u8]) -> bool {
