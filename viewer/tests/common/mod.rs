@@ -48,6 +48,17 @@ pub fn await_that<T>(what: &str, mut poll: impl FnMut() -> Option<T>) -> T {
     }
 }
 
+/// Environment variable: the tests record in all ways, which takes some minutes.
+pub const ALL: &str = "VMSCOPE_ALL_SHARES";
+
+/// Every second of `all`, from the one of number `turn` on: releases take turns in tests of many ways. With
+/// [`ALL`], all.
+pub fn in_turn<T>(all: impl IntoIterator<Item = T>, turn: usize) -> impl Iterator<Item = T> {
+    let every = std::env::var_os(ALL).is_some();
+    let numbered = (turn..).zip(all);
+    numbered.filter_map(move |(number, one)| (every || number.is_multiple_of(2)).then_some(one))
+}
+
 /// Whether this process is root's.
 pub fn is_root() -> bool {
     nix::unistd::geteuid().is_root()

@@ -2,6 +2,7 @@
 //! inlined and interpreted frames, without flags and agents.
 
 use crate::common::chains::{Chains, Counts, chains_of};
+use crate::common::in_turn;
 use crate::common::vmscope::{Folder, can_sample, command, run};
 use crate::common::whole::said;
 use crate::hotspot::jdks::{RELEASES, jdk};
@@ -59,8 +60,8 @@ fn chains_are_those_that_the_jvm_tells() {
     if !can_sample() {
         return;
     }
-    for release in RELEASES {
-        for &tier in Tier::of_callers(release) {
+    for (turn, release) in RELEASES.into_iter().enumerate() {
+        for &tier in in_turn(Tier::of_callers(release), turn + 1) {
             // Chains are cut off before the first reading of the JVM, and in code that is first
             // met after its end.
             let Some((chains, stacks)) = Recording {

@@ -4,6 +4,7 @@
 use vmscope_symbolizer::Profile;
 use vmscope_symbolizer::profile::Site;
 
+use crate::common::in_turn;
 use crate::common::say;
 use crate::hotspot::jdks::RELEASES;
 use crate::known::{Known, Layout, Tier, Way};
@@ -31,9 +32,8 @@ fn in_stubs<'a>(known: &'a Known, name: &str) -> Vec<&'a Site> {
 
 #[test]
 fn stubs_know_their_callers() {
-    // The releases take turns.
     for (turn, operation) in ["virtual", "interface"].into_iter().enumerate() {
-        for release in RELEASES.into_iter().skip(turn).step_by(2) {
+        for release in in_turn(RELEASES, turn) {
             let way = Way {
                 release,
                 tier: Tier::Tiered,

@@ -2,8 +2,8 @@
 
 use nix::sys::signal::Signal;
 
-use crate::common::say;
 use crate::common::vmscope::{Folder, attached, can_sample, report};
+use crate::common::{in_turn, say};
 use crate::hotspot::jdks::jdks;
 use crate::hotspot::jvm::Jvm;
 use crate::measured::number;
@@ -14,7 +14,7 @@ fn methods_of_classes_just_loaded_have_names() {
     if !can_sample() {
         return;
     }
-    for jdk in jdks() {
+    for jdk in in_turn(jdks(), 1) {
         let Some(jvm) = Jvm::ready(&jdk, &["-Xint"], "Many", &["--forever"]) else {
             return;
         };

@@ -5,6 +5,7 @@ use std::process::Command;
 use serde_json::Value;
 use vmscope_symbolizer::profile::{Frame, Site};
 
+use crate::common::ALL;
 use crate::common::targets::Target;
 use crate::common::vmscope::can_sample;
 use crate::hotspot::java::line_of_range;
@@ -12,9 +13,6 @@ use crate::hotspot::jdks::{Jdk, jdk};
 use crate::hotspot::jvm::java;
 use crate::measured::{Share, T, batch_means, list, number};
 use crate::node::Recorded;
-
-/// Environment variable: the tests record in all ways, which takes some minutes.
-pub const ALL: &str = "VMSCOPE_ALL_SHARES";
 
 /// What a range is in `programs.Shares`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

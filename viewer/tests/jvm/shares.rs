@@ -4,10 +4,11 @@
 use nix::sys::signal::Signal;
 use serde_json::Value;
 
+use crate::common::ALL;
 use crate::common::say;
 use crate::common::vmscope::{Folder, attached};
 use crate::hotspot::jdks::RELEASES;
-use crate::known::{ALL, Known, Layout, Tier, Way, steady};
+use crate::known::{Known, Layout, Tier, Way, steady};
 use crate::measured::{list, number};
 use crate::node::Recorded;
 

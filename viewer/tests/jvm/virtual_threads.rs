@@ -3,6 +3,7 @@
 
 use crate::callers::{Recording, java_method};
 use crate::common::chains::{Chains, Counts};
+use crate::common::in_turn;
 use crate::common::vmscope::can_sample;
 use crate::known::Tier;
 
@@ -24,8 +25,8 @@ fn chains_of_virtual_threads_are_those_that_the_jvm_tells() {
     if !can_sample() {
         return;
     }
-    for release in RELEASES {
-        for &tier in Tier::of_callers(release) {
+    for (turn, release) in RELEASES.into_iter().enumerate() {
+        for &tier in in_turn(Tier::of_callers(release), turn + 1) {
             let Some((chains, counts)) = counted(release, tier, &[]) else {
                 return;
             };
@@ -42,8 +43,8 @@ fn no_chain_of_a_short_mount_is_invented() {
     if !can_sample() {
         return;
     }
-    for release in RELEASES {
-        for tier in [Tier::Tiered, Tier::Interpreter] {
+    for (turn, release) in RELEASES.into_iter().enumerate() {
+        for tier in in_turn([Tier::Tiered, Tier::Interpreter], turn) {
             let Some((_, counts)) = counted(release, tier, &["--short", "1000"]) else {
                 return;
             };

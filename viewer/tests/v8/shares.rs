@@ -4,6 +4,7 @@ use nix::sys::signal::Signal;
 use serde_json::Value;
 
 use crate::agreement::{Detail, agrees, grows_by_that};
+use crate::common::in_turn;
 use crate::common::programs::script;
 use crate::common::vmscope::{Folder, attached, can_sample};
 use crate::measured::JITTER;
@@ -22,15 +23,15 @@ fn recorded(node: &Node, flags: &[&str], program: &str, arguments: &[&str]) -> R
     Recorded::of(&[], &node.program, words)
 }
 
-fn of_all_nodes(check: impl Fn(&Node)) {
+fn of_nodes(turn: usize, check: impl Fn(&Node)) {
     if can_sample() {
-        nodes().iter().for_each(check);
+        in_turn(&nodes(), turn).for_each(check);
     }
 }
 
 #[test]
 fn optimised_functions_and_lines() {
-    of_all_nodes(|node| {
+    of_nodes(0, |node| {
         let recorded = recorded(node, &[], "known_shares.js", &["--cycles", "1200"]);
         let what = format!("Node {}, optimised", node.release);
         agrees(&what, &recorded, &recorded.said[0], &BOTH);
@@ -40,7 +41,7 @@ fn optimised_functions_and_lines() {
 /// Without an optimising compiler, Sparkplug makes the code.
 #[test]
 fn functions_and_lines_of_sparkplug() {
-    of_all_nodes(|node| {
+    of_nodes(1, |node| {
         let mut flags = vec!["--sparkplug", "--always-sparkplug", "--no-opt"];
         flags.extend((node.release >= 22).then_some("--no-maglev"));
         // A comparison is faster than a multiplication: these ranges are long enough for the program's clock.
@@ -68,7 +69,7 @@ fn functions_and_lines_of_sparkplug() {
 /// Inlined functions, methods of several classes, recursion, and a function that only Sparkplug compiles.
 #[test]
 fn functions_of_each_kind() {
-    of_all_nodes(|node| {
+    of_nodes(1, |node| {
         let recorded = recorded(node, &[], "tiers.js", &["--cycles", "800"]);
         let what = format!("Node {}, tiers", node.release);
         agrees(&what, &recorded, &recorded.said[0], &[Detail::Functions]);
@@ -92,7 +93,7 @@ fn functions_of_each_kind() {
 /// A process that nobody prepared.
 #[test]
 fn a_running_process() {
-    of_all_nodes(|node| {
+    of_nodes(0, |node| {
         let (folder, place) = (Folder::new(), Folder::new());
         let words = ["known_shares.js", "--forever", "--jitter", JITTER];
         let mut target = ready(node, &[], &words, &place);

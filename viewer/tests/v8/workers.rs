@@ -1,8 +1,8 @@
 //! Workers and child processes: each has its own isolate and code.
 
 use crate::common::programs::script;
-use crate::common::say;
 use crate::common::vmscope::can_sample;
+use crate::common::{in_turn, say};
 use crate::node::Recorded;
 use crate::v8::nodes::nodes;
 
@@ -11,7 +11,7 @@ fn functions_of_workers_and_child_processes() {
     if !can_sample() {
         return;
     }
-    for node in nodes() {
+    for node in in_turn(nodes(), 1) {
         let recorded = Recorded::of(&[], &node.program, [script("family.js")]);
         recorded.check(recorded.said.len() == 4, &format!("{:?}", recorded.said));
         let (mut told, mut seen) = (Vec::new(), 0);
