@@ -4,15 +4,11 @@
 //! Not compared: names of intrinsic functions and of the native context's slots, which V8 has in no
 //! table.
 
-#![allow(clippy::panic, clippy::unwrap_used, reason = "tests fail by it")]
-
-mod common;
-
 use std::collections::HashSet;
 
-use common::nodes::nodes;
-use common::say;
-use common::stopped::Stopped;
+use crate::common::nodes::nodes;
+use crate::common::say;
+use crate::common::stopped::Stopped;
 use vmscope_records::Avma;
 use vmscope_v8::V8;
 use vmscope_v8::bytecodes::{Constant, InstructionSet, Listing};

@@ -1,14 +1,7 @@
 //! What a sample's registers and stack show an interpreter's reader, and how long what is
 //! told of interpreters is kept.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test says what failed by panicking"
-)]
 
-mod common;
-
-use common::{end, read, sample, thread};
+use crate::common::{end, read, sample, thread};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use vmscope_records::recording::KeepLast;

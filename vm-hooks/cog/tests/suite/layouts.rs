@@ -1,16 +1,9 @@
 //! Layouts without a snapshot: memory made by the test, as the sources of the VMs say (`src/lib.rs`).
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test that fails is to panic"
-)]
-
-mod common;
 
 use std::sync::Arc;
 
-use common::image::{BYTECODE, Entry, Image, LIMIT, POINT, SEND, ZONE, map, with_block};
-use common::{Seen, name, places, seen};
+use crate::common::image::{BYTECODE, Entry, Image, LIMIT, POINT, SEND, ZONE, map, with_block};
+use crate::common::{Seen, name, places, seen};
 use vmscope_cog::cog_method::{EntryKind, Layout};
 use vmscope_cog::map::Map;
 use vmscope_cog::{CogAdapter, Cost, Encoding, Vm};

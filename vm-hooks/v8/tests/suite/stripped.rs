@@ -1,16 +1,12 @@
 //! Node.js with exported symbols only: stripped releases, and Debian's package, whose V8 is in `libnode.so`.
 
-#![allow(clippy::panic, clippy::unwrap_used, reason = "tests fail by it")]
-
-mod common;
-
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
-use common::nodes::{Node, RELEASES, debian, node};
-use common::skipped;
-use common::stopped::Stopped;
+use crate::common::nodes::{Node, RELEASES, debian, node};
+use crate::common::skipped;
+use crate::common::stopped::Stopped;
 use vmscope_process::AdapterError;
 use vmscope_records::{ConstituentKind, InterpreterRules, Record};
 use vmscope_v8::launch::obstacle;

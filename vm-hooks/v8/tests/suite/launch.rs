@@ -1,8 +1,6 @@
 //! Programs that can be read, told from others by their files.
 
-mod common;
-
-use common::nodes::nodes;
+use crate::common::nodes::nodes;
 use vmscope_v8::launch::obstacle;
 
 #[test]

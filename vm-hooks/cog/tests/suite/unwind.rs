@@ -1,14 +1,7 @@
 //! Callers on made stacks of the busy snapshot's methods.
 #![cfg(target_arch = "x86_64")]
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test that fails is to panic"
-)]
 
-mod common;
-
-use common::stacks::{Chain, PAGE, Stacks, chain};
+use crate::common::stacks::{Chain, PAGE, Stacks, chain};
 use proptest::prelude::*;
 use vmscope_process::FrameRegisters;
 use vmscope_records::{Avma, ChainEnd, TimeNs};

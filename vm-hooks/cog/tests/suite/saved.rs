@@ -1,15 +1,8 @@
 //! Zones that an image saved: primitive 253's own answers, and damaged ones.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test that fails is to panic"
-)]
-
-mod common;
 
 use std::collections::BTreeMap;
 
-use common::{places, seen, snapshot, text};
+use crate::common::{places, seen, snapshot, text};
 use proptest::prelude::*;
 use vmscope_cog::saved::{SavedPiece, SavedSamples, SavedZone};
 use vmscope_process::KeySource;

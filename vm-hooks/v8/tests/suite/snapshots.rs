@@ -1,12 +1,9 @@
 //! Snapshots of Node.js: the reader finds the compiled functions that V8 itself listed
 //! (`tests/snapshots/make`).
-#![allow(clippy::unwrap_used, reason = "a test that fails is to panic")]
-
-mod common;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use common::recorded::{NAMES, expected, snapshot};
+use crate::common::recorded::{NAMES, expected, snapshot};
 use vmscope_process::ProcessView;
 use vmscope_process::testing::Snapshot;
 use vmscope_records::{Avma, Constituent, ConstituentKind, Record};

@@ -1,15 +1,8 @@
 //! Machine code without a snapshot: closed PICs, and the functions of stripped VMs.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test that fails is to panic"
-)]
 #![cfg(target_arch = "x86_64")]
 
-mod common;
-
-use common::image::{Entry, Image, METHODS, POINT, POINT_CLASS, ZONE, with_block};
-use common::{Seen, name, places, seen};
+use crate::common::image::{Entry, Image, METHODS, POINT, POINT_CLASS, ZONE, with_block};
+use crate::common::{Seen, name, places, seen};
 use vmscope_cog::Encoding;
 use vmscope_cog::cog_method::EntryKind;
 use vmscope_process::{Memory as _, SymbolKind};

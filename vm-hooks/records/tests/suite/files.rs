@@ -1,15 +1,4 @@
 //! The file on disk: permissions, replaced files, full disks.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test says what failed by panicking"
-)]
-#![allow(
-    clippy::print_stdout,
-    reason = "a test in a child process says that it ran"
-)]
-
-mod common;
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -28,7 +17,7 @@ fn noise(count: u64) -> impl Iterator<Item = Record> {
         state = state
             .wrapping_mul(6_364_136_223_846_793_005)
             .wrapping_add(1);
-        common::sample(n * 713_927, 1, state)
+        crate::common::sample(n * 713_927, 1, state)
     })
 }
 
@@ -58,7 +47,7 @@ fn only_the_owner_may_read_it_whatever_the_umask() {
             .arg("-c")
             .arg(format!("umask {umask}; exec \"$0\" \"$@\""))
             .arg(exe);
-        let name = "only_the_owner_may_read_it_whatever_the_umask";
+        let name = "files::only_the_owner_may_read_it_whatever_the_umask";
         let output = again(shell, name, KEY, &path);
         assert!(output.status.success(), "{output:?}");
         let mode = fs::metadata(&path).unwrap().permissions().mode();
@@ -71,11 +60,11 @@ fn a_planted_link_is_not_followed() {
     let folder = tempfile::tempdir().unwrap();
     let (victim, link) = (folder.path().join("victim"), folder.path().join("link"));
     // Even when it leads to a recording of ours, or to nothing.
-    fs::write(&victim, common::file_header(1, 0)).unwrap();
+    fs::write(&victim, crate::common::file_header(1, 0)).unwrap();
     symlink(&victim, &link).unwrap();
     let error = create_private(&link).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::AlreadyExists);
-    assert_eq!(fs::read(&victim).unwrap(), common::file_header(1, 0));
+    assert_eq!(fs::read(&victim).unwrap(), crate::common::file_header(1, 0));
     fs::remove_file(&victim).unwrap();
     assert!(create_private(&link).is_err());
     assert!(!victim.exists());
@@ -91,7 +80,7 @@ fn only_an_own_recording_is_replaced() {
         ErrorKind::AlreadyExists
     );
     assert_eq!(fs::read(&path).unwrap(), b"a letter");
-    let recording = common::write(&[], &[]);
+    let recording = crate::common::write(&[], &[]);
     let old = folder.path().join("out.old");
     fs::write(&path, &recording).unwrap();
     fs::write(&old, "a letter").unwrap();
@@ -161,7 +150,7 @@ impl Store for &mut SmallDisk {
 /// Everything in `bytes` is a whole recording whose end says that writing failed, as does `error`.
 fn assert_ends_by_failure(bytes: &[u8], error: &WriteError, at_least: u64) {
     assert_eq!(error.source.kind(), ErrorKind::StorageFull);
-    let read = common::read(bytes).unwrap();
+    let read = crate::common::read(bytes).unwrap();
     assert_eq!(read.ending.damage_count, 0);
     let end = read.end().unwrap();
     assert_eq!(end.reason, EndReason::WriteFailed);
@@ -200,7 +189,9 @@ fn a_full_disk_ends_the_recording_and_says_so() {
             }
         }
         assert!(failed);
-        let error = writer.end(common::end(EndReason::Interrupted)).unwrap_err();
+        let error = writer
+            .end(crate::common::end(EndReason::Interrupted))
+            .unwrap_err();
         assert_ends_by_failure(&disk.bytes, &error, 5_000);
     }
 }
@@ -228,21 +219,24 @@ fn keep_last_on_a_full_disk_says_so_too() {
         room: 100_000,
         ..SmallDisk::default()
     };
-    let saved = keep.save(&mut disk, common::end(EndReason::Saved));
+    let saved = keep.save(&mut disk, crate::common::end(EndReason::Saved));
     let error = saved.unwrap_err();
     assert_ends_by_failure(&disk.bytes, &error, 5_000);
     // What is kept is still there.
     let (bytes, _) = keep
-        .save(Vec::new(), common::end(EndReason::Saved))
+        .save(Vec::new(), crate::common::end(EndReason::Saved))
         .unwrap();
-    assert_eq!(common::read(&bytes).unwrap().samples().count(), 20_000);
+    assert_eq!(
+        crate::common::read(&bytes).unwrap().samples().count(),
+        20_000
+    );
 }
 
 /// The same on a real file system of 256 KiB, where space is set aside with fallocate.
 #[test]
 fn a_full_file_system_ends_the_recording_and_says_so() {
     const KEY: &str = "VMSCOPE_TEST_FULL_DISK";
-    const NAME: &str = "a_full_file_system_ends_the_recording_and_says_so";
+    const NAME: &str = "files::a_full_file_system_ends_the_recording_and_says_so";
     if let Some(folder) = std::env::var_os(KEY) {
         keep_last_fills_the_file_system(Path::new(&folder));
         let path = PathBuf::from(folder).join("out");
@@ -254,7 +248,9 @@ fn a_full_file_system_ends_the_recording_and_says_so() {
                 break;
             }
         }
-        let error = writer.end(common::end(EndReason::Interrupted)).unwrap_err();
+        let error = writer
+            .end(crate::common::end(EndReason::Interrupted))
+            .unwrap_err();
         assert_ends_by_failure(&fs::read(&path).unwrap(), &error, 5_000);
         println!("the full file system was tested");
         return;
@@ -271,7 +267,7 @@ fn a_full_file_system_ends_the_recording_and_says_so() {
         .args(["--mount", "--map-root-user", "true"])
         .output();
     if !available.is_ok_and(|output| output.status.success()) {
-        common::skip(
+        crate::common::skip(
             NAME,
             "no mount namespaces here (unshare --mount --map-root-user)",
         );
@@ -279,7 +275,7 @@ fn a_full_file_system_ends_the_recording_and_says_so() {
     }
     let output = again(shell, NAME, KEY, folder.path());
     if output.status.code() == Some(77) {
-        common::skip(NAME, "a tmpfs can't be mounted here");
+        crate::common::skip(NAME, "a tmpfs can't be mounted here");
         return;
     }
     assert!(
@@ -304,9 +300,9 @@ fn keep_last_fills_the_file_system(folder: &Path) {
     let failed = failed.unwrap();
     assert_eq!(failed.source.kind(), ErrorKind::StorageFull);
     // 64 KiB are set aside for the end.
-    let ended = keep.end(common::end(EndReason::WriteFailed));
+    let ended = keep.end(crate::common::end(EndReason::WriteFailed));
     assert!(ended.is_ok() || ended.is_err_and(|e| e.source.kind() == ErrorKind::StorageFull));
-    let read = common::read(&fs::read(&path).unwrap()).unwrap();
+    let read = crate::common::read(&fs::read(&path).unwrap()).unwrap();
     assert_eq!(read.ending.damage_count, 0);
     assert_eq!(read.end().unwrap().reason, EndReason::WriteFailed);
     let kept = read.samples().count();
@@ -324,7 +320,9 @@ fn a_finished_file_is_as_long_as_what_was_written_and_can_be_added_to() {
     for record in noise(100) {
         writer.put(record).unwrap();
     }
-    let (file, written) = writer.end(common::end(EndReason::Interrupted)).unwrap();
+    let (file, written) = writer
+        .end(crate::common::end(EndReason::Interrupted))
+        .unwrap();
     let file = file.finish().unwrap();
     assert_eq!(fs::metadata(&path).unwrap().len(), written.bytes);
     // Space set aside is given back.
@@ -332,14 +330,14 @@ fn a_finished_file_is_as_long_as_what_was_written_and_can_be_added_to() {
     assert!(blocks * 512 < 64 << 10, "{blocks} blocks");
 
     add_a_thread(file);
-    let read = common::read(&fs::read(&path).unwrap()).unwrap();
-    assert_eq!(read.records.last(), Some(&common::thread(5, 9)));
+    let read = crate::common::read(&fs::read(&path).unwrap()).unwrap();
+    assert_eq!(read.records.last(), Some(&crate::common::thread(5, 9)));
     assert_eq!(read.samples().count(), 100);
 }
 
 fn add_a_thread(file: fs::File) {
     let mut writer = Writer::resume(RecordingFile::append_to(file).unwrap());
-    writer.put(common::thread(5, 9)).unwrap();
+    writer.put(crate::common::thread(5, 9)).unwrap();
     writer.flush().unwrap();
 }
 
@@ -348,20 +346,22 @@ fn what_is_added_to_a_torn_recording_is_not_taken_for_its_torn_chunk() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("out");
     let records: Vec<Record> = noise(100).collect();
-    let whole = common::write(&records, &[50]);
+    let whole = crate::common::write(&records, &[50]);
     for missing in [1, 20, 100, 500] {
         fs::write(&path, &whole[..whole.len() - missing]).unwrap();
-        let before = common::read(&fs::read(&path).unwrap()).unwrap().records;
+        let before = crate::common::read(&fs::read(&path).unwrap())
+            .unwrap()
+            .records;
         let file = fs::File::options()
             .read(true)
             .write(true)
             .open(&path)
             .unwrap();
         add_a_thread(file);
-        let read = common::read(&fs::read(&path).unwrap()).unwrap();
+        let read = crate::common::read(&fs::read(&path).unwrap()).unwrap();
         assert_eq!(read.ending.damage_count, 0, "{missing} bytes missing");
         assert_eq!(read.records[..before.len()], before);
-        assert_eq!(read.records.last(), Some(&common::thread(5, 9)));
+        assert_eq!(read.records.last(), Some(&crate::common::thread(5, 9)));
     }
 }
 
@@ -398,7 +398,7 @@ fn chunks_of_samples_with_chains_are_never_too_large_to_be_read() {
             }),
             ..SampleDetail::default()
         };
-        let Record::Sample(sample) = common::sample(n, 1, n) else {
+        let Record::Sample(sample) = crate::common::sample(n, 1, n) else {
             panic!("no sample");
         };
         let sample = Sample {
@@ -408,6 +408,6 @@ fn chunks_of_samples_with_chains_are_never_too_large_to_be_read() {
         // Nobody flushes for a long time.
         writer.put(Record::Sample(sample)).unwrap();
     }
-    let everything = common::read(&writer.close().unwrap()).unwrap();
+    let everything = crate::common::read(&writer.close().unwrap()).unwrap();
     assert_eq!(everything.samples().count() as u64, COUNT);
 }

@@ -1,15 +1,8 @@
 //! The interpreter's parts, and methods that it runs.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test that fails is to panic"
-)]
-
-mod common;
 
 use std::sync::Arc;
 
-use common::snapshot;
+use crate::common::snapshot;
 use proptest::prelude::*;
 use vmscope_cog::testing::Snapshot;
 use vmscope_cog::{CogAdapter, Vm};

@@ -7,16 +7,12 @@
 //! The comparison leaves out positions without code, which the next position replaces, and code that
 //! V8 freed.
 
-#![allow(clippy::panic, clippy::unwrap_used, reason = "tests fail by it")]
-
-mod common;
-
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use common::nodes::{Node, nodes};
-use common::say;
-use common::stopped::Stopped;
+use crate::common::nodes::{Node, nodes};
+use crate::common::say;
+use crate::common::stopped::Stopped;
 use iced_x86::{Code, DecoderOptions};
 use vmscope_jitdump::dump::{Decoder, Event, LineStart, Load, Step};
 use vmscope_process::{Adapter, AdapterFamily as _, KeySource, Poll, ProcessView, monotonic_time};
@@ -86,7 +82,7 @@ impl<'a> Sources<'a> {
     /// The script of a method; `None` for other programs' methods.
     fn of_method(&self, method: &Method) -> Option<&'a str> {
         match &*method.name {
-            _ if method.file.ends_with(PROGRAM) => Some(include_str!("programs/optimised.js")),
+            _ if method.file.ends_with(PROGRAM) => Some(include_str!("../programs/optimised.js")),
             "(anonymous)" if method.file.is_empty() => self.made.first().copied(),
             "wide" if method.file.is_empty() => self.made.get(1).copied(),
             _ => None,

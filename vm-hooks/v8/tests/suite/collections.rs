@@ -1,10 +1,6 @@
 //! Collections as they are read from outside, against `node --trace-gc`: each kind, cause, duration, heap
 //! size, number and marking, of the main thread and of a worker. Spaces against V8's own statistics.
 
-#![allow(clippy::panic, reason = "tests fail by it")]
-
-mod common;
-
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
@@ -12,8 +8,8 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 
-use common::nodes::{Node, nodes};
-use common::say;
+use crate::common::nodes::{Node, nodes};
+use crate::common::say;
 use vmscope_process::{Adapter as _, KeySource, Poll, ProcessView, monotonic_time};
 use vmscope_records::{
     COLLECTIONS_SECTION, Collection, CollectionKey, CollectionScope, Pid, ProcessKey, Record,

@@ -1,15 +1,8 @@
 //! Statistics of the snapshots' VMs.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test that fails is to panic"
-)]
-
-mod common;
 
 use std::sync::Arc;
 
-use common::snapshot;
+use crate::common::snapshot;
 use vmscope_cog::testing::Snapshot;
 use vmscope_cog::{CogAdapter, Vm};
 use vmscope_process::{Adapter as _, KeySource, Poll, ProcessView};

@@ -1,16 +1,9 @@
 //! Damaged memory: every reading ends, with records or an error.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test that fails is to panic"
-)]
-
-mod common;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 
-use common::snapshot;
+use crate::common::snapshot;
 use proptest::prelude::*;
 use vmscope_cog::testing::Snapshot;
 use vmscope_cog::{Family, Vm};

@@ -1,16 +1,9 @@
 //! The adapter's records about snapshots.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test that fails is to panic"
-)]
-
-mod common;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use common::{snapshot, unpacked};
+use crate::common::{snapshot, unpacked};
 use vmscope_cog::cog_method::EntryKind;
 use vmscope_cog::{CogAdapter, Family, Vm};
 use vmscope_process::{

@@ -1,11 +1,8 @@
 //! Damaged memory: every reading ends, with records or an error.
-#![allow(clippy::unwrap_used, reason = "a test that fails is to panic")]
-
-mod common;
 
 use std::sync::LazyLock;
 
-use common::recorded::{NAMES, bytes, snapshot};
+use crate::common::recorded::{NAMES, bytes, snapshot};
 use proptest::prelude::*;
 use vmscope_process::testing::{FakeMemory, Patchable, Snapshot};
 use vmscope_process::{AdapterError, MAX_RECORDS_OF_A_POLL};

@@ -1,13 +1,6 @@
 //! Keeping only the newest: bounded for hours, and complete in what it saves.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test says what failed by panicking"
-)]
 
-mod common;
-
-use common::{Everything, end, read, sample, thread};
+use crate::common::{Everything, end, read, sample, thread};
 use proptest::prelude::*;
 use std::collections::HashSet;
 use vmscope_records::recording::KeepLast;

@@ -1,0 +1,20 @@
+//! Tests of the crate, in one program: each program of its own would compile what they share.
+
+#![allow(
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "tests may fail by panicking"
+)]
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod damage;
+mod files;
+mod golden;
+mod interpreter;
+mod keep_last;
+mod newest_file;
+mod python;
+mod roundtrip;
