@@ -1,5 +1,6 @@
 //! Names and figures of functions and nodes.
 
+use crate::present::functions::name_of;
 pub use crate::present::functions::{full, letter, parts};
 use crate::present::numbers::{count, percent, ratio};
 use crate::present::shorten::bare;
@@ -18,14 +19,15 @@ pub fn short(function: &Function, columns: usize) -> String {
     parts(function, false).label(columns)
 }
 
-/// Name for a narrow box: classes and namespaces as far as they fit before the own name.
+/// Name for a narrow box: begin and tier if they fit, classes and namespaces as far as they fit before the own
+/// name.
 pub fn tiny(function: &Function, columns: usize) -> String {
     let parts = parts(function, false);
-    let whole = parts.full();
-    match text::width(&whole) <= columns {
-        true => whole,
-        false => bare(parts.name, columns),
-    }
+    let without_begin = || name_of(&function.name, None, &function.tier);
+    let fits = |name: &String| text::width(name) <= columns;
+    let whole = Some(parts.full()).filter(fits);
+    let whole = whole.or_else(|| Some(without_begin()).filter(fits));
+    whole.unwrap_or_else(|| bare(parts.name, columns))
 }
 
 /// Figures of a node: share of all samples, share of the caller, self samples.
