@@ -23,7 +23,7 @@ const REPETITIONS: usize = 200;
 const OVERHEAD: f64 = 0.01;
 
 /// A self-measuring program. Its three loops stand on separate lines; at the end, it prints each
-/// loop's microseconds. A loop before them gets the method compiled: that time is no loop's.
+/// loop's microseconds of CPU time. A loop before them gets the method compiled: that time is no loop's.
 fn known_shares(rounds: u32, turns: [u32; 3], others: usize) -> String {
     let mut text = String::from(
         "Object subclass: #Known instanceVariableNames: 'times' classVariableNames: '' package: 'Test'!\n\n\
@@ -48,7 +48,7 @@ fn known_shares(rounds: u32, turns: [u32; 3], others: usize) -> String {
         text,
         "\t].\n\ttimes do: [:each | Transcript showln: each printString]!\n\n\
          add: index since: clock\n\ttimes at: index put: (times at: index) + (self now - clock).\n\t^self now!\n\n\
-         now\n\t<primitive: 240>\n\t^self error: 'no clock'!\n\n{methods}others\n{calls}\t^self! !\n\nKnown new run: {rounds}!\n"
+         now\n\t<primitive: 533>\n\t^self error: 'no clock'!\n\n{methods}others\n{calls}\t^self! !\n\nKnown new run: {rounds}!\n"
     );
     text
 }

@@ -46,17 +46,21 @@ pub fn numbers(node: CallNode, caller: Option<CallNode>, all: u64) -> String {
     text
 }
 
-/// Functions with `pattern` in their names, ignoring case.
+/// Functions with `pattern` in their names, begins or tiers, ignoring case.
 pub fn fitting(tree: &CallTree, pattern: &str) -> IndexVec<FunctionId, bool> {
     let mut text = Finder::new(pattern);
     let mut tier = String::new();
     let mut has = |function: &Function| {
-        if function.tier.is_empty() {
+        let begin = function.begin.as_ref().map(|begin| begin.text(true));
+        if begin.is_none() && function.tier.is_empty() {
             return text.is_in(&function.name);
         }
         tier.clear();
         tier.extend(["(", &function.tier, ")"]);
-        text.is_in_words(&[&*function.name, &tier])
+        let tier = (!function.tier.is_empty()).then_some(&*tier);
+        let words = [Some(&*function.name), begin.as_deref(), tier];
+        let words: Vec<&str> = words.into_iter().flatten().collect();
+        text.is_in_words(&words)
     };
     let is_there = |function| tree.counts_of(function).total > 0;
     let functions = tree.functions();

@@ -129,6 +129,7 @@ pub(crate) fn by_number(number: usize) -> Option<Primitive> {
         530 => Value(system::includes_selector),
         531 => Value(system::selectors),
         532 => Value(system::file_contents),
+        533 => Value(system::cpu_microseconds),
         540 => Value(system::pretenure),
         541 => Value(objects::note_birth),
         542 => Value(objects::note_death),

@@ -6,7 +6,7 @@ use super::Args;
 use super::strings::text;
 use crate::interpreter::objects::{self, class_index, slot};
 use crate::interpreter::raw::{Ip, Sp};
-use crate::interpreter::vm::{Next, Outcome, Vm, now_ns};
+use crate::interpreter::vm::{Next, Outcome, Vm, cpu_ns, now_ns};
 use crate::memory::{Oop, Parameters, classes};
 
 /// Longest file that a program can read, in bytes.
@@ -50,6 +50,11 @@ pub fn milliseconds(vm: &mut Vm, _args: Args) -> Option<Oop> {
 /// Microseconds of the monotonic clock.
 pub fn microseconds(_vm: &mut Vm, _args: Args) -> Option<Oop> {
     Oop::from_integer(i64::try_from(now_ns() / 1000).ok()?)
+}
+
+/// Microseconds of CPU time of the VM's thread.
+pub fn cpu_microseconds(_vm: &mut Vm, _args: Args) -> Option<Oop> {
+    Oop::from_integer(i64::try_from(cpu_ns() / 1000).ok()?)
 }
 
 /// `Semaphore signalAtMilliseconds:`.
