@@ -40,14 +40,18 @@ fn leaf_in(methods: &[String]) -> Option<usize> {
     methods.iter().position(is_leaf)
 }
 
-/// Java methods of each thread, innermost first, and whether the stack is whole.
+/// Java methods of each thread, innermost first, up to code that was too new to have a name, and whether the
+/// stack is whole.
 fn java_stacks(dump: &Value) -> BTreeMap<String, (Vec<String>, bool)> {
     let threads = dump["threads"].as_array().expect("threads").iter();
     let stack = |thread: &Value| {
         let frames = thread["frames"].as_array().expect("frames").iter();
-        let methods = frames.filter_map(|frame| java_method(frame["name"].as_str()?));
+        let names = frames.map(|frame| frame["name"].as_str().expect("a name"));
+        let is_named = |name: &&str| *name != "(generated code, unnamed)";
+        let methods = names.clone().take_while(is_named).filter_map(java_method);
+        let is_whole = thread["cut_off"].is_null() && names.clone().all(|name| is_named(&name));
         let name = thread["name"].as_str().expect("a name").to_owned();
-        (name, (methods.collect(), thread["cut_off"].is_null()))
+        (name, (methods.collect(), is_whole))
     };
     threads.map(stack).collect()
 }
