@@ -370,12 +370,7 @@ fn json(dump: &Dump, stacks: &[Stack<'_>]) -> Value {
         let region = region_key(frame.entry.region, is_native);
         let tier = &frame.entry.tier;
         let mut value = functions::json(&place.name, tier, Some(region), frame.is_inlined());
-        if !place.file.is_empty() {
-            value["file"] = (*place.file).into();
-        }
-        if let Some(line) = place.line {
-            value["line"] = line.into();
-        }
+        functions::put_place(&mut value, &place.file, place.line);
         if let Some(bytecode) = place.bytecode {
             value["bytecode"] = bytecode.0.into();
         }

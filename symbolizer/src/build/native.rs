@@ -1,7 +1,7 @@
 //! Sites of native code, from symbols, lines and region rules.
 
 use super::{Builder, frame_named};
-use crate::profile::{Entry, EntryKind, Frame, Region, Site, SiteId};
+use crate::profile::{Entry, EntryKind, Frame, Region, Site, SiteId, last_component};
 use crate::space::is_shared_memory;
 use crate::trace::Place;
 use vmscope_records::{
@@ -31,7 +31,7 @@ impl<'a> Builder<'a> {
     ) -> SiteId {
         let module = self.trace.modules.get(&key);
         let path = module.map_or("", |module| module.path.as_str());
-        let name = path.rsplit('/').next().unwrap_or(path);
+        let name = last_component(path);
         let region = match module {
             Some(module) if module.main => Region::Vm,
             Some(_) => Region::Library,

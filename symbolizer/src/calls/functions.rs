@@ -129,6 +129,7 @@ impl<'a> Met<'a> {
     }
 }
 
+/// Functions with equal names, tiers and places but for the folders of their files.
 fn namesakes(all: &IndexVec<FunctionId, Function>) -> FxHashSet<FunctionId> {
     let mut by_name: FxHashMap<_, Vec<FunctionId>> = FxHashMap::default();
     for (id, function) in all.enumerated() {

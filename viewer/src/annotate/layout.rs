@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use vmscope_symbolizer::Region;
 use vmscope_symbolizer::annotate::{Annotation, Inlined, Row, Spot, Tier};
+use vmscope_symbolizer::profile::last_component;
 
 /// Minimum number of folded lines; the fold itself takes a line.
 const MIN_FOLDED: usize = 3;
@@ -99,7 +100,7 @@ pub fn place_name(row: &Row) -> String {
             format!("{from}->{to}")
         }
         Spot::Line { file, line } => {
-            let file = file.rsplit('/').next().unwrap_or(file);
+            let file = last_component(file);
             if file.is_empty() {
                 format!("line {line}")
             } else {

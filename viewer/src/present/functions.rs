@@ -61,6 +61,16 @@ fn parts_of<'a>(name: &'a str, begin: Option<&Begin>, tier: &str, whole_path: bo
     }
 }
 
+/// Adds a source position to JSON: `file` and `line`, each if known.
+pub fn put_place(value: &mut Value, file: &str, line: Option<u32>) {
+    if !file.is_empty() {
+        value["file"] = file.into();
+    }
+    if let Some(line) = line {
+        value["line"] = line.into();
+    }
+}
+
 /// A function as JSON: `name`, and where they apply `region`, `tier`, `inlined`.
 pub fn json(name: &str, tier: &str, region: Option<&'static str>, inlined: bool) -> Value {
     let mut value = json!({ "name": name });

@@ -338,12 +338,7 @@ fn of_function(function: &Function, is_native: bool) -> Value {
     let region = function.region.map(|region| region_key(region, is_native));
     let mut value = functions::json(&function.name, &function.tier, region, function.inlined);
     if let Some(begin) = &function.begin {
-        if !begin.file.is_empty() {
-            value["file"] = (*begin.file).into();
-        }
-        if let Some(line) = begin.line {
-            value["line"] = line.into();
-        }
+        functions::put_place(&mut value, &begin.file, begin.line);
     }
     value
 }

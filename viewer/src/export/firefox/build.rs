@@ -7,7 +7,7 @@ use crate::present::names::region_title;
 use crate::present::text::harmless;
 use rustc_hash::FxHashMap;
 use vmscope_records::{Arch, BuildId, ConstituentKind, FileOffset, Module, ModuleKey, SymbolOwner};
-use vmscope_symbolizer::profile::EntryKind;
+use vmscope_symbolizer::profile::{EntryKind, last_component};
 use vmscope_symbolizer::stacks::StackTree;
 use vmscope_symbolizer::symbols::SymbolTable;
 use vmscope_symbolizer::trace::Place;
@@ -283,7 +283,7 @@ fn is_method(frame: &Frame<'_>) -> bool {
 
 fn lib(module: &Module, arch: &'static str) -> Lib {
     let path = harmless(&module.path);
-    let name = path.rsplit('/').next().unwrap_or(&path).to_owned();
+    let name = last_component(&path).to_owned();
     Lib {
         arch,
         debug_name: name.clone(),

@@ -49,18 +49,9 @@ pub fn numbers(node: CallNode, caller: Option<CallNode>, all: u64) -> String {
 /// Functions with `pattern` in their names, begins or tiers, ignoring case.
 pub fn fitting(tree: &CallTree, pattern: &str) -> IndexVec<FunctionId, bool> {
     let mut text = Finder::new(pattern);
-    let mut tier = String::new();
-    let mut has = |function: &Function| {
-        let begin = function.begin.as_ref().map(|begin| begin.text(true));
-        if begin.is_none() && function.tier.is_empty() {
-            return text.is_in(&function.name);
-        }
-        tier.clear();
-        tier.extend(["(", &function.tier, ")"]);
-        let tier = (!function.tier.is_empty()).then_some(&*tier);
-        let words = [Some(&*function.name), begin.as_deref(), tier];
-        let words: Vec<&str> = words.into_iter().flatten().collect();
-        text.is_in_words(&words)
+    let mut has = |function: &Function| match parts(function, true).tail.trim_start() {
+        "" => text.is_in(&function.name),
+        tail => text.is_in_words(&[&*function.name, tail]),
     };
     let is_there = |function| tree.counts_of(function).total > 0;
     let functions = tree.functions();

@@ -4,6 +4,7 @@ use crate::tui::views::Cx;
 use vmscope_records::ProcessKey;
 use vmscope_symbolizer::EntryId;
 use vmscope_symbolizer::addresses::{Owner, Stretch};
+use vmscope_symbolizer::profile::last_component;
 use vmscope_symbolizer::zone::Residencies;
 
 /// First address of x86-64 kernel modules.
@@ -14,7 +15,7 @@ pub fn of_stretch(stretch: &Stretch, residencies: &Residencies, cx: &Cx<'_>) -> 
         Owner::Module(module) => {
             let module = cx.profile.trace.modules.get(&module);
             let path = module.map_or("", |module| module.path.as_str());
-            path.rsplit('/').next().unwrap_or(path).to_owned()
+            last_component(path).to_owned()
         }
         Owner::Kernel(start) if start >= KERNEL_MODULES => "[kernel: modules]".to_owned(),
         Owner::Kernel(_) => "[kernel]".to_owned(),
