@@ -157,7 +157,7 @@ fn functions_of_one_name_are_told_apart() {
     }
 }
 
-/// Names are those of the hot list; one word for each function of the call chain.
+/// Stacks name functions as the hot list does.
 #[test]
 fn functions_of_one_name_are_told_apart_in_stacks() {
     let file = called(&[ZONE + 4 * 0x1000 + 4, ZONE + 5 * 0x1000 + 4]);

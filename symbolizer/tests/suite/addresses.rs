@@ -1,6 +1,8 @@
 //! Samples by address, and residencies of code over time.
 
-use crate::recordings::{Draw, PROCESS, PROGRAM, PROGRAM_AT, Recording, THREAD, code, screens};
+use crate::recordings::{
+    self, Draw, PROCESS, PROGRAM, PROGRAM_AT, Recording, THREAD, code, screens,
+};
 use std::collections::BTreeMap;
 use vmscope_records::{
     Constituent, ConstituentKind, CpuMode, ProcessKey, ThreadKey, ThreadRole, TimeNs,
@@ -269,7 +271,7 @@ fn heaps_far_apart_are_zones_of_their_own() {
 
 #[test]
 fn the_made_up_jvm_has_all_its_samples() {
-    let trace = crate::recordings::read(&screens::java()).unwrap();
+    let trace = recordings::read(&screens::java()).unwrap();
     let profile = vmscope_symbolizer::profile_of(trace, Vec::new(), true);
     let all = addresses(&profile, &Filter::default());
     let shown: u64 = all.stretches.iter().map(|stretch| stretch.samples()).sum();

@@ -1,6 +1,8 @@
 //! A method's samples by bytecode and line: each sample counts once.
 
-use crate::recordings::{PROCESS, PROGRAM, PROGRAM_AT, Recording, THREAD, code, function, shapes};
+use crate::recordings::{
+    self, PROCESS, PROGRAM, PROGRAM_AT, Recording, THREAD, code, function, shapes,
+};
 use std::collections::BTreeMap;
 use vmscope_records::{
     BoundaryRule, BytecodePc, ChainFrame, Constituent, ConstituentKind, Cover, Exactness,
@@ -76,7 +78,7 @@ fn adds_up(profile: &Profile, filter: &Filter) {
 #[test]
 fn every_sample_is_in_one_row() {
     for file in [shapes::native(2_000), shapes::node(2_000)] {
-        let profile = profile_of(crate::recordings::read(&file).unwrap(), Vec::new(), true);
+        let profile = profile_of(recordings::read(&file).unwrap(), Vec::new(), true);
         adds_up(&profile, &Filter::default());
         let some = Filter {
             to: Some(TimeNs(shapes::PERIOD * 500)),
@@ -370,7 +372,7 @@ fn native_functions_have_lines_of_files() {
         file: file.into(),
         line,
     };
-    let mut function = crate::recordings::function(0, 0x100, "outer");
+    let mut function = recordings::function(0, 0x100, "outer");
     function.lines = vec![
         piece(0, vec![frame("outer", "a.c", 3)]),
         piece(0x10, vec![frame("outer", "a.h", 2)]),
@@ -443,8 +445,8 @@ fn an_interpreted_entry_is_no_unknown_place() {
 
 #[test]
 fn every_sample_of_a_method_is_of_one_version() {
-    let file = crate::recordings::screens::java();
-    let profile = profile_of(crate::recordings::read(&file).unwrap(), Vec::new(), true);
+    let file = recordings::screens::java();
+    let profile = profile_of(recordings::read(&file).unwrap(), Vec::new(), true);
     let filter = Filter::default();
     let stop = Stop::new();
     let taken = Taken::of(&profile, &filter);
@@ -492,8 +494,8 @@ fn by_place(rows: &[Row], way: &str, samples: &mut BTreeMap<String, u64>) {
 
 #[test]
 fn versions_side_by_side_add_up_place_by_place() {
-    let file = crate::recordings::screens::java();
-    let profile = profile_of(crate::recordings::read(&file).unwrap(), Vec::new(), true);
+    let file = recordings::screens::java();
+    let profile = profile_of(recordings::read(&file).unwrap(), Vec::new(), true);
     let filter = Filter::default();
     let stop = Stop::new();
     let mut several = 0;
@@ -552,7 +554,7 @@ fn calls_of(profile: &Profile, filter: &Filter, subject: &Subject) -> Calls {
 #[test]
 fn callers_and_callees_are_counted_once_a_stack() {
     let profile = profile_of(
-        crate::recordings::read(&crate::recordings::screens::java()).unwrap(),
+        recordings::read(&recordings::screens::java()).unwrap(),
         Vec::new(),
         true,
     );
@@ -613,7 +615,7 @@ fn a_method_without_samples_has_call_sites() {
         .iter()
         .flat_map(|&(samples, stack)| (0..samples).map(move |_| stack));
     for (stack, time) in samples.zip(1..) {
-        recording.put(crate::recordings::stack_sample(
+        recording.put(recordings::stack_sample(
             time,
             THREAD,
             stack.iter().copied(),
@@ -648,7 +650,7 @@ fn a_method_without_samples_has_call_sites() {
 #[test]
 fn without_chains_calls_are_what_was_inlined() {
     let mut profile = profile_of(
-        crate::recordings::read(&crate::recordings::screens::java()).unwrap(),
+        recordings::read(&recordings::screens::java()).unwrap(),
         Vec::new(),
         true,
     );

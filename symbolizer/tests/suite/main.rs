@@ -1,4 +1,4 @@
-//! Tests of the symbolizer, in one program: many programs would all compile the test recordings.
+//! Tests of the symbolizer. One program compiles the test recordings once.
 
 #![allow(
     clippy::cast_possible_truncation,

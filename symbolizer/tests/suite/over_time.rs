@@ -1,6 +1,6 @@
 //! Chart data: rows of threads, CPU time and code changes by column.
 
-use crate::recordings::{PROCESS, PROGRAM, PROGRAM_AT, Recording, THREAD, screens};
+use crate::recordings::{self, PROCESS, PROGRAM, PROGRAM_AT, Recording, THREAD, screens};
 use vmscope_records::{DurationNs, Record, ThreadCpu, ThreadEnd, ThreadKey, ThreadRole, TimeNs};
 use vmscope_symbolizer::summary::{accounts, promised_by_column};
 use vmscope_symbolizer::time_buckets::{By, Columns, ColumnsOf};
@@ -8,7 +8,7 @@ use vmscope_symbolizer::trace::CodeStep;
 use vmscope_symbolizer::{Filter, Id, Profile, Region, Stop, Summary, ThreadId, profile_of};
 
 fn java() -> Profile {
-    let trace = crate::recordings::read(&screens::java()).unwrap();
+    let trace = recordings::read(&screens::java()).unwrap();
     profile_of(trace, Vec::new(), true)
 }
 

@@ -1,5 +1,6 @@
 //! Samples in spans of time, such as collections.
 
+use crate::recordings;
 use crate::recordings::screens::{self, ms};
 use vmscope_records::TimeNs;
 use vmscope_symbolizer::time_buckets::{InSpan, Span};
@@ -7,7 +8,7 @@ use vmscope_symbolizer::{Filter, Profile, Region, Stop, Summary, profile_of};
 
 fn java() -> Profile {
     profile_of(
-        crate::recordings::read(&screens::java()).unwrap(),
+        recordings::read(&screens::java()).unwrap(),
         Vec::new(),
         true,
     )

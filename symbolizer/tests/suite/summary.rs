@@ -1,7 +1,7 @@
 //! Windows, threads, expected samples and errors of shares.
 
 use crate::recordings::inferred::inferred;
-use crate::recordings::{Draw, PROCESS, PROGRAM, PROGRAM_AT, Recording, THREAD};
+use crate::recordings::{self, Draw, PROCESS, PROGRAM, PROGRAM_AT, Recording, THREAD};
 use vmscope_records::{
     DurationNs, Limit, LimitKind, LossReason, Lost, ProcessEnd, Record, Session, Stream, ThreadCpu,
     ThreadEnd, ThreadKey, ThreadRole, TimeNs,
@@ -93,7 +93,7 @@ fn where_the_kernel_is_excluded_user_time_promises() {
     let mut recording = two_threads();
     recording.put(Record::Session(Box::new(Session {
         kernel_included: false,
-        ..crate::recordings::session("native")
+        ..recordings::session("native")
     })));
     let profile = recording.profile();
     assert_eq!(promised(&profile, &Filter::default()), Some(125));
@@ -172,7 +172,7 @@ fn a_thread_that_was_not_told_began_with_the_recording() {
     recording
         .put(Record::Session(Box::new(Session {
             time: TimeNs(1_000_000),
-            ..crate::recordings::session("native")
+            ..recordings::session("native")
         })))
         .put(cpu(THREAD, 1_100_000, 100_000, None))
         .end(1_100_000);

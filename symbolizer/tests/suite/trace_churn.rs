@@ -4,7 +4,7 @@
 //! The simulated VM loads, unloads, moves and replaces code at random times; an adapter polls now
 //! and then and emits its observations.
 
-use crate::recordings::{Draw, PROCESS, Recording, THREAD, code};
+use crate::recordings::{self, Draw, PROCESS, Recording, THREAD, code};
 use proptest::prelude::*;
 use vmscope_records::{Constituent, TimeNs};
 use vmscope_symbolizer::profile::EntryKind;
@@ -312,7 +312,7 @@ proptest! {
         settled in 1usize..50,
     ) {
         let bytes = simulate(seed, steps, look, 300).recording.bytes();
-        let result = crate::recordings::live::agree(&bytes, settled);
+        let result = recordings::live::agree(&bytes, settled);
         prop_assert!(result.is_ok(), "{}", result.unwrap_err());
     }
 }

@@ -1,6 +1,6 @@
 //! Samples in generated code: ranges, chains, caches and certainty.
 
-use crate::recordings::{PROCESS, Recording, THREAD, code, names};
+use crate::recordings::{self, PROCESS, Recording, THREAD, code, names};
 use vmscope_records::{
     BoundaryRule, BytecodePc, ChainFrame, Constituent, ConstituentKind, Cover, Exactness,
     LineEntry, Method, MethodKey, PcMap, PicCase, Position, Record, TimeNs,
@@ -386,14 +386,7 @@ fn what_lies_is_not_believed() {
         .moved(5, u64::MAX, 0, u64::MAX)
         .constituent(absurd(4, 0, 1))
         .map(PROCESS, 0, u64::MAX, 0, 0, None)
-        .map(
-            PROCESS,
-            0,
-            0,
-            u64::MAX,
-            u64::MAX,
-            Some(crate::recordings::PROGRAM),
-        );
+        .map(PROCESS, 0, 0, u64::MAX, u64::MAX, Some(recordings::PROGRAM));
     for pc in [0, 0x5001, 0x9050, u64::MAX - 5, u64::MAX] {
         recording.sample(u64::MAX - pc, THREAD, pc);
     }

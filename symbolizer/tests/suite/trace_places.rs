@@ -1,7 +1,7 @@
 //! Places of samples, with the address spaces and files of the sample's time.
 
 use crate::recordings::{
-    PROCESS, PROGRAM, PROGRAM_AT, Recording, THREAD, code, function, names, read,
+    self, PROCESS, PROGRAM, PROGRAM_AT, Recording, THREAD, code, function, names, read,
 };
 use std::io::Cursor;
 use vmscope_records::recording::{ReadError, Reader};
@@ -290,7 +290,7 @@ fn code_in_files_that_were_mapped_when_the_recording_began_stays() {
     // The recording begins at 100, but the dump has code since 10.
     let mut recording = Recording::empty();
     recording
-        .put(Record::Session(Box::new(crate::recordings::session("V8"))))
+        .put(Record::Session(Box::new(recordings::session("V8"))))
         .process(PROCESS, 100, 100, None)
         .thread(THREAD, PROCESS, 100, "main", ThreadRole::Mutator)
         .module(PROGRAM, "/bin/node", true)
@@ -325,9 +325,7 @@ fn a_fork_told_before_its_parent_has_its_mappings_all_the_same() {
     let (child, thread) = (ProcessKey(2), ThreadKey(2));
     let mut recording = Recording::empty();
     recording
-        .put(Record::Session(Box::new(crate::recordings::session(
-            "native",
-        ))))
+        .put(Record::Session(Box::new(recordings::session("native"))))
         .process(child, 100, 200, Some(PROCESS))
         .process(PROCESS, 0, 100, None)
         .thread(thread, child, 100, "child", ThreadRole::Other)
@@ -368,9 +366,7 @@ fn the_newest_name_of_a_thread_is_shown_in_whatever_order_it_was_told() {
     };
     let mut recording = Recording::empty();
     recording
-        .put(Record::Session(Box::new(crate::recordings::session(
-            "native",
-        ))))
+        .put(Record::Session(Box::new(recordings::session("native"))))
         .put(update(200, "newest"))
         .put(update(100, "older"))
         .thread(THREAD, PROCESS, 0, "oldest", ThreadRole::Mutator);

@@ -1,5 +1,6 @@
 //! Truth of reports about JavaScript in Node.js (docs/truth.md §3 to §7): V8 read from memory, without flag
-//! and dump, on each release that `.ci/nodes` gets and on the `node` of PATH.
+//! and dump, on each release that `.ci/nodes` gets and on the `node` of PATH. Where a release is recorded in many
+//! ways, the releases take turns ([`common::in_turn`]).
 //!
 //! A machine that lacks a release says `SKIPPED`, and proves nothing of it.
 //!

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::common::image::{ARRAY, Entry, Image, LARGE_POSITIVE, POINT, STRING};
-use crate::common::{pairs, seen, snapshot};
+use crate::common::{self, pairs, seen, snapshot};
 use vmscope_cog::cog_method::{CogMethod, EntryKind};
 use vmscope_cog::describe::{Described, Describer, Name};
 use vmscope_cog::heap::Heap;
@@ -92,7 +92,7 @@ fn every_method_has_instructions_up_to_its_trailer() {
         let (all, _) = listed(name);
         assert_eq!(all.len(), count);
         for one in &all {
-            let name = crate::common::name(&one.described);
+            let name = common::name(&one.described);
             assert!(one.listing.is_whole, "{name}");
             assert!(one.rest.is_empty() || one.rest == [0; 4], "{name}");
             let pcs: Vec<u32> = one.listing.lines.iter().map(|(pc, _)| pc.0).collect();
@@ -150,7 +150,7 @@ fn the_map_has_the_pcs_of_the_listing() {
         let (all, _) = listed(name);
         let mut compared = 0;
         for one in &all {
-            let name = crate::common::name(&one.described);
+            let name = common::name(&one.described);
             let pcs: BTreeSet<u32> = one.listing.lines.iter().map(|(pc, _)| pc.0).collect();
             let maps = [&one.described.map]
                 .into_iter()
@@ -182,7 +182,7 @@ fn methods_that_were_read_by_hand() {
     let (all, _) = listed("busy");
     let method = |name: &str| {
         let mut all = all.iter();
-        let found = all.find(|one| crate::common::name(&one.described) == name);
+        let found = all.find(|one| common::name(&one.described) == name);
         &found.unwrap().listing
     };
     let fib: [(&[u8], &str); 20] = [

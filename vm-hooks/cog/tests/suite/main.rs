@@ -1,4 +1,4 @@
-//! Tests of the crate, in one program: each program of its own would compile what they share.
+//! Tests of the crate. One program compiles their common code once.
 
 #![allow(
     clippy::panic,

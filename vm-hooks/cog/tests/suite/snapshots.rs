@@ -1,7 +1,7 @@
 //! Snapshots of VMs: the reader finds what another reader found, and what the VM itself told
 //! (`tests/snapshots/README.md`).
 
-use crate::common::{Seen, name, pairs, snapshot, text};
+use crate::common::{self, Seen, name, pairs, snapshot, text};
 use vmscope_cog::cog_method::EntryKind;
 use vmscope_cog::map::Map;
 use vmscope_cog::{Bytecodes, Encoding, Sets};
@@ -11,7 +11,7 @@ use vmscope_cog::{Bytecodes, Encoding, Sets};
 const NON_LOCAL_RETURN: &str = " +725:57";
 
 fn seen_in(name: &str) -> Seen {
-    crate::common::seen(&snapshot(name).process())
+    common::seen(&snapshot(name).process())
 }
 
 fn put_map(map: &Map, indent: &str, lines: &mut Vec<String>) {

@@ -1,7 +1,7 @@
 //! Recordings that are cut off, flipped, lied about or of another version: never a
 //! panic, never a wrong record, everything that is whole is read, and the damage told.
 
-use crate::common::{Claims, chunk_with, file_header, frame, plain_chunk, read, zstd_chunk};
+use crate::common::{self, Claims, chunk_with, file_header, frame, plain_chunk, read, zstd_chunk};
 use std::cell::Cell;
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use vmscope_records::recording::{ReadError, Reader, VERSION_MAJOR, VERSION_MINOR};
@@ -12,11 +12,12 @@ const CHUNK_HEADER: usize = 48;
 
 /// A small recording of several chunks.
 fn small() -> Vec<u8> {
-    let mut records = vec![crate::common::thread(1, 1), crate::common::thread(1, 2)];
-    records.extend((0..40_u32).map(|n| {
-        crate::common::sample(u64::from(n) * 713_927, 1 + n % 2, 0x40_0000 + u64::from(n))
-    }));
-    crate::common::write(&records, &[1, 10, 20, 30])
+    let mut records = vec![common::thread(1, 1), common::thread(1, 2)];
+    records.extend(
+        (0..40_u32)
+            .map(|n| common::sample(u64::from(n) * 713_927, 1 + n % 2, 0x40_0000 + u64::from(n))),
+    );
+    common::write(&records, &[1, 10, 20, 30])
 }
 
 /// Where each chunk of a whole recording begins; then where the file ends.
@@ -351,7 +352,7 @@ fn records_that_compress_a_thousand_times_are_written_and_read() {
         bytecodes: vec![0; 1 << 20],
         ..Method::default()
     }));
-    let bytes = crate::common::write(std::slice::from_ref(&method), &[]);
+    let bytes = common::write(std::slice::from_ref(&method), &[]);
     let got = read(&bytes).unwrap();
     assert_eq!(got.records[0], method);
     assert_eq!(got.ending.damage_count, 0);
@@ -397,7 +398,7 @@ fn the_memory_of_records_is_measured() {
         (method, 1 << 20, 5 << 18),
         (limit, size_of::<Record>(), 512),
     ] {
-        let bytes = crate::common::write(&[record], &[]);
+        let bytes = common::write(&[record], &[]);
         let mut reader = Reader::open(Cursor::new(&bytes)).unwrap();
         let chunk = reader.next_chunk(Content::STATE).unwrap().unwrap();
         let (_, memory) = chunk.measured_items().next().unwrap();

@@ -1,5 +1,6 @@
 //! The file on disk: permissions, replaced files, full disks.
 
+use crate::common;
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -17,7 +18,7 @@ fn noise(count: u64) -> impl Iterator<Item = Record> {
         state = state
             .wrapping_mul(6_364_136_223_846_793_005)
             .wrapping_add(1);
-        crate::common::sample(n * 713_927, 1, state)
+        common::sample(n * 713_927, 1, state)
     })
 }
 
@@ -60,11 +61,11 @@ fn a_planted_link_is_not_followed() {
     let folder = tempfile::tempdir().unwrap();
     let (victim, link) = (folder.path().join("victim"), folder.path().join("link"));
     // Even when it leads to a recording of ours, or to nothing.
-    fs::write(&victim, crate::common::file_header(1, 0)).unwrap();
+    fs::write(&victim, common::file_header(1, 0)).unwrap();
     symlink(&victim, &link).unwrap();
     let error = create_private(&link).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::AlreadyExists);
-    assert_eq!(fs::read(&victim).unwrap(), crate::common::file_header(1, 0));
+    assert_eq!(fs::read(&victim).unwrap(), common::file_header(1, 0));
     fs::remove_file(&victim).unwrap();
     assert!(create_private(&link).is_err());
     assert!(!victim.exists());
@@ -80,7 +81,7 @@ fn only_an_own_recording_is_replaced() {
         ErrorKind::AlreadyExists
     );
     assert_eq!(fs::read(&path).unwrap(), b"a letter");
-    let recording = crate::common::write(&[], &[]);
+    let recording = common::write(&[], &[]);
     let old = folder.path().join("out.old");
     fs::write(&path, &recording).unwrap();
     fs::write(&old, "a letter").unwrap();
@@ -150,7 +151,7 @@ impl Store for &mut SmallDisk {
 /// Everything in `bytes` is a whole recording whose end says that writing failed, as does `error`.
 fn assert_ends_by_failure(bytes: &[u8], error: &WriteError, at_least: u64) {
     assert_eq!(error.source.kind(), ErrorKind::StorageFull);
-    let read = crate::common::read(bytes).unwrap();
+    let read = common::read(bytes).unwrap();
     assert_eq!(read.ending.damage_count, 0);
     let end = read.end().unwrap();
     assert_eq!(end.reason, EndReason::WriteFailed);
@@ -189,9 +190,7 @@ fn a_full_disk_ends_the_recording_and_says_so() {
             }
         }
         assert!(failed);
-        let error = writer
-            .end(crate::common::end(EndReason::Interrupted))
-            .unwrap_err();
+        let error = writer.end(common::end(EndReason::Interrupted)).unwrap_err();
         assert_ends_by_failure(&disk.bytes, &error, 5_000);
     }
 }
@@ -219,17 +218,14 @@ fn keep_last_on_a_full_disk_says_so_too() {
         room: 100_000,
         ..SmallDisk::default()
     };
-    let saved = keep.save(&mut disk, crate::common::end(EndReason::Saved));
+    let saved = keep.save(&mut disk, common::end(EndReason::Saved));
     let error = saved.unwrap_err();
     assert_ends_by_failure(&disk.bytes, &error, 5_000);
     // What is kept is still there.
     let (bytes, _) = keep
-        .save(Vec::new(), crate::common::end(EndReason::Saved))
+        .save(Vec::new(), common::end(EndReason::Saved))
         .unwrap();
-    assert_eq!(
-        crate::common::read(&bytes).unwrap().samples().count(),
-        20_000
-    );
+    assert_eq!(common::read(&bytes).unwrap().samples().count(), 20_000);
 }
 
 /// The same on a real file system of 256 KiB, where space is set aside with fallocate.
@@ -248,9 +244,7 @@ fn a_full_file_system_ends_the_recording_and_says_so() {
                 break;
             }
         }
-        let error = writer
-            .end(crate::common::end(EndReason::Interrupted))
-            .unwrap_err();
+        let error = writer.end(common::end(EndReason::Interrupted)).unwrap_err();
         assert_ends_by_failure(&fs::read(&path).unwrap(), &error, 5_000);
         println!("the full file system was tested");
         return;
@@ -267,7 +261,7 @@ fn a_full_file_system_ends_the_recording_and_says_so() {
         .args(["--mount", "--map-root-user", "true"])
         .output();
     if !available.is_ok_and(|output| output.status.success()) {
-        crate::common::skip(
+        common::skip(
             NAME,
             "no mount namespaces here (unshare --mount --map-root-user)",
         );
@@ -275,7 +269,7 @@ fn a_full_file_system_ends_the_recording_and_says_so() {
     }
     let output = again(shell, NAME, KEY, folder.path());
     if output.status.code() == Some(77) {
-        crate::common::skip(NAME, "a tmpfs can't be mounted here");
+        common::skip(NAME, "a tmpfs can't be mounted here");
         return;
     }
     assert!(
@@ -300,9 +294,9 @@ fn keep_last_fills_the_file_system(folder: &Path) {
     let failed = failed.unwrap();
     assert_eq!(failed.source.kind(), ErrorKind::StorageFull);
     // 64 KiB are set aside for the end.
-    let ended = keep.end(crate::common::end(EndReason::WriteFailed));
+    let ended = keep.end(common::end(EndReason::WriteFailed));
     assert!(ended.is_ok() || ended.is_err_and(|e| e.source.kind() == ErrorKind::StorageFull));
-    let read = crate::common::read(&fs::read(&path).unwrap()).unwrap();
+    let read = common::read(&fs::read(&path).unwrap()).unwrap();
     assert_eq!(read.ending.damage_count, 0);
     assert_eq!(read.end().unwrap().reason, EndReason::WriteFailed);
     let kept = read.samples().count();
@@ -320,9 +314,7 @@ fn a_finished_file_is_as_long_as_what_was_written_and_can_be_added_to() {
     for record in noise(100) {
         writer.put(record).unwrap();
     }
-    let (file, written) = writer
-        .end(crate::common::end(EndReason::Interrupted))
-        .unwrap();
+    let (file, written) = writer.end(common::end(EndReason::Interrupted)).unwrap();
     let file = file.finish().unwrap();
     assert_eq!(fs::metadata(&path).unwrap().len(), written.bytes);
     // Space set aside is given back.
@@ -330,14 +322,14 @@ fn a_finished_file_is_as_long_as_what_was_written_and_can_be_added_to() {
     assert!(blocks * 512 < 64 << 10, "{blocks} blocks");
 
     add_a_thread(file);
-    let read = crate::common::read(&fs::read(&path).unwrap()).unwrap();
-    assert_eq!(read.records.last(), Some(&crate::common::thread(5, 9)));
+    let read = common::read(&fs::read(&path).unwrap()).unwrap();
+    assert_eq!(read.records.last(), Some(&common::thread(5, 9)));
     assert_eq!(read.samples().count(), 100);
 }
 
 fn add_a_thread(file: fs::File) {
     let mut writer = Writer::resume(RecordingFile::append_to(file).unwrap());
-    writer.put(crate::common::thread(5, 9)).unwrap();
+    writer.put(common::thread(5, 9)).unwrap();
     writer.flush().unwrap();
 }
 
@@ -346,22 +338,20 @@ fn what_is_added_to_a_torn_recording_is_not_taken_for_its_torn_chunk() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("out");
     let records: Vec<Record> = noise(100).collect();
-    let whole = crate::common::write(&records, &[50]);
+    let whole = common::write(&records, &[50]);
     for missing in [1, 20, 100, 500] {
         fs::write(&path, &whole[..whole.len() - missing]).unwrap();
-        let before = crate::common::read(&fs::read(&path).unwrap())
-            .unwrap()
-            .records;
+        let before = common::read(&fs::read(&path).unwrap()).unwrap().records;
         let file = fs::File::options()
             .read(true)
             .write(true)
             .open(&path)
             .unwrap();
         add_a_thread(file);
-        let read = crate::common::read(&fs::read(&path).unwrap()).unwrap();
+        let read = common::read(&fs::read(&path).unwrap()).unwrap();
         assert_eq!(read.ending.damage_count, 0, "{missing} bytes missing");
         assert_eq!(read.records[..before.len()], before);
-        assert_eq!(read.records.last(), Some(&crate::common::thread(5, 9)));
+        assert_eq!(read.records.last(), Some(&common::thread(5, 9)));
     }
 }
 
@@ -398,7 +388,7 @@ fn chunks_of_samples_with_chains_are_never_too_large_to_be_read() {
             }),
             ..SampleDetail::default()
         };
-        let Record::Sample(sample) = crate::common::sample(n, 1, n) else {
+        let Record::Sample(sample) = common::sample(n, 1, n) else {
             panic!("no sample");
         };
         let sample = Sample {
@@ -408,6 +398,6 @@ fn chunks_of_samples_with_chains_are_never_too_large_to_be_read() {
         // Nobody flushes for a long time.
         writer.put(Record::Sample(sample)).unwrap();
     }
-    let everything = crate::common::read(&writer.close().unwrap()).unwrap();
+    let everything = common::read(&writer.close().unwrap()).unwrap();
     assert_eq!(everything.samples().count() as u64, COUNT);
 }

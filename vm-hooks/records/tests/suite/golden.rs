@@ -1,5 +1,6 @@
 //! A recording made by an earlier build reads as it did then: see golden/README.md.
 
+use crate::common;
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,11 +14,11 @@ fn golden(name: &str) -> PathBuf {
 
 /// The fixed records of the golden recording.
 fn records() -> Vec<Record> {
-    let mut records = crate::common::every_kind();
+    let mut records = common::every_kind();
     records.retain(|record| !matches!(record, Record::Sample(_)));
-    records.push(crate::common::thread(5, 1));
+    records.push(common::thread(5, 1));
     records.extend((0..200_u32).map(|n| {
-        crate::common::sample(
+        common::sample(
             u64::from(n) * 713_927,
             1 + n % 2,
             0x40_0000 + u64::from(n * n),
@@ -54,7 +55,7 @@ fn records() -> Vec<Record> {
 
 /// What is read, record by record.
 fn listing(bytes: &[u8]) -> String {
-    let read = crate::common::read(bytes).unwrap();
+    let read = common::read(bytes).unwrap();
     // Three records of kind 18, which only tests have ever written.
     assert_eq!(
         (read.ending.damage_count, read.unknown, read.malformed.len()),
@@ -71,7 +72,7 @@ fn listing(bytes: &[u8]) -> String {
 fn the_golden_recording_reads_as_it_did() {
     let (recording, text) = (golden("v1.recording"), golden("v1.txt"));
     if std::env::var_os("BLESS_RECORDING").is_some() {
-        fs::write(&recording, crate::common::write(&records(), &[50, 150])).unwrap();
+        fs::write(&recording, common::write(&records(), &[50, 150])).unwrap();
     }
     let listing = listing(&fs::read(&recording).unwrap());
     // Records have other fields in Rust: their bytes stay.

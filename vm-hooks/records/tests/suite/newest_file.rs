@@ -1,7 +1,7 @@
 //! The file of `--keep-last`: readable whenever its writer is killed, bounded, and careful with what
 //! else lies in its folder.
 
-use crate::common::{Everything, end, read, sample, thread};
+use crate::common::{self, Everything, end, read, sample, thread};
 use proptest::prelude::*;
 use std::fs;
 use std::io::ErrorKind;
@@ -173,7 +173,7 @@ proptest! {
 fn an_unfinished_file_of_a_killed_run_is_removed() {
     let (folder, path) = folder();
     let unfinished = folder.path().join(".out.unfinished");
-    let recording = crate::common::write(&[thread(0, 1)], &[]);
+    let recording = common::write(&[thread(0, 1)], &[]);
     for left in [&recording[..], &recording[..9], &[]] {
         for kept in [false, true] {
             fs::write(&unfinished, left).unwrap();
@@ -288,7 +288,7 @@ fn a_recording_in_progress_is_not_renamed() {
 #[test]
 fn an_earlier_recording_is_renamed_and_a_protected_one_never_replaced() {
     let (folder, path) = folder();
-    let recording = crate::common::write(&[thread(0, 1)], &[]);
+    let recording = common::write(&[thread(0, 1)], &[]);
     fs::write(&path, &recording).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o400)).unwrap();
     drop(keep(&path, 5));

@@ -1,5 +1,6 @@
 //! A reader in another language, written from FORMAT.md, reads the same.
 
+use crate::common;
 use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
 use vmscope_records::*;
@@ -22,7 +23,7 @@ fn available() -> bool {
 
 /// What reader.py must print about `bytes`.
 fn expected(bytes: &[u8]) -> String {
-    let read = crate::common::read(bytes).unwrap();
+    let read = common::read(bytes).unwrap();
     let mut counts: BTreeMap<u32, u64> = BTreeMap::new();
     let mut names = BTreeMap::new();
     let (mut pc_sum, mut last) = (0_u64, 0);
@@ -63,23 +64,23 @@ fn expected(bytes: &[u8]) -> String {
 #[test]
 fn python_reads_what_we_read() {
     if !available() {
-        crate::common::skip(
+        common::skip(
             "python_reads_what_we_read",
             "it needs python3, and zstd for it",
         );
         return;
     }
-    let mut records = crate::common::every_kind();
+    let mut records = common::every_kind();
     records.retain(|record| !matches!(record, Record::Sample(_) | Record::Thread(_)));
-    records.extend((1..4).map(|key| crate::common::thread(5, key)));
+    records.extend((1..4).map(|key| common::thread(5, key)));
     records.extend((0..5_000_u32).map(|n| {
-        crate::common::sample(
+        common::sample(
             u64::from(n) * 713_927,
             1 + n % 4,
             (u64::MAX / 3).wrapping_mul(u64::from(n % 7)),
         )
     }));
-    let whole = crate::common::write(&records, &[80, 1_000, 2_000, 3_000, 4_000]);
+    let whole = common::write(&records, &[80, 1_000, 2_000, 3_000, 4_000]);
     // Torn in its last chunk, and with a payload and a header flipped on the way.
     let torn = whole[..whole.len() - 20].to_vec();
     let mut flipped = whole.clone();
@@ -96,7 +97,7 @@ fn python_reads_what_we_read() {
         ("flipped", flipped, 2),
     ] {
         assert_eq!(
-            crate::common::read(&bytes).unwrap().ending.damage_count,
+            common::read(&bytes).unwrap().ending.damage_count,
             damages,
             "{name}"
         );

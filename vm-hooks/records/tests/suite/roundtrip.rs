@@ -1,5 +1,6 @@
 //! What is written is what is read, for every kind of record.
 
+use crate::common;
 use crate::common::strategies;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -39,7 +40,7 @@ proptest! {
         records in vec(strategies::any_record(), 0..40).prop_map(in_order),
         flushes in vec(0..40_usize, 0..4),
     ) {
-        let read = crate::common::read(&crate::common::write(&records, &flushes)).unwrap();
+        let read = common::read(&common::write(&records, &flushes)).unwrap();
         prop_assert!(read.malformed.is_empty(), "{:?}", read.malformed);
         prop_assert_eq!(read.unknown, 0);
         prop_assert_eq!(read.ending.damage_count, 0);
@@ -61,8 +62,8 @@ proptest! {
         for record in &records {
             keep.put(record.clone());
         }
-        let (bytes, _) = keep.save(Vec::new(), crate::common::end(EndReason::Saved)).unwrap();
-        let read = crate::common::read(&bytes).unwrap();
+        let (bytes, _) = keep.save(Vec::new(), common::end(EndReason::Saved)).unwrap();
+        let read = common::read(&bytes).unwrap();
         prop_assert!(read.malformed.is_empty(), "{:?}", read.malformed);
         for content in [Content::LIFETIMES, Content::SAMPLES] {
             prop_assert_eq!(of(&read.records, content), of(&records, content));
@@ -74,7 +75,7 @@ proptest! {
 /// The list of strategies is complete: a new kind needs a new row.
 #[test]
 fn there_is_a_strategy_for_every_kind() {
-    let mut kinds: Vec<_> = crate::common::every_kind()
+    let mut kinds: Vec<_> = common::every_kind()
         .iter()
         .map(std::mem::discriminant)
         .collect();
@@ -86,7 +87,7 @@ fn there_is_a_strategy_for_every_kind() {
 /// A sample that no chunk can hold is counted as lost, alone: its neighbours are kept.
 #[test]
 fn a_sample_that_is_too_large_takes_no_other_with_it() {
-    let mut records: Vec<Record> = (0..100).map(|n| crate::common::sample(n, 1, n)).collect();
+    let mut records: Vec<Record> = (0..100).map(|n| common::sample(n, 1, n)).collect();
     let Record::Sample(huge) = &mut records[50] else {
         unreachable!()
     };
@@ -97,7 +98,7 @@ fn a_sample_that_is_too_large_takes_no_other_with_it() {
         }),
         ..SampleDetail::default()
     }));
-    let read = crate::common::read(&crate::common::write(&records, &[])).unwrap();
+    let read = common::read(&common::write(&records, &[])).unwrap();
     assert_eq!(read.samples().count(), 99);
     let lost: Vec<&Lost> = (read.records.iter())
         .filter_map(|record| match record {
@@ -126,7 +127,7 @@ fn state_comes_before_the_lifetimes_that_refer_to_it() {
             ..LifetimeCounts::default()
         }))
     }));
-    let read = crate::common::read(&crate::common::write(&records, &[])).unwrap();
+    let read = common::read(&common::write(&records, &[])).unwrap();
     assert_eq!(read.records[0], class);
 }
 
@@ -154,9 +155,9 @@ fn a_birth_takes_a_few_bytes() {
         }
         all.push(Record::Births(Box::new(births)));
     }
-    let bytes = crate::common::write(&all, &[]);
+    let bytes = common::write(&all, &[]);
     let each = bytes.len() as f64 / BIRTHS as f64;
     assert!(each < 5.0, "{each} bytes");
-    let read = crate::common::read(&bytes).unwrap();
+    let read = common::read(&bytes).unwrap();
     assert!(read.records.starts_with(&all));
 }
