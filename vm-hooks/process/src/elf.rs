@@ -134,6 +134,12 @@ impl ElfHeader {
         section_header::SectionHeader::size(self.ctx)
     }
 
+    /// Size of an address in bytes.
+    #[must_use]
+    pub fn address_bytes(&self) -> usize {
+        if self.ctx.container.is_big() { 8 } else { 4 }
+    }
+
     /// Symbol size in bytes.
     #[must_use]
     pub fn symbol_bytes(&self) -> usize {

@@ -187,3 +187,15 @@ proptest! {
         let _ = crate::parse_dynamic(&bytes, &header);
     }
 }
+
+proptest! {
+    #[test]
+    fn a_binary_search_finds_the_prefix(
+        prefixes in proptest::collection::vec("[ab]{0,3}", 0..6),
+        name in "[ab]{0,5}",
+    ) {
+        let prefixes: Vec<&str> = prefixes.iter().map(String::as_str).collect();
+        let expected = prefixes.iter().any(|prefix| name.starts_with(prefix));
+        prop_assert_eq!(Prefixes::new(&prefixes).begin(name.as_bytes()), expected);
+    }
+}
