@@ -23,7 +23,7 @@ mod sources;
 mod threads;
 
 pub(crate) use open::{check_target, stopped};
-pub use probe::{Probe, probe};
+pub use probe::{FirstEvent, Probe, probe};
 
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::Arc;

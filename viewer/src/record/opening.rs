@@ -9,11 +9,13 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 use vmscope_process::{ProcessFacts, ProcessView, examine};
 use vmscope_records::Pid;
+use vmscope_sampler::kernel::FirstEvent;
 use vmscope_sampler::session::Readers;
 use vmscope_sampler::{Opening, raise_this_thread};
 
 use super::follow::TICK;
 use super::live_line::LiveLine;
+use super::options::EngineChoice;
 use super::{ChosenEngine, SamplingOptions};
 use crate::present::numbers::count;
 use crate::print::say;
@@ -59,6 +61,7 @@ impl Target {
     }
 
     fn open_here(pids: &[Pid], options: &SamplingOptions, opening: Arc<Opening>) -> Result<Self> {
+        let _first = (options.engine != EngineChoice::InVm).then(FirstEvent::open);
         let facts: Result<Vec<ProcessFacts>, _> = pids.iter().map(|pid| examine(*pid)).collect();
         let first = facts?.into_iter().next();
         let views: Result<_, _> = pids.iter().map(|pid| ProcessView::open(*pid)).collect();

@@ -25,6 +25,8 @@ const ALL_FIRST: [u32; 2] = [section_header::SHT_SYMTAB, section_header::SHT_DYN
 const EXPORTED_FIRST: [u32; 2] = [section_header::SHT_DYNSYM, section_header::SHT_SYMTAB];
 const MAX_SECTION_NAMES: u64 = 4 << 20;
 const SYMBOLS_AT_ONCE: usize = 1 << 14;
+/// Symbols that some linkers make local in `.symtab` only: `_init` and `_fini`. A few more, for others.
+const LOCAL_IN_SYMTAB: u64 = 8;
 /// Visitors get longer names truncated.
 const MAX_NAME_BYTES: usize = 4096;
 
@@ -272,8 +274,7 @@ impl ElfFile {
     }
 
     /// Symbols with one of `prefixes`, at most `cap`, each name once; the first of several symbols with
-    /// one name counts. Passes all symbols, with a thread for each of the two tables: large programs take
-    /// 10 ms.
+    /// one name counts. Two threads pass all symbols: large programs take 10 ms.
     ///
     /// # Errors
     /// [`ElfError`] if the location of a symbol table is invalid.
@@ -284,34 +285,39 @@ impl ElfFile {
         cap: usize,
     ) -> Result<Vec<Symbol>, ElfError> {
         let prefixes = Prefixes::new(prefixes);
-        let find = |kind: u32| -> Result<BTreeMap<String, Symbol>, ElfError> {
-            let mut found = BTreeMap::new();
-            self.visit([kind], &mut |strings, raw| {
-                if prefixes.begin(strings.from(raw.name_at)) {
-                    let name = String::from_utf8_lossy(strings.name(raw.name_at)).into_owned();
-                    found
-                        .entry(name.clone())
-                        .or_insert_with(|| symbol(name, raw, bias));
-                }
-                if found.len() < cap {
-                    ControlFlow::Continue(())
-                } else {
-                    ControlFlow::Break(())
-                }
-            })?;
-            Ok(found)
-        };
-        self.sections()?;
-        let [first, second] = ALL_FIRST;
-        let (all, others) = std::thread::scope(|scope| {
-            let others = std::thread::Builder::new().spawn_scoped(scope, || find(second));
-            let all = find(first);
-            // Without another thread, this one does the work.
-            let others = others.map_or_else(|_| find(second), join);
-            (all, others)
-        });
-        let mut found = others?;
-        found.extend(all?);
+        let mut found = BTreeMap::new();
+        for table in self.tables_of_all()? {
+            let Some(strings) = self.strings_of(table)? else {
+                continue;
+            };
+            let find = |range: Range<u64>| -> Result<BTreeMap<String, Symbol>, ElfError> {
+                let mut found = BTreeMap::new();
+                let _at_cap = self.visit_range(table, range, &mut |raw| {
+                    if prefixes.begin(strings.from(raw.name_at)) {
+                        let name = String::from_utf8_lossy(strings.name(raw.name_at)).into_owned();
+                        found
+                            .entry(name.clone())
+                            .or_insert_with(|| symbol(name, raw, bias));
+                    }
+                    match found.len() < cap {
+                        true => ControlFlow::Continue(()),
+                        false => ControlFlow::Break(()),
+                    }
+                })?;
+                Ok(found)
+            };
+            let count = self.symbols_in(table)?;
+            let (first, second) = std::thread::scope(|scope| {
+                let rest = || find(count / 2..count);
+                let second = std::thread::Builder::new().spawn_scoped(scope, rest);
+                let first = find(0..count / 2);
+                // Without another thread, this one does the work.
+                (first, second.map_or_else(|_| rest(), join))
+            });
+            for (name, symbol) in first?.into_iter().chain(second?) {
+                found.entry(name).or_insert(symbol);
+            }
+        }
         Ok(found.into_values().take(cap).collect())
     }
 
@@ -348,38 +354,80 @@ impl ElfFile {
         }))
     }
 
-    fn visit<const TABLES: usize>(
+    fn visit(
         &self,
-        tables: [u32; TABLES],
+        tables: [u32; 2],
         visitor: &mut dyn FnMut(&Strings, &RawSymbol) -> ControlFlow<()>,
     ) -> Result<(), ElfError> {
         for kind in tables {
-            let sections = self.sections()?;
-            let Some(table) = sections.iter().find(|section| section.kind == kind) else {
+            let Some(table) = self.table_of(kind)? else {
                 continue;
             };
             let Some(strings) = self.strings_of(table)? else {
                 continue;
             };
-            let each = self.header.symbol_bytes();
-            let count = table.size / each as u64;
-            check("symbols", count, MAX_SYMBOLS)?;
-            let mut done = 0;
-            while done < count {
-                let step = (count - done).min(SYMBOLS_AT_ONCE as u64);
-                let at = table
-                    .offset
-                    .saturating_add(done.saturating_mul(each as u64));
-                let piece = self.table("symbols", at, step, each, MAX_SYMBOLS)?;
-                for symbol in parse_symbols(&piece, &self.header)? {
-                    if visitor(&strings, &symbol).is_break() {
-                        return Ok(());
-                    }
-                }
-                done += step;
+            let all = 0..self.symbols_in(table)?;
+            let end = self.visit_range(table, all, &mut |symbol| visitor(&strings, symbol))?;
+            if end.is_break() {
+                break;
             }
         }
         Ok(())
+    }
+
+    /// Passes the symbols of a table with these numbers to `visitor` until it breaks.
+    fn visit_range(
+        &self,
+        table: &Section,
+        range: Range<u64>,
+        visitor: &mut dyn FnMut(&RawSymbol) -> ControlFlow<()>,
+    ) -> Result<ControlFlow<()>, ElfError> {
+        let each = self.header.symbol_bytes();
+        let mut done = range.start;
+        while done < range.end {
+            let step = (range.end - done).min(SYMBOLS_AT_ONCE as u64);
+            let at = table
+                .offset
+                .saturating_add(done.saturating_mul(each as u64));
+            let piece = self.table("symbols", at, step, each, MAX_SYMBOLS)?;
+            for symbol in parse_symbols(&piece, &self.header)? {
+                if visitor(&symbol).is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
+            }
+            done += step;
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// The symbol table of this kind.
+    fn table_of(&self, kind: u32) -> Result<Option<&Section>, ElfError> {
+        let mut sections = self.sections()?.iter();
+        Ok(sections.find(|section| section.kind == kind))
+    }
+
+    /// Number of symbols in a table.
+    fn symbols_in(&self, table: &Section) -> Result<u64, ElfError> {
+        let count = table.size / self.header.symbol_bytes() as u64;
+        check("symbols", count, MAX_SYMBOLS)?;
+        Ok(count)
+    }
+
+    /// Tables that hold all symbols together. `.symtab` holds those of `.dynsym`, too, unless a program
+    /// has removed many global symbols from it.
+    fn tables_of_all(&self) -> Result<Vec<&Section>, ElfError> {
+        let [all, exported] = ALL_FIRST;
+        let (all, exported) = (self.table_of(all)?, self.table_of(exported)?);
+        // `sh_info` of a symbol table: number of its local symbols (gABI).
+        let globals = |table: &Section| -> Result<u64, ElfError> {
+            Ok(self.symbols_in(table)?.saturating_sub(table.info.into()))
+        };
+        let is_whole = match (all, exported) {
+            (Some(all), Some(exported)) => globals(all)? + LOCAL_IN_SYMTAB >= globals(exported)?,
+            _ => false,
+        };
+        let exported = exported.filter(|_| !is_whole);
+        Ok(all.into_iter().chain(exported).collect())
     }
 
     /// The string table of a symbol table.

@@ -51,6 +51,9 @@ impl V8Adapter {
         now: TimeNs,
     ) -> Result<Option<Tagged>, AdapterError> {
         let maps = reader.bytecode_maps()?;
+        if reader.has_owners {
+            return Ok(self.owners.function(bytecodes));
+        }
         if !self.owners.has_died()
             && let Some(known) = self.owners.current(&reader.heap, bytecodes, &maps)?
         {
@@ -65,14 +68,15 @@ impl V8Adapter {
                 return Ok(Some(known));
             }
         }
-        if reader.has_owners || !is_due {
+        if !is_due {
             return Ok(None);
         }
         let (isolates, tables) = (reader.isolates, reader.tables);
         let read = || Owners::read(&reader.direct, isolates, tables);
         self.owners = self.owner_readings.reading(now, read)?;
         reader.has_owners = true;
-        self.owners.current(&reader.heap, bytecodes, &maps)
+        // What this poll has read is current.
+        Ok(self.owners.function(bytecodes))
     }
 
     pub(super) fn method(
