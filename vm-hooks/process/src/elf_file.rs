@@ -11,6 +11,7 @@ use crate::elf::{
     HEADER_BYTES, MAX_NOTE_BYTES, MAX_SECTIONS, MAX_SEGMENTS, parse_build_id, parse_header,
     parse_sections, parse_segments, parse_symbols,
 };
+use crate::parallel::both;
 use crate::{ElfError, ElfHeader, MapEntry, RawSymbol, ReadAt, Section, Segment, SymbolKind};
 
 /// A section's addresses before relocation, and its contents.
@@ -307,13 +308,8 @@ impl ElfFile {
                 Ok(found)
             };
             let count = self.symbols_in(table)?;
-            let (first, second) = std::thread::scope(|scope| {
-                let rest = || find(count / 2..count);
-                let second = std::thread::Builder::new().spawn_scoped(scope, rest);
-                let first = find(0..count / 2);
-                // Without another thread, this one does the work.
-                (first, second.map_or_else(|_| rest(), join))
-            });
+            let half = count / 2;
+            let (first, second) = both(|| find(0..half), || find(half..count));
             for (name, symbol) in first?.into_iter().chain(second?) {
                 found.entry(name).or_insert(symbol);
             }
@@ -532,13 +528,6 @@ impl<'a> Prefixes<'a> {
         let before = after.checked_sub(1).and_then(|index| self.0.get(index));
         before.is_some_and(|prefix| bytes.starts_with(prefix))
     }
-}
-
-/// The result of a thread; panics if the thread did.
-fn join<T>(thread: std::thread::ScopedJoinHandle<'_, T>) -> T {
-    thread
-        .join()
-        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 /// A string table. Comparisons never search for a string's end: a hostile file may place it far

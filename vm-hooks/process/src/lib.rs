@@ -39,6 +39,7 @@ mod memory;
 mod modules;
 mod opening;
 pub mod pages;
+mod parallel;
 mod poll;
 mod process;
 pub mod region_table;

@@ -7,6 +7,7 @@ use nix::sys::uio::{RemoteIoVec, process_vm_readv};
 use vmscope_records::{Avma, Pid};
 
 use crate::attach::living;
+use crate::parallel::both;
 use crate::{Memory, MemoryError};
 
 /// Memory of a live process. Reads neither stop nor change the process.
@@ -44,12 +45,18 @@ impl LiveMemory {
 /// Maximum number of ranges in one system call (`UIO_MAXIOV`).
 const MAX_RANGES: usize = 1024;
 
+/// Likewise after an unreadable place; each complete call then doubles the number.
+const RANGES_AFTER_ERROR: usize = 8;
+
 /// Maximum number of bytes between two places that one range covers. A range costs as much as copying
 /// some hundred bytes.
 const MAX_GAP: usize = 512;
 
 /// Maximum number of bytes in one system call with several ranges, gaps included.
 const MAX_BYTES: usize = 1 << 20;
+
+/// Number of places that two threads read: some milliseconds of work.
+const MANY_PLACES: usize = 1 << 11;
 
 /// A place to be read.
 struct Wanted<'b> {
@@ -59,8 +66,8 @@ struct Wanted<'b> {
 }
 
 /// Ranges that cover `length` bytes at each of the first places (ascending). One system call reads all
-/// these ranges. Ranges cover no page without a place.
-fn ranges(places: &[Wanted<'_>], length: usize) -> Vec<RemoteIoVec> {
+/// these at most `most` ranges. Ranges cover no page without a place.
+fn ranges(places: &[Wanted<'_>], length: usize, most: usize) -> Vec<RemoteIoVec> {
     let mut ranges: Vec<RemoteIoVec> = Vec::new();
     let mut bytes = 0_usize;
     for place in places {
@@ -68,7 +75,7 @@ fn ranges(places: &[Wanted<'_>], length: usize) -> Vec<RemoteIoVec> {
         let within = |last: &&mut RemoteIoVec| {
             base.saturating_sub(last.base) <= last.len.saturating_add(MAX_GAP)
         };
-        let is_full = ranges.len() == MAX_RANGES;
+        let is_full = ranges.len() >= most;
         if let Some(last) = ranges.last_mut().filter(within) {
             let len = base.saturating_sub(last.base).saturating_add(length);
             let more = len.saturating_sub(last.len);
@@ -180,6 +187,37 @@ impl Memory for LiveMemory {
         length: usize,
         buffer: &mut Vec<u8>,
     ) -> Result<Vec<bool>, MemoryError> {
+        if addresses.len() < MANY_PLACES {
+            return self.read_places(addresses, length, buffer);
+        }
+        let (here, there) = addresses.split_at(addresses.len() / 2);
+        let (first, second) = both(
+            || self.read_places(here, length, buffer),
+            || {
+                let mut bytes = Vec::new();
+                let are_read = self.read_places(there, length, &mut bytes)?;
+                Ok((are_read, bytes))
+            },
+        );
+        let (mut are_read, (second, bytes)) = (first?, second?);
+        are_read.extend(second);
+        buffer.extend(bytes);
+        Ok(are_read)
+    }
+
+    fn pointer_bytes(&self) -> usize {
+        self.pointer_bytes
+    }
+}
+
+impl LiveMemory {
+    /// [`Memory::read_each`] in this thread.
+    fn read_places(
+        &self,
+        addresses: &[Avma],
+        length: usize,
+        buffer: &mut Vec<u8>,
+    ) -> Result<Vec<bool>, MemoryError> {
         buffer.clear();
         buffer.resize(addresses.len().saturating_mul(length), 0);
         let mut are_read = vec![false; addresses.len()];
@@ -191,22 +229,24 @@ impl Memory for LiveMemory {
             .collect();
         wanted.sort_by_key(|one| one.at);
         let (mut id, mut scratch) = (self.pid, Vec::new());
-        let mut left = wanted.as_mut_slice();
+        let (mut left, mut most) = (wanted.as_mut_slice(), MAX_RANGES);
         while !left.is_empty() {
-            let ranges = ranges(left, length);
+            let ranges = ranges(left, length, most);
             scratch.resize(ranges.iter().map(|range| range.len).sum(), 0);
             let got = self.read_ranges(&mut id, &ranges, &mut scratch)?;
             let got = scratch.get(..got).unwrap_or_default();
             let done = hand_out(left, &ranges, got);
-            // The call ended at the first unreadable place.
-            let ended = done + usize::from(got.len() < scratch.len());
+            // The call ended at the first unreadable place. More may follow: the kernel takes all ranges
+            // before it reads the first.
+            let is_ended = got.len() < scratch.len();
+            most = match is_ended {
+                true => RANGES_AFTER_ERROR,
+                false => most.saturating_mul(2).min(MAX_RANGES),
+            };
+            let ended = done + usize::from(is_ended);
             left = left.get_mut(ended.max(1)..).unwrap_or_default();
         }
         Ok(are_read)
-    }
-
-    fn pointer_bytes(&self) -> usize {
-        self.pointer_bytes
     }
 }
 
@@ -263,7 +303,7 @@ mod tests {
                 is_read,
                 into,
             });
-            let ranges = ranges(&places.collect::<Vec<_>>(), 8);
+            let ranges = ranges(&places.collect::<Vec<_>>(), 8, MAX_RANGES);
             ranges.iter().map(|range| range.len).collect()
         };
         let gap = MAX_GAP as u64;

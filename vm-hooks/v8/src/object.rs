@@ -92,17 +92,21 @@ impl Heap<'_> {
         objects: &[Tagged],
         offset: u64,
     ) -> Result<Vec<Option<Tagged>>, AdapterError> {
-        let at = |object: &Tagged| object.address().map(|at| at.0.wrapping_add(offset));
-        let addresses = objects.iter().map(|object| Avma(at(object).unwrap_or(0)));
-        let addresses: Vec<Avma> = addresses.collect();
+        // A live process costs a system call for each unreadable address.
+        let address = |object: &Tagged| object.address().filter(|at| at.0 != 0);
+        let field = |at: Avma| Avma(at.0.wrapping_add(offset));
+        let addresses: Vec<Avma> = objects.iter().filter_map(address).map(field).collect();
         let mut bytes = Vec::new();
         let read = self.memory.read_each(&addresses, 8, &mut bytes);
         let read = read.map_err(AdapterError::reading("objects"))?;
         let (words, _) = bytes.as_chunks::<8>();
-        let each = words.iter().zip(read);
-        Ok(each
-            .map(|(word, is_read)| is_read.then(|| Tagged(u64::from_le_bytes(*word))))
-            .collect())
+        let mut each = words.iter().zip(read);
+        let found = objects.iter().map(|object| {
+            address(object)?;
+            let (word, is_read) = each.next()?;
+            is_read.then(|| Tagged(u64::from_le_bytes(*word)))
+        });
+        Ok(found.collect())
     }
 
     /// A small integer of `object`.

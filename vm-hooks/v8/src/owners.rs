@@ -181,12 +181,14 @@ impl Owners {
             let found = heap.fields(&objects, offset)?;
             let found: Vec<Tagged> = found.into_iter().map(Option::unwrap_or_default).collect();
             let found_maps = heap.fields(&found, 0)?;
-            let each = others.iter().zip(found).zip(found_maps);
-            for (((owner, _), bytecodes), map) in each {
-                if is_bytecodes(&map) {
+            let mut each = found.into_iter().zip(found_maps);
+            others.retain(|(owner, _)| {
+                let found = each.next().filter(|(_, map)| is_bytecodes(map));
+                if let Some((bytecodes, _)) = found {
                     self.by_bytecodes.insert(bytecodes, *owner);
                 }
-            }
+                found.is_none()
+            });
         }
         Ok(())
     }
