@@ -4,14 +4,18 @@ use std::panic::resume_unwind;
 use std::thread::Builder;
 
 /// Runs `first` here and `second` in another thread; or here, if no thread starts.
-pub(crate) fn both<A, B: Send>(first: impl FnOnce() -> A, second: impl Fn() -> B + Sync) -> (A, B) {
-    std::thread::scope(|scope| {
-        let thread = Builder::new().spawn_scoped(scope, &second);
+pub(crate) fn both<A, B: Send>(
+    first: impl FnOnce() -> A,
+    mut second: impl FnMut() -> B + Send,
+) -> (A, B) {
+    let (first, done) = std::thread::scope(|scope| {
+        let thread = Builder::new().spawn_scoped(scope, &mut second);
         let first = first();
-        let second = match thread.map(|thread| thread.join()) {
-            Ok(done) => done.unwrap_or_else(|panic| resume_unwind(panic)),
-            Err(_) => second(),
-        };
-        (first, second)
-    })
+        (first, thread.map(|thread| thread.join()))
+    });
+    let second = match done {
+        Ok(done) => done.unwrap_or_else(|panic| resume_unwind(panic)),
+        Err(_) => second(),
+    };
+    (first, second)
 }
