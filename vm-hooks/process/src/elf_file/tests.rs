@@ -188,6 +188,41 @@ proptest! {
     }
 }
 
+#[test]
+fn symbols_of_a_file_whose_larger_table_lacks_some() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let functions: Vec<String> = (0..20)
+        .map(|n| format!("int told_{n}() {{ return {n}; }}"))
+        .collect();
+    std::fs::write(path("told.c"), functions.join("\n")).unwrap();
+    let run = |program: &str, words: &[&str]| {
+        let mut command = std::process::Command::new(program);
+        let done = command.args(words).current_dir(folder.path()).status();
+        assert!(
+            done.is_ok_and(|status| status.success()),
+            "{program} {words:?}"
+        );
+    };
+    run("cc", &["-shared", "-fPIC", "-o", "all.so", "told.c"]);
+    run(
+        "objcopy",
+        &["--wildcard", "--strip-symbol=told_*", "all.so", "part.so"],
+    );
+    for (file, entries) in [("all.so", 40), ("part.so", 20)] {
+        let elf = open(std::fs::read(path(file)).unwrap()).unwrap();
+        let mut seen = 0;
+        let counted = elf.for_each_symbol(&mut |name, _| {
+            seen += usize::from(name.starts_with(b"told_"));
+            ControlFlow::Continue(())
+        });
+        counted.unwrap();
+        assert_eq!(seen, entries);
+        let found = elf.find_prefixes(&["told_"], LoadBias(0), 100).unwrap();
+        assert_eq!(found.len(), 20);
+    }
+}
+
 proptest! {
     #[test]
     fn a_binary_search_finds_the_prefix(
