@@ -182,7 +182,11 @@ fn compared(node: &Node, flags: &[&str], words: &[&str], tiers: &[&str]) -> Vec<
         let unknown = tally.unnamed + tally.doubtful;
         let (most_unknown, most_without_line) = match is_new {
             true => (tally.all() * 3 / 4, tally.all() / 20),
-            false => (tally.all().max(200) / 10, tally.all() / 100),
+            false => {
+                // TurboFan replaces a tier's code at once, after few samples.
+                let all = tally.all().max(200);
+                (all / 10, all / 100)
+            }
         };
         let is_known = unknown <= most_unknown && tally.without_line <= most_without_line;
         if tally.unequal > allowed || !is_known {
