@@ -274,8 +274,8 @@ impl ElfFile {
         Ok(found)
     }
 
-    /// Symbols with one of `prefixes`, at most `cap`, each name once; the first of several symbols with
-    /// one name counts. Two threads pass all symbols: large programs take 10 ms.
+    /// Symbols whose names begin with one of `prefixes`, `cap` symbols at most. Of symbols with equal
+    /// names, the first counts. Two threads pass all symbols: large programs take 10 ms.
     ///
     /// # Errors
     /// [`ElfError`] if the location of a symbol table is invalid.

@@ -169,10 +169,11 @@ impl Dynamic {
         parse_symbols(&bytes, &self.header)
     }
 
-    /// The symbol with this name, by the table of `DT_GNU_HASH` at `table`: numbers of buckets, of
-    /// symbols without hashes, of words in the filter, and the filter's shift; the filter; for each
-    /// bucket its first symbol; for each symbol its hash, with the lowest bit set in a bucket's last
-    /// (`elf/dl-lookup.c` of glibc).
+    /// The symbol with this name, by the table of `DT_GNU_HASH` at `table` (`elf/dl-lookup.c` of glibc).
+    ///
+    /// The table begins with four numbers: buckets, symbols without hashes, words of the filter, shift of
+    /// the filter. The filter follows, then the number of each bucket's first symbol, then each symbol's
+    /// hash. The lowest bit of a hash marks the last symbol of a bucket.
     fn hashed(
         &self,
         memory: &dyn Memory,
@@ -236,7 +237,7 @@ fn gnu_hash(name: &str) -> u32 {
 }
 
 /// Dynamic symbols of the ELF image loaded at `header_at`, in the order of `names`: for modules
-/// whose files can't be opened. Reads little of images with a table of `DT_GNU_HASH`.
+/// whose files can't be opened. Uses the table of `DT_GNU_HASH`; without the table, all symbols are read.
 ///
 /// # Errors
 /// [`ElfError`] if `header_at` has no readable ELF image.

@@ -66,7 +66,7 @@ struct Wanted<'b> {
 }
 
 /// Ranges that cover `length` bytes at each of the first places (ascending). One system call reads all
-/// these at most `most` ranges. Ranges cover no page without a place.
+/// these ranges, `most` of them at most. Ranges cover no page without a place.
 fn ranges(places: &[Wanted<'_>], length: usize, most: usize) -> Vec<RemoteIoVec> {
     let mut ranges: Vec<RemoteIoVec> = Vec::new();
     let mut bytes = 0_usize;
@@ -236,8 +236,8 @@ impl LiveMemory {
             let got = self.read_ranges(&mut id, &ranges, &mut scratch)?;
             let got = scratch.get(..got).unwrap_or_default();
             let done = hand_out(left, &ranges, got);
-            // The call ended at the first unreadable place. More may follow: the kernel takes all ranges
-            // before it reads the first.
+            // The call ended at the first unreadable place. More may follow, and the kernel copies
+            // all ranges of a call before it reads the first.
             let is_ended = got.len() < scratch.len();
             most = match is_ended {
                 true => RANGES_AFTER_ERROR,

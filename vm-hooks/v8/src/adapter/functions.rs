@@ -21,7 +21,7 @@ pub(super) enum Found {
 }
 
 impl V8Adapter {
-    /// The function that a piece of code executes.
+    /// The function that a piece of code executes. [`V8Adapter::check_unmoved`] must follow.
     pub(super) fn function_of(
         &mut self,
         code: &Code,
@@ -30,11 +30,18 @@ impl V8Adapter {
     ) -> Result<Found, AdapterError> {
         let info = match code.kind {
             Kind::Turbofan | Kind::Maglev => reader.optimised(code)?,
-            Kind::Baseline => match self.owner(code.data, reader, now)? {
-                Some(info) => info,
-                None if reader.has_owners => return Ok(Found::Nothing),
-                None => return Ok(Found::Later),
-            },
+            Kind::Baseline => {
+                let owner = match reader.has_owners {
+                    // What this poll has read is current, as the check for collections confirms.
+                    true => self.owners.function(code.data),
+                    false => self.owner(code.data, reader, now)?,
+                };
+                match owner {
+                    Some(info) => info,
+                    None if reader.has_owners => return Ok(Found::Nothing),
+                    None => return Ok(Found::Later),
+                }
+            }
             Kind::Builtin | Kind::RegExp | Kind::Wasm | Kind::Interpreted => {
                 return Ok(Found::Nothing);
             }
@@ -51,9 +58,6 @@ impl V8Adapter {
         now: TimeNs,
     ) -> Result<Option<Tagged>, AdapterError> {
         let maps = reader.bytecode_maps()?;
-        if reader.has_owners {
-            return Ok(self.owners.function(bytecodes));
-        }
         if !self.owners.has_died()
             && let Some(known) = self.owners.current(&reader.heap, bytecodes, &maps)?
         {
@@ -68,15 +72,14 @@ impl V8Adapter {
                 return Ok(Some(known));
             }
         }
-        if !is_due {
+        if reader.has_owners || !is_due {
             return Ok(None);
         }
         let (isolates, tables) = (reader.isolates, reader.tables);
         let read = || Owners::read(&reader.direct, isolates, tables);
         self.owners = self.owner_readings.reading(now, read)?;
         reader.has_owners = true;
-        // What this poll has read is current.
-        Ok(self.owners.function(bytecodes))
+        self.owners.current(&reader.heap, bytecodes, &maps)
     }
 
     pub(super) fn method(
