@@ -41,5 +41,6 @@ mod names;
 mod running;
 mod shares;
 mod told;
+mod wasm;
 mod workers;
 mod zone;

@@ -16,7 +16,7 @@ const BOTH: [Detail; 2] = [Detail::Functions, Detail::Lines];
 const LOOPS: &str = "2000,4000,6000,8000,3000,5000";
 
 /// `vmscope record -- node FLAGS PROGRAM ARGUMENTS`, with cycles of varying length.
-fn recorded(node: &Node, flags: &[&str], program: &str, arguments: &[&str]) -> Recorded {
+pub fn recorded(node: &Node, flags: &[&str], program: &str, arguments: &[&str]) -> Recorded {
     let program = script(program);
     let program = program.to_str().expect("UTF-8");
     let words = [flags, &[program, "--jitter", JITTER], arguments].concat();

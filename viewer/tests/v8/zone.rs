@@ -15,7 +15,7 @@ fn number(one: &Value, of: &str) -> u64 {
     u64::from_str_radix(text.trim_start_matches("0x"), 16).expect("a hexadecimal number")
 }
 
-fn is_told(one: &Value, telling: &Telling) -> bool {
+pub fn is_told(one: &Value, telling: &Telling) -> bool {
     let (start, end) = (number(one, "start"), number(one, "end"));
     telling.0.iter().any(|told| {
         let is_same = (told.start, told.start + told.size) == (start, end);
@@ -29,7 +29,7 @@ fn is_told(one: &Value, telling: &Telling) -> bool {
     })
 }
 
-fn text<'v>(one: &'v Value, of: &str) -> &'v str {
+pub fn text<'v>(one: &'v Value, of: &str) -> &'v str {
     one[of].as_str().unwrap_or_default()
 }
 

@@ -8,6 +8,7 @@ mod maps;
 mod methods;
 mod names;
 mod reader;
+mod wasm;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,6 +28,7 @@ use self::maps::Maps;
 use self::methods::Wholes;
 use self::names::{MethodId, describe};
 use self::reader::Reader;
+use self::wasm::WasmZone;
 use crate::code::{self, Code, Kind};
 use crate::interpreted::Interpreted;
 use crate::interpreter::{Interpreter, sample_needs};
@@ -36,7 +38,7 @@ use crate::pace::Pace;
 use crate::regions;
 use crate::registry::Streams;
 use crate::state::States;
-use crate::unwind::CodeFrames;
+use crate::unwind::{CodeFrames, FrameCode};
 use crate::vm::V8;
 
 /// Pauses between polls.
@@ -101,6 +103,7 @@ pub struct V8Adapter {
     /// Polls since the last whose reading no collection disturbed.
     moved: u32,
     frames: CodeFrames,
+    wasm: WasmZone,
 }
 
 /// A piece of code that was described.
@@ -158,6 +161,7 @@ impl V8Adapter {
             is_last: false,
             moved: 0,
             frames: CodeFrames::default(),
+            wasm: WasmZone::default(),
         }
     }
 
@@ -323,8 +327,9 @@ impl V8Adapter {
         self.young = young;
         let all = self.identify(&codes, reader, poll)?;
         self.check_unmoved(process, reader)?;
-        let told = all.iter().map(|known| &known.code);
-        self.frames.update(told, vm, process);
+        let told = all.iter().map(|known| FrameCode::from(&known.code));
+        self.frames
+            .update(told.chain(self.wasm.frames()), vm, process);
         let changes = self.tell(all, poll);
         self.keep_later(&codes, &sampled);
         if let Some(damage) = damage {
@@ -365,8 +370,10 @@ impl V8Adapter {
             has_owners: false,
             has_new_owners: false,
         };
+        self.take_wasm(process.memory())?;
         let may_read = self.readings.is_due(now) && !poll.spare().is_zero();
-        let changes = if may_read || self.is_last || !self.has_begun {
+        let is_whole = may_read || self.is_last || !self.has_begun;
+        let changes = if is_whole {
             let before = poll.spent();
             let changes = poll.spending(|poll| self.read_all((process, &vm), &mut reader, poll));
             let cost = poll.spent().saturating_sub(before);
@@ -390,6 +397,7 @@ impl V8Adapter {
             changes => changes?,
         };
         self.moved = 0;
+        let changes = changes + poll.spending(|poll| self.tell_wasm(process, is_whole, poll))?;
         self.tell_interpreted(process, &mut reader, poll)?;
         (self.interpreter).poll((&vm, process), (&tables, &isolates), poll)?;
         self.tell_maps(process, &mut reader, poll)?;

@@ -7,7 +7,8 @@
 //! | [`versions`], [`debug`] | where V8 keeps its data: by version, by the binary's constants |
 //! | [`product`], [`regions`] | programs with V8; regions of their native functions |
 //! | [`object`], `strings` | tagged values, objects, strings |
-//! | [`registry`], [`code`] | all machine code, with the objects that describe it |
+//! | [`registry`], `tree`, [`code`] | all machine code, with the objects that describe it |
+//! | [`wasm`] | WebAssembly's machine code and names |
 //! | [`function`], [`owners`] | functions and scripts; functions by their bytecodes |
 //! | `pace` | pauses between readings |
 //! | [`testing`] | reading all code of a snapshot |
@@ -57,10 +58,12 @@ pub mod sparkplug;
 mod state;
 mod strings;
 pub mod testing;
+mod tree;
 mod unwind;
 pub mod versions;
 mod vlq;
 pub mod vm;
+pub mod wasm;
 
 pub use adapter::V8Adapter;
 pub use family::Family;

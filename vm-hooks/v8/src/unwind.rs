@@ -39,6 +39,24 @@ const BEGIN_BYTES: usize = 64;
 /// Maximum number of pieces of Sparkplug's code whose first call is remembered.
 const MAX_KNOWN: usize = 1 << 16;
 
+/// Machine code with frames.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FrameCode {
+    /// Its addresses.
+    pub code: Range<u64>,
+    /// Whether Sparkplug compiled it.
+    pub is_baseline: bool,
+}
+
+impl From<&Code> for FrameCode {
+    fn from(code: &Code) -> Self {
+        FrameCode {
+            code: code.start.0..code.end.0,
+            is_baseline: code.kind == Kind::Baseline,
+        }
+    }
+}
+
 /// Code with frames, for the unwinder in another thread.
 #[derive(Debug, Default)]
 pub struct CodeFrames {
@@ -53,19 +71,20 @@ pub struct CodeFrames {
 
 impl CodeFrames {
     /// Tells the unwinder of `codes`, all machine code of a poll, and of the builtins.
-    pub fn update<'c>(
+    pub fn update(
         &mut self,
-        codes: impl Iterator<Item = &'c Code>,
+        codes: impl Iterator<Item = FrameCode>,
         vm: &V8,
         process: &ProcessView,
     ) {
         let mut gone = std::mem::take(&mut self.known);
         for code in codes {
-            if gone.get(&code.start.0) == Some(&code.end.0) {
-                gone.remove(&code.start.0);
-                self.known.insert(code.start.0, code.end.0);
+            let (start, end) = (code.code.start, code.code.end);
+            if gone.get(&start) == Some(&end) {
+                gone.remove(&start);
+                self.known.insert(start, end);
             } else {
-                self.put(code);
+                self.put(&code);
             }
         }
         for (start, end) in gone {
@@ -76,13 +95,13 @@ impl CodeFrames {
     }
 
     /// Takes new code.
-    pub fn put(&mut self, code: &Code) {
-        let range = code.start.0..code.end.0;
+    pub fn put(&mut self, code: &FrameCode) {
+        let range = code.code.clone();
         self.known.insert(range.start, range.end);
         self.pieces.put(range.clone(), true);
-        match code.kind {
-            Kind::Baseline => self.baseline.put(range, true),
-            _ => self.baseline.take(&range),
+        match code.is_baseline {
+            true => self.baseline.put(range, true),
+            false => self.baseline.take(&range),
         }
     }
 

@@ -38,6 +38,8 @@ pub struct Layout {
     pub collector: CollectorFields,
     /// Spaces.
     pub spaces: SpaceFields,
+    /// WebAssembly.
+    pub wasm: WasmFields,
 }
 
 /// Fields of an `InstructionStream` (V8 10: a `Code`).
@@ -201,6 +203,23 @@ pub struct SpaceFields {
     pub large: u64,
 }
 
+/// Where WebAssembly keeps its code ([`crate::wasm`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WasmFields {
+    /// The map of regions, in the `WasmCodeManager`.
+    pub modules: u64,
+    /// The map of code, in a module.
+    pub code: u64,
+    /// Address of the vector with the module's bytes, in a module.
+    pub bytes: u64,
+    /// Bytes of instructions (32 bits), in a `WasmCode`.
+    pub size: usize,
+    /// Number of the function (32 bits), in a `WasmCode`.
+    pub index: usize,
+    /// Flags (8 bits), in a `WasmCode`: two bits for its use, two for its compiler.
+    pub flags: usize,
+}
+
 /// Where all machine code can be found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Registry {
@@ -286,6 +305,14 @@ const COMMON: Layout = Layout {
         paged: 0x70,
         large: 0x60,
     },
+    wasm: WasmFields {
+        modules: 0x40,
+        code: 0x188,
+        bytes: 0xc8,
+        size: 0x18,
+        index: 0x2c,
+        flags: 0x50,
+    },
 };
 
 const PAGES: Registry = Registry::Pages {
@@ -336,6 +363,14 @@ const V8_10: Layout = Layout {
         paged: 0x110,
         large: 0xd8,
     },
+    wasm: WasmFields {
+        modules: 0x48,
+        code: 0x1a0,
+        bytes: 0x138,
+        size: 0x20,
+        index: 0x30,
+        flags: 0x10,
+    },
     ..COMMON
 };
 
@@ -373,6 +408,10 @@ const V8_11: Layout = Layout {
     spaces: SpaceFields {
         paged: 0x98,
         large: 0x60,
+    },
+    wasm: WasmFields {
+        code: 0x130,
+        ..COMMON.wasm
     },
     ..COMMON
 };
@@ -413,6 +452,14 @@ const V8_13: Layout = Layout {
     spaces: SpaceFields {
         paged: 0x78,
         large: 0x68,
+    },
+    wasm: WasmFields {
+        modules: 0x20,
+        code: 0x138,
+        bytes: 0xf0,
+        size: 0x20,
+        index: 0x38,
+        flags: 0x60,
     },
     ..COMMON
 };

@@ -12,6 +12,7 @@ use crate::product::Product;
 use crate::registry::{self, Streams};
 use crate::spaces;
 use crate::versions::{Layout, Registry, SUPPORTED};
+use crate::wasm::{self, Wasm};
 
 /// Names of V8's variables.
 pub(crate) const VERSION: [&str; 4] = [
@@ -50,6 +51,8 @@ pub struct V8 {
     pub layout: Layout,
     /// The binary's constants.
     pub debug: Debug,
+    /// WebAssembly; `None` if its variables are unknown.
+    pub wasm: Option<Wasm>,
     platform: Option<Avma>,
     trusted: Option<Avma>,
     references: Names,
@@ -124,7 +127,15 @@ impl V8 {
         };
         let module = product.module.clone();
         let memory = process.memory();
-        let others = [PLATFORM, FIRST_REFERENCE, TRUSTED, REFERENCES, ROOTS];
+        let others = [
+            PLATFORM,
+            FIRST_REFERENCE,
+            TRUSTED,
+            REFERENCES,
+            ROOTS,
+            wasm::STATE,
+            wasm::GETTER,
+        ];
         let names = [&VERSION[..], &others].concat();
         // One pass over the program's symbols takes a tenth of the time to the first name.
         let prefixes = [debug::PREFIX, BUILTINS, spaces::PREFIX];
@@ -163,6 +174,7 @@ impl V8 {
         Ok(Some(V8 {
             references: Names::read(memory, symbol(7))?,
             roots: Names::read(memory, symbol(8))?,
+            wasm: Wasm::find(memory, (address(9), address(10)), layout.wasm),
             platform: address(4),
             first_reference: address(5),
             trusted: address(6),

@@ -63,7 +63,7 @@ fn wasm(rest: &str) -> Option<CodeName> {
     let (name, compiler) = rest.rsplit_once('-')?;
     let tier = match compiler {
         "liftoff" => "Liftoff",
-        "turbofan" => "TurboFan (wasm)",
+        "turbofan" => "TurboFan",
         _ => return None,
     };
     let (name, index) = name.rsplit_once('-')?;

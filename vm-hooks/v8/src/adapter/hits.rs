@@ -6,6 +6,7 @@ use vmscope_records::{Avma, GoneReason, TimeNs};
 
 use super::{Known, Reader, V8Adapter, describe};
 use crate::code::{self, Code};
+use crate::unwind::FrameCode;
 use crate::vm::V8;
 
 /// Bits of an address within a page of V8, 256 KiB.
@@ -124,6 +125,7 @@ impl V8Adapter {
         let mappings = process.mappings();
         self.maps.any_waits(|at| match self.at(at) {
             Some(known) => !self.is_fresh(known),
+            None if self.wasm.covers(at) => self.wasm.lacks(at),
             None => is_generated(at, &mappings) || self.is_new_page(at, &mappings),
         })
     }
@@ -157,7 +159,7 @@ impl V8Adapter {
         }
         let identity = new.identity;
         let is_same = over.iter().any(|known| known.identity == identity);
-        self.frames.put(&new.code);
+        self.frames.put(&FrameCode::from(&new.code));
         self.known.insert(start, new);
         if is_same {
             self.zone.was_there(&identity, poll.now());

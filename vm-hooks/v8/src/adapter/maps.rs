@@ -62,6 +62,20 @@ impl Maps {
         self.waiting.iter().any(|at| is_it(*at))
     }
 
+    /// Takes the sampled addresses that `is_it` accepts.
+    pub fn take_waiting(&mut self, is_it: impl Fn(Avma) -> bool) -> Vec<Avma> {
+        let taken: Vec<Avma> = self
+            .waiting
+            .iter()
+            .copied()
+            .filter(|at| is_it(*at))
+            .collect();
+        for at in &taken {
+            self.waiting.remove(at);
+        }
+        taken
+    }
+
     /// Sampled addresses that wait, ascending.
     pub fn waiting(&self) -> Vec<Avma> {
         let mut waiting: Vec<Avma> = self.waiting.iter().copied().collect();

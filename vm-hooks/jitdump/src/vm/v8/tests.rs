@@ -142,7 +142,7 @@ fn names_that_node_and_deno_write() {
             "",
             0,
         ),
-        ("JS:fib-3-turbofan", "fib", Method, "TurboFan (wasm)", "", 0),
+        ("JS:fib-3-turbofan", "fib", Method, "TurboFan", "", 0),
         (
             "Script:~ /p/b.js:1:1",
             "(top level)",
