@@ -1,5 +1,7 @@
 //! Truth in time (docs/truth.md §7): functions that are made, compiled and dropped all the time.
 
+use std::ffi::OsStr;
+
 use vmscope_records::ConstituentKind;
 use vmscope_symbolizer::profile::EntryKind;
 use vmscope_symbolizer::{Profile, Region};
@@ -58,16 +60,17 @@ fn ask(profile: &Profile, log: &[Ran]) -> Asked {
     asked
 }
 
-fn churned(node: &Node) {
+fn churned(node: &Node, flags: &[&str]) {
     let log = Folder::new();
     let file = log.file("log");
     let script = crate::common::programs::script("churn.js");
-    let arguments = [script.as_os_str(), "--log".as_ref(), file.as_os_str()];
+    let mut arguments = vec![script.as_os_str(), "--log".as_ref(), file.as_os_str()];
+    arguments.extend(flags.iter().map(OsStr::new));
     let recorded = Recorded::of(&[], &node.program, arguments);
     let asked = ask(&recorded.profile, &log_of(&file));
     let collections = &recorded.said[0]["collections"];
     let told = format!(
-        "churn on Node {}: right {}, wrong {}, doubtful {}, unnamed {}; {collections} full collections",
+        "churn {flags:?} on Node {}: right {}, wrong {}, doubtful {}, unnamed {}; {collections} full collections",
         node.release, asked.right, asked.wrong, asked.doubtful, asked.unnamed
     );
     say(&told);
@@ -85,7 +88,16 @@ fn churned(node: &Node) {
 fn each_sample_is_of_the_function_that_ran_then() {
     if can_sample() {
         for node in nodes() {
-            churned(&node);
+            churned(&node, &[]);
+        }
+    }
+}
+
+#[test]
+fn each_sample_is_of_the_webassembly_function_that_ran_then() {
+    if can_sample() {
+        for node in nodes() {
+            churned(&node, &["--wasm", "1"]);
         }
     }
 }

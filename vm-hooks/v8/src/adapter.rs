@@ -258,6 +258,8 @@ impl V8Adapter {
             if let Some(known) = self.at(*at).filter(|known| self.is_fresh(known)) {
                 let identity = known.identity;
                 self.zone.lives(&identity);
+            } else {
+                self.wasm.lives(*at, self.states.died_until());
             }
         }
     }
@@ -280,10 +282,12 @@ impl V8Adapter {
 
     fn look(&mut self, process: &ProcessView, poll: &mut Poll) -> Result<(), AdapterError> {
         self.states.look(process.memory(), self.is_last, poll)?;
-        if let Some(time) = self.states.died_until()
-            && self.zone.dies_until(time, self.states.whole_until())
-        {
-            self.owners.died();
+        if let Some(time) = self.states.died_until() {
+            let whole_until = self.states.whole_until();
+            self.wasm.dies_until(time, whole_until);
+            if self.zone.dies_until(time, whole_until) {
+                self.owners.died();
+            }
         }
         Ok(())
     }

@@ -6,6 +6,9 @@
 
 pub mod names;
 
+use std::hash::Hasher as _;
+
+use rustc_hash::{FxHashMap, FxHasher};
 use vmscope_process::{AdapterError, Memory, known};
 use vmscope_records::Avma;
 
@@ -76,13 +79,40 @@ pub struct WasmCode {
     pub index: Option<u32>,
 }
 
-/// Where V8's functions, as bytes of a module's file, are in memory.
+/// The bytes of a module in V8's memory, as in its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ModuleBytes {
     /// First byte.
     pub start: Avma,
     /// Number of bytes.
     pub size: u64,
+}
+
+impl ModuleBytes {
+    /// A hash of the contents: of all bytes, or of pieces of a large module.
+    ///
+    /// # Errors
+    /// Failed reads of all memory.
+    pub fn hash(&self, memory: &dyn Memory) -> Result<u64, AdapterError> {
+        const PIECE: u64 = 4096;
+        const PIECES: u64 = 16;
+        let last = self.size.saturating_sub(PIECE);
+        let mut pieces: Vec<Avma> = (0..=PIECES)
+            .map(|number| Avma(self.start.0.saturating_add(last * number / PIECES)))
+            .collect();
+        pieces.dedup();
+        let mut bytes = Vec::new();
+        let length = usize::try_from(PIECE.min(self.size)).unwrap_or(0);
+        let read = memory.read_each(&pieces, length, &mut bytes);
+        let read = read.map_err(AdapterError::reading("WebAssembly module"))?;
+        let mut hasher = FxHasher::default();
+        for (piece, is_read) in bytes.chunks_exact(length.max(1)).zip(read) {
+            if is_read {
+                hasher.write(piece);
+            }
+        }
+        Ok(hasher.finish())
+    }
 }
 
 /// WebAssembly in a V8.
@@ -186,7 +216,7 @@ impl Wasm {
                 places.push((region.module, *at));
             }
         }
-        let mut roots = rustc_hash::FxHashMap::default();
+        let mut roots = FxHashMap::default();
         for (module, _) in &places {
             if !roots.contains_key(module) {
                 roots.insert(*module, self.root(memory, *module)?);

@@ -125,7 +125,7 @@ impl V8Adapter {
         let mappings = process.mappings();
         self.maps.any_waits(|at| match self.at(at) {
             Some(known) => !self.is_fresh(known),
-            None if self.wasm.covers(at) => self.wasm.lacks(at),
+            None if self.wasm.covers(at) => self.wasm.lacks(at, self.states.died_until()),
             None => is_generated(at, &mappings) || self.is_new_page(at, &mappings),
         })
     }

@@ -5,7 +5,7 @@ use std::collections::hash_map::Entry;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use vmscope_process::{AdapterError, CodeZone, Memory, Poll, ProcessView, SeenCode, known};
-use vmscope_records::{Avma, Constituent, ConstituentKind, GoneReason, Method, MethodKey};
+use vmscope_records::{Avma, Constituent, ConstituentKind, GoneReason, Method, MethodKey, TimeNs};
 
 use super::{MAX_KNOWN, V8Adapter};
 use crate::unwind::FrameCode;
@@ -18,8 +18,8 @@ pub(super) struct WasmZone {
     zone: CodeZone<WasmIdentity>,
     /// Regions of all modules, ascending.
     regions: Vec<Region>,
-    /// Code by its first address.
-    known: BTreeMap<Avma, WasmIdentity>,
+    /// Code by its first address, with the begin of the poll that read its module.
+    known: BTreeMap<Avma, (WasmIdentity, TimeNs)>,
     /// Sampled addresses in regions.
     waiting: FxHashSet<Avma>,
     modules: Modules,
@@ -28,15 +28,22 @@ pub(super) struct WasmZone {
 /// Modules with their names, and methods that stand for their functions.
 #[derive(Debug, Default)]
 struct Modules {
-    names: FxHashMap<ModuleBytes, Names>,
-    methods: FxHashMap<(ModuleBytes, u32), MethodKey>,
+    names: FxHashMap<ModuleId, Names>,
+    methods: FxHashMap<(ModuleId, u32), MethodKey>,
 }
 
-/// One lifetime of a piece of code. V8 may use addresses again once a module has died.
+/// A module by its bytes. Another module may have all addresses of a dead one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct ModuleId {
+    bytes: ModuleBytes,
+    hash: u64,
+}
+
+/// One lifetime of a piece of code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct WasmIdentity {
     code: WasmCode,
-    module: Option<ModuleBytes>,
+    module: Option<ModuleId>,
 }
 
 impl WasmZone {
@@ -45,19 +52,33 @@ impl WasmZone {
         region_at(&self.regions, at).is_some()
     }
 
-    /// Whether code at an address in the regions is unknown.
-    pub fn lacks(&self, at: Avma) -> bool {
-        self.at(at).is_none()
+    /// Code at an address that was read after `died_until`, the last collection.
+    fn fresh_at(&self, at: Avma, died_until: Option<TimeNs>) -> Option<WasmIdentity> {
+        let (_, (identity, read_at)) = self.known.range(..=at).next_back()?;
+        (at <= identity.code.end && Some(*read_at) > died_until).then_some(*identity)
     }
 
-    fn at(&self, at: Avma) -> Option<&WasmIdentity> {
-        let (_, known) = self.known.range(..=at).next_back()?;
-        (at <= known.code.end).then_some(known)
+    /// Whether code at an address in the regions must be read.
+    pub fn lacks(&self, at: Avma, died_until: Option<TimeNs>) -> bool {
+        self.fresh_at(at, died_until).is_none()
+    }
+
+    /// Takes the address of a sample after the last collection.
+    pub fn lives(&mut self, at: Avma, died_until: Option<TimeNs>) {
+        if let Some(identity) = self.fresh_at(at, died_until) {
+            self.zone.lives(&identity);
+        }
+    }
+
+    /// Declares that modules may have died in a collection. V8 uses no address twice for a module's code.
+    pub fn dies_until(&mut self, time: TimeNs, whole_until: TimeNs) {
+        self.zone.dies_until(time, whole_until);
     }
 
     /// All known code, for the unwinder.
     pub fn frames(&self) -> impl Iterator<Item = FrameCode> + '_ {
-        self.known.values().map(|known| frame_code(&known.code))
+        let codes = self.known.values();
+        codes.map(|(identity, _)| frame_code(&identity.code))
     }
 
     fn identities(
@@ -66,7 +87,7 @@ impl WasmZone {
         codes: Vec<WasmCode>,
         memory: &dyn Memory,
     ) -> Result<Vec<WasmIdentity>, AdapterError> {
-        let mut modules: FxHashMap<Avma, Option<ModuleBytes>> = FxHashMap::default();
+        let mut modules: FxHashMap<Avma, Option<ModuleId>> = FxHashMap::default();
         let mut all = Vec::with_capacity(codes.len());
         for code in codes {
             let module = match modules.get(&code.module) {
@@ -83,25 +104,27 @@ impl WasmZone {
 }
 
 impl Modules {
-    /// Reads the names of a module once; returns its bytes.
+    /// Reads the names of a module once; returns which module it is.
     fn read(
         &mut self,
         (wasm, module): (&Wasm, Avma),
         memory: &dyn Memory,
-    ) -> Result<Option<ModuleBytes>, AdapterError> {
+    ) -> Result<Option<ModuleId>, AdapterError> {
         let Some(bytes) = wasm.bytes_of(memory, module)? else {
             return Ok(None);
         };
-        if let Entry::Vacant(place) = self.names.entry(bytes) {
+        let hash = bytes.hash(memory)?;
+        let id = ModuleId { bytes, hash };
+        if let Entry::Vacant(place) = self.names.entry(id) {
             let size = usize::try_from(bytes.size).unwrap_or(usize::MAX);
             let read = memory.read_vec(bytes.start, bytes.size, size);
             let read = known(read.map_err(AdapterError::reading("WebAssembly module")))?;
             place.insert(Names::of(&read.unwrap_or_default()));
         }
-        Ok(Some(bytes))
+        Ok(Some(id))
     }
 
-    fn keep(&mut self, alive: &FxHashSet<ModuleBytes>) {
+    fn keep(&mut self, alive: &FxHashSet<ModuleId>) {
         self.names.retain(|module, _| alive.contains(module));
         self.methods.retain(|(module, _), _| alive.contains(module));
     }
@@ -186,108 +209,129 @@ impl V8Adapter {
             self.wasm.modules.methods.clear();
         }
         let memory = process.memory();
-        match is_all {
-            true => self.all_wasm(&wasm, memory, poll),
-            false => self.wasm_at(&wasm, memory, &waiting, poll),
+        let stamp = self.states.stamp(memory)?;
+        let read = match is_all {
+            true => self.read_all_wasm(&wasm, memory, poll)?,
+            false => self.read_wasm_at(&wasm, memory, &waiting)?,
+        };
+        // The modules may be others than the code's.
+        if !self.is_last && (stamp.is_none() || self.states.stamp(memory)? != stamp) {
+            self.wasm.waiting.extend(waiting);
+            return Ok(0);
         }
+        Ok(match is_all {
+            true => self.tell_all_wasm(read, poll),
+            false => self.tell_wasm_at(read, poll),
+        })
     }
 
-    fn all_wasm(
+    fn read_all_wasm(
         &mut self,
         wasm: &Wasm,
         memory: &dyn Memory,
         poll: &mut Poll,
-    ) -> Result<usize, AdapterError> {
+    ) -> Result<ReadWasm, AdapterError> {
         let (codes, damage) = wasm.all(memory, &self.wasm.regions)?;
-        let all = self.wasm.identities(wasm, codes, memory)?;
         if let Some(damage) = damage {
             self.limit(damage, poll);
         }
+        Ok(ReadWasm {
+            found: self.wasm.identities(wasm, codes, memory)?,
+            gone: Vec::new(),
+        })
+    }
+
+    /// Reads the code at sampled addresses (ascending).
+    fn read_wasm_at(
+        &mut self,
+        wasm: &Wasm,
+        memory: &dyn Memory,
+        waiting: &[Avma],
+    ) -> Result<ReadWasm, AdapterError> {
+        let died_until = self.states.died_until();
+        let (mut hit, mut new): (Vec<WasmIdentity>, Vec<Avma>) = (Vec::new(), Vec::new());
+        for at in waiting {
+            match self.wasm.fresh_at(*at, died_until) {
+                Some(identity) if hit.last() == Some(&identity) => {}
+                Some(identity) => hit.push(identity),
+                None => new.push(*at),
+            }
+        }
+        let codes: Vec<WasmCode> = hit.iter().map(|identity| identity.code).collect();
+        let still = wasm.still(memory, &codes)?;
+        let (mut found, gone): (Vec<_>, Vec<_>) =
+            (hit.into_iter()).partition(|identity| still.contains(&identity.code));
+        for WasmIdentity { code, .. } in &gone {
+            let at = waiting.iter().copied();
+            new.extend(at.filter(|at| (code.start..=code.end).contains(at)));
+        }
+        new.sort_unstable();
+        let codes = wasm.at(memory, &self.wasm.regions, &new)?;
+        found.extend(self.wasm.identities(wasm, codes, memory)?);
+        Ok(ReadWasm { found, gone })
+    }
+
+    fn tell_all_wasm(&mut self, read: ReadWasm, poll: &mut Poll) -> usize {
         let WasmZone {
             zone,
             modules,
             known,
             ..
         } = &mut self.wasm;
-        let seen = all.iter().map(|identity| seen(*identity));
         let changes = zone.update(
             poll,
-            seen,
-            |identity, constituent, poll| {
-                modules.describe(identity, constituent, poll);
-            },
+            read.found.iter().map(|identity| seen(*identity)),
+            |identity, constituent, poll| modules.describe(identity, constituent, poll),
             |_| GoneReason::Freed,
         );
-        *known = all.into_iter().map(|it| (it.code.start, it)).collect();
-        let alive: FxHashSet<ModuleBytes> = known.values().filter_map(|it| it.module).collect();
+        let now = poll.began();
+        let all = read.found.into_iter();
+        *known = all.map(|it| (it.code.start, (it, now))).collect();
+        let alive: FxHashSet<ModuleId> = known.values().filter_map(|(it, _)| it.module).collect();
         modules.keep(&alive);
-        Ok(changes)
+        changes
     }
 
-    fn wasm_at(
-        &mut self,
-        wasm: &Wasm,
-        memory: &dyn Memory,
-        waiting: &[Avma],
-        poll: &mut Poll,
-    ) -> Result<usize, AdapterError> {
-        let (mut hit, mut new): (Vec<WasmIdentity>, Vec<Avma>) = (Vec::new(), Vec::new());
-        for at in waiting {
-            match self.wasm.at(*at) {
-                Some(known) if hit.last() == Some(known) => {}
-                Some(known) => hit.push(*known),
-                None => new.push(*at),
-            }
+    fn tell_wasm_at(&mut self, read: ReadWasm, poll: &mut Poll) -> usize {
+        let mut changes = read.gone.len();
+        for identity in read.gone {
+            self.wasm.known.remove(&identity.code.start);
+            self.wasm.zone.went(poll, &identity, GoneReason::Freed);
         }
-        let mut changes = 0;
-        let codes: Vec<WasmCode> = hit.iter().map(|known| known.code).collect();
-        let still = wasm.still(memory, &codes)?;
-        for known in hit {
-            if still.contains(&known.code) {
-                self.wasm.zone.was_there(&known, poll.now());
-                continue;
-            }
-            self.wasm.known.remove(&known.code.start);
-            self.wasm.zone.went(poll, &known, GoneReason::Freed);
-            let (start, end) = (known.code.start, known.code.end);
-            new.extend(waiting.iter().filter(|at| (start..=end).contains(*at)));
-            changes += 1;
-        }
-        new.sort_unstable();
-        let codes = wasm.at(memory, &self.wasm.regions, &new)?;
-        for identity in self.wasm.identities(wasm, codes, memory)? {
+        let now = poll.began();
+        for identity in read.found {
             let WasmCode { start, end, .. } = identity.code;
             let before = self.wasm.known.range(..end).rev();
-            let replaced: Vec<WasmIdentity> = before
-                .take_while(|(_, known)| known.code.end > start)
-                .map(|(_, known)| *known)
+            let over: Vec<WasmIdentity> = before
+                .take_while(|(_, (known, _))| known.code.end > start)
+                .map(|(_, (known, _))| *known)
                 .collect();
-            if replaced.contains(&identity) {
-                continue;
-            }
-            for known in &replaced {
+            for known in &over {
                 self.wasm.known.remove(&known.code.start);
             }
-            let WasmZone {
-                zone,
-                modules,
-                known,
-                ..
-            } = &mut self.wasm;
-            known.insert(start, identity);
+            self.wasm.known.insert(start, (identity, now));
+            if over.contains(&identity) {
+                self.wasm.zone.was_there(&identity, poll.now());
+                continue;
+            }
             self.frames.put(&frame_code(&identity.code));
-            zone.found(
-                poll,
-                seen(identity),
-                &replaced,
-                |identity, constituent, poll| {
-                    modules.describe(identity, constituent, poll);
-                },
-            );
+            let WasmZone { zone, modules, .. } = &mut self.wasm;
+            let describe = |identity: &WasmIdentity, one: &mut Constituent, poll: &mut Poll| {
+                modules.describe(identity, one, poll);
+            };
+            zone.found(poll, seen(identity), &over, describe);
             changes += 1;
         }
-        Ok(changes)
+        changes
     }
+}
+
+/// What a poll read.
+struct ReadWasm {
+    /// Code that is there, known or new.
+    found: Vec<WasmIdentity>,
+    /// Known code that is no longer there.
+    gone: Vec<WasmIdentity>,
 }
 
 fn frame_code(code: &WasmCode) -> FrameCode {
