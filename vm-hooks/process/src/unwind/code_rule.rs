@@ -4,6 +4,8 @@
 //! remaining instructions thus prove the rule, without a frame pointer. Code without a return (an
 //! endless loop) has the frame of its prologue.
 
+use std::ops::Range;
+
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register};
 use vmscope_records::ChainEnd;
 
@@ -61,14 +63,40 @@ impl CodeRule {
     /// Likewise, if the code returns.
     #[must_use]
     pub fn of_returning(code: &[u8], begin: u64, pc: u64, jumps: Jumps) -> Option<Self> {
+        Some(Self::with_reach((code, begin), pc, jumps, |_| None)?.0)
+    }
+
+    /// Likewise, with the code on the path to the return whose frames have the same rule by the frame pointer.
+    /// `known`: rules by the frame pointer that are known.
+    pub(super) fn with_reach(
+        (code, begin): (&[u8], u64),
+        pc: u64,
+        jumps: Jumps,
+        known: impl Fn(u64) -> Option<CodeRule>,
+    ) -> Option<(Self, Vec<Range<u64>>)> {
         let with = |sp: u64| {
             let from = FrameRegisters { pc, sp, fp: FP };
             let run = Run::with(code, begin, from, |at| Some(at.wrapping_add(WORD)));
-            Self::found(run.caller(STEPS, jumps)?, sp)
+            let mut run = run.knowing(|at| Some(known(at)?.of_run()));
+            let rule = Self::found(run.caller(STEPS, jumps)?, sp)?;
+            Some((rule, run.into_framed()))
         };
+        let (rule, framed) = with(SP)?;
+        if rule.by_frame_pointer {
+            return Some((rule, framed));
+        }
         // Code that rounds the stack pointer has no rule by it.
-        let rule = with(SP)?;
-        (with(SP + 8)? == rule).then_some(rule)
+        (with(SP + 8)?.0 == rule).then_some((rule, Vec::new()))
+    }
+
+    /// What a run finds by this rule, which is by the frame pointer.
+    fn of_run(self) -> FrameRegisters {
+        let word = |offset: i64| FP.wrapping_add_signed(offset).wrapping_add(WORD);
+        FrameRegisters {
+            pc: word(self.end - 8 - self.popped),
+            sp: FP.wrapping_add_signed(self.end),
+            fp: self.saved.map_or(FP, word),
+        }
     }
 
     /// The rule of `code`, whose function's bounds are unknown, from its begin on: if it returns
@@ -465,7 +493,48 @@ mod tests {
         );
     }
 
+    /// Parts of a function after its prologue. All ways out restore the frame pointer.
+    const PARTS: [&[u8]; 8] = [
+        &[0x90],                                        // nop
+        &[0x50],                                        // push %rax
+        &[0x48, 0x83, 0xe4, 0xf0],                      // and $-16,%rsp
+        &[0xe8, 1, 2, 3, 4],                            // call
+        &[0x74, 0x02, 0x0f, 0x0b],                      // je over ud2
+        &[0x90, 0x75, 0xfd],                            // nop; jne to it
+        &[0x74, 0x05, 0x48, 0x89, 0xec, 0x5d, 0xc3],    // je over mov %rbp,%rsp; pop %rbp; ret
+        &[0x48, 0x89, 0xec, 0x5d, 0xe9, 0, 0, 0, 0x10], // mov %rbp,%rsp; pop %rbp; jmp out of the code
+    ];
+
     proptest! {
+        /// The rule for all code on a way to a return is the rule that this code has by itself.
+        #[test]
+        fn a_rule_reaches_as_far_as_it_says(
+            parts in proptest::collection::vec(0..PARTS.len(), 1..40),
+            from in any::<proptest::sample::Index>(),
+        ) {
+            let mut code = vec![0x55, 0x48, 0x89, 0xe5]; // push %rbp; mov %rsp,%rbp
+            let mut places = vec![0, 1];
+            for part in parts.into_iter().chain([6]) {
+                places.push(code.len() as u64);
+                code.extend(PARTS[part]);
+            }
+            let pc = BEGIN + places[from.index(places.len())];
+            let jumps = Jumps::TailLast;
+            let own = |pc| CodeRule::of_returning(&code, BEGIN, pc, jumps);
+            if let Some((rule, reach)) = CodeRule::with_reach((&code, BEGIN), pc, jumps, |_| None) {
+                prop_assert!(reach.is_empty() || rule.by_frame_pointer);
+                for place in places.iter().map(|at| BEGIN + at) {
+                    if reach.iter().any(|code| code.contains(&place)) {
+                        prop_assert_eq!(own(place), Some(rule), "{:x}", place);
+                        // What is known ends the search early.
+                        let known = |at| (at == place).then_some(rule);
+                        let with = CodeRule::with_reach((&code, BEGIN), pc, jumps, known);
+                        prop_assert_eq!(with.map(|(rule, _)| rule), Some(rule));
+                    }
+                }
+            }
+        }
+
         #[test]
         fn any_code_ends(code in proptest::collection::vec(any::<u8>(), 0..300), pc in 0_u64..400) {
             for is_innermost in [false, true] {

@@ -1,5 +1,6 @@
 //! Unwind rules of generated code on x86-64, from its machine code.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
@@ -45,6 +46,7 @@ pub struct MachineCode {
     /// Rules by address, of innermost frames or of callers, each with the number of the piece that the
     /// rule describes.
     rules: FxHashMap<(u64, bool), (u64, Option<CodeRule>)>,
+    framed: FramedCode,
     /// Whether addresses are after a call, likewise.
     after_calls: FxHashMap<u64, (Option<u64>, bool)>,
     /// Code of short pieces, by their number.
@@ -66,6 +68,7 @@ impl MachineCode {
             pieces,
             keeps_frame_pointers: false,
             rules: FxHashMap::default(),
+            framed: FramedCode::default(),
             after_calls: FxHashMap::default(),
             routines: FxHashMap::default(),
         }
@@ -94,16 +97,26 @@ impl MachineCode {
         {
             return *rule;
         }
+        if let Some(rule) = self.framed.rule(&piece, pc) {
+            return Some(rule);
+        }
         let start = piece.code.start;
-        let keeps_frame_pointers = self.keeps_frame_pointers;
         let bytes = self.bytes_of(&piece);
-        let rule = bytes.and_then(|bytes| match keeps_frame_pointers {
-            true => {
-                let by = |jumps| CodeRule::of_returning(&bytes, start, pc, jumps);
-                by(Jumps::Unknown).or_else(|| by(Jumps::Tail))
+        let rule = if self.keeps_frame_pointers {
+            let found = bytes.and_then(|bytes| {
+                let known = |at| self.framed.rule(&piece, at);
+                CodeRule::with_reach((&bytes, start), pc, Jumps::TailLast, known)
+            });
+            if let Some((rule, reach)) = &found
+                && !reach.is_empty()
+            {
+                self.framed.put(&piece, *rule, reach);
+                return Some(*rule);
             }
-            false => CodeRule::of_function(&bytes, start, pc, is_innermost),
-        });
+            found.map(|(rule, _)| rule)
+        } else {
+            bytes.and_then(|bytes| CodeRule::of_function(&bytes, start, pc, is_innermost))
+        };
         make_room(&mut self.rules);
         self.rules.insert((pc, is_innermost), (piece.number, rule));
         rule
@@ -131,7 +144,7 @@ impl MachineCode {
             return None;
         }
         let bytes = self.bytes_of(&piece)?;
-        let run = Run::new(&bytes, piece.code.start, frame);
+        let mut run = Run::new(&bytes, piece.code.start, frame);
         run.caller_if(STEPS, Jumps::Tail, |caller| self.is_after_call(caller.pc))
     }
 
@@ -185,6 +198,39 @@ impl MachineCode {
         make_room(&mut self.after_calls);
         self.after_calls.insert(pc, (number, is_after));
         is_after
+    }
+}
+
+/// Ranges of code with a rule by the frame pointer, by their first addresses. A run through a function gives
+/// the rule of all code on its way.
+#[derive(Default)]
+struct FramedCode(BTreeMap<u64, Framed>);
+
+struct Framed {
+    end: u64,
+    /// Number of the piece that the rule describes.
+    piece: u64,
+    rule: CodeRule,
+}
+
+impl FramedCode {
+    fn rule(&self, piece: &Piece, pc: u64) -> Option<CodeRule> {
+        let (_, framed) = self.0.range(piece.code.start..=pc).next_back()?;
+        (pc < framed.end && framed.piece == piece.number).then_some(framed.rule)
+    }
+
+    fn put(&mut self, piece: &Piece, rule: CodeRule, ranges: &[Range<u64>]) {
+        if self.0.len() + ranges.len() > MAX_KNOWN {
+            self.0.clear();
+        }
+        for range in ranges {
+            let framed = Framed {
+                end: range.end,
+                piece: piece.number,
+                rule,
+            };
+            self.0.insert(range.start, framed);
+        }
     }
 }
 

@@ -2,11 +2,12 @@
 //! run knows the stack pointer on each path, and so the return address; all paths of correct code
 //! agree.
 
+use std::ops::Range;
+
 use iced_x86::{
     Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess,
     OpKind, Register,
 };
-use rustc_hash::FxHashSet;
 use vmscope_records::Registers;
 
 use super::{Frame, FrameRegisters};
@@ -16,6 +17,8 @@ use super::{Frame, FrameRegisters};
 pub enum Jumps {
     /// A jump to other code, which returns in its place: a tail call.
     Tail,
+    /// A tail call, if no path returns.
+    TailLast,
     /// A jump through a register is the return (`templateTable_x86.cpp`, `_return`).
     Return,
     /// Unknown: the run fails.
@@ -36,6 +39,30 @@ struct Values {
     stores: Vec<(u64, Option<u64>)>,
 }
 
+/// Code that was met.
+struct Met(Vec<u64>);
+
+impl Met {
+    fn new(code: &[u8]) -> Self {
+        Met(vec![0; code.len().div_ceil(64)])
+    }
+
+    /// Takes an offset in the code; returns whether it is new.
+    fn put(&mut self, offset: usize) -> bool {
+        let bit = 1 << (offset % 64);
+        let word = self.0.get_mut(offset / 64);
+        word.is_some_and(|word| std::mem::replace(word, *word | bit) & bit == 0)
+    }
+}
+
+/// A path that waits.
+struct Path {
+    ip: u64,
+    values: Values,
+    /// Number of ranges of [`Run::framed`] before it, and the end of the last range.
+    framed: (usize, Option<u64>),
+}
+
 /// A run.
 pub struct Run<'a> {
     code: &'a [u8],
@@ -44,6 +71,9 @@ pub struct Run<'a> {
     sampled: Option<&'a Registers>,
     /// The target's stack.
     word: Box<dyn Fn(u64) -> Option<u64> + 'a>,
+    /// Callers of code that still has the frame pointer of the run's begin.
+    known: Box<dyn Fn(u64) -> Option<FrameRegisters> + 'a>,
+    framed: Vec<Range<u64>>,
     info: InstructionInfoFactory,
 }
 
@@ -84,6 +114,8 @@ enum Step {
     Branch(u64),
     /// The caller's registers.
     Returns(FrameRegisters),
+    /// Likewise, by a jump out of the code.
+    Leaves(FrameRegisters),
     /// This path does not return.
     End,
 }
@@ -111,55 +143,112 @@ impl<'a> Run<'a> {
             from,
             sampled: None,
             word: Box::new(word),
+            known: Box::new(|_| None),
+            framed: Vec::new(),
             info: InstructionInfoFactory::new(),
         }
     }
 
+    /// Ends at code whose caller is known, if the frame pointer is that of the run's begin.
+    pub(super) fn knowing(self, known: impl Fn(u64) -> Option<FrameRegisters> + 'a) -> Self {
+        Run {
+            known: Box::new(known),
+            ..self
+        }
+    }
+
+    /// Code on the path to the caller that was found, as long as it had the frame pointer of the run's begin.
+    pub(super) fn into_framed(self) -> Vec<Range<u64>> {
+        self.framed
+    }
+
     /// The caller, if a path returns within `steps` instructions.
     #[must_use]
-    pub fn caller(self, steps: usize, jumps: Jumps) -> Option<FrameRegisters> {
+    pub fn caller(&mut self, steps: usize, jumps: Jumps) -> Option<FrameRegisters> {
         self.caller_if(steps, jumps, |_| true)
     }
 
     /// Likewise, of the first path whose caller `accept` takes.
     #[must_use]
     pub fn caller_if(
-        mut self,
+        &mut self,
         steps: usize,
         jumps: Jumps,
         mut accept: impl FnMut(&FrameRegisters) -> bool,
     ) -> Option<FrameRegisters> {
-        let mut met: FxHashSet<u64> = FxHashSet::default();
-        let mut paths = vec![(self.from.pc, self.values())];
+        let mut met = Met::new(self.code);
+        let mut paths = vec![Path {
+            ip: self.from.pc,
+            values: self.values(),
+            framed: (0, None),
+        }];
+        let mut tail = None;
         let mut left = steps;
         let mut insn = Instruction::default();
-        while let Some((mut ip, mut values)) = paths.pop() {
-            while left > 0 && met.insert(ip) {
-                left -= 1;
+        while let Some(path) = paths.pop() {
+            let (mut ip, mut values) = (path.ip, path.values);
+            self.framed.truncate(path.framed.0);
+            if let (Some(last), Some(end)) = (self.framed.last_mut(), path.framed.1) {
+                last.end = end;
+            }
+            while left > 0 {
                 let offset = usize::try_from(ip.wrapping_sub(self.begin)).ok();
-                let code = offset.and_then(|offset| self.code.get(offset..));
-                let Some(code) = code.filter(|code| !code.is_empty()) else {
+                let Some(offset) = offset.filter(|offset| *offset < self.code.len()) else {
                     break;
                 };
+                let has_frame = values.get(Register::RBP) == Some(self.from.fp);
+                if has_frame && let Some(caller) = (self.known)(ip).filter(&mut accept) {
+                    return Some(caller);
+                }
+                if !met.put(offset) {
+                    break;
+                }
+                left -= 1;
+                let code = self.code.get(offset..).unwrap_or_default();
                 Decoder::with_ip(64, code, ip, DecoderOptions::NONE).decode_out(&mut insn);
                 if insn.is_invalid() {
                     break;
+                }
+                if has_frame {
+                    self.put_framed(ip..insn.next_ip());
                 }
                 ip = match self.step(&insn, &mut values, jumps) {
                     Step::Next => insn.next_ip(),
                     Step::Jump(to) => to,
                     Step::Branch(to) => {
                         if paths.len() < MAX_PATHS {
-                            paths.push((to, values.clone()));
+                            paths.push(Path {
+                                ip: to,
+                                values: values.clone(),
+                                framed: (
+                                    self.framed.len(),
+                                    self.framed.last().map(|last| last.end),
+                                ),
+                            });
                         }
                         insn.next_ip()
                     }
                     Step::Returns(caller) if accept(&caller) => return Some(caller),
-                    Step::Returns(_) | Step::End => break,
+                    Step::Leaves(caller) if jumps == Jumps::TailLast => {
+                        let found = || (caller, self.framed.clone());
+                        tail = tail.or_else(|| accept(&caller).then(found));
+                        break;
+                    }
+                    Step::Leaves(caller) if accept(&caller) => return Some(caller),
+                    Step::Returns(_) | Step::Leaves(_) | Step::End => break,
                 };
             }
         }
-        None
+        let (caller, framed) = tail?;
+        self.framed = framed;
+        Some(caller)
+    }
+
+    fn put_framed(&mut self, code: Range<u64>) {
+        match self.framed.last_mut() {
+            Some(last) if last.end == code.start => last.end = code.end,
+            _ => self.framed.push(code),
+        }
     }
 
     fn values(&self) -> Values {
@@ -206,9 +295,13 @@ impl<'a> Run<'a> {
         }
         let is_by_register = insn.op0_kind() == OpKind::Register;
         match (insn.flow_control(), jumps) {
-            (FlowControl::UnconditionalBranch | FlowControl::IndirectBranch, Jumps::Tail) => {
-                self.returns(values, 0)
-            }
+            (
+                FlowControl::UnconditionalBranch | FlowControl::IndirectBranch,
+                Jumps::Tail | Jumps::TailLast,
+            ) => match self.returns(values, 0) {
+                Step::Returns(caller) => Step::Leaves(caller),
+                end => end,
+            },
             (FlowControl::IndirectBranch, Jumps::Return) if is_by_register => {
                 let caller = || {
                     Some(FrameRegisters {
