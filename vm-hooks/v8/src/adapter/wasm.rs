@@ -286,7 +286,15 @@ impl V8Adapter {
         );
         let now = poll.began();
         let all = read.found.into_iter();
-        *known = all.map(|it| (it.code.start, (it, now))).collect();
+        let before = std::mem::replace(known, all.map(|it| (it.code.start, (it, now))).collect());
+        for (start, (identity, _)) in &*known {
+            if before
+                .get(start)
+                .is_none_or(|(before, _)| before != identity)
+            {
+                self.frames.put(&frame_code(&identity.code));
+            }
+        }
         let alive: FxHashSet<ModuleId> = known.values().filter_map(|(it, _)| it.module).collect();
         modules.keep(&alive);
         changes
