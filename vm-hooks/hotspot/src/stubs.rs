@@ -66,6 +66,12 @@ pub fn codelets(structs: &VmStructs, memory: &dyn Memory) -> Result<Vec<Routine>
     if end < begin || end > MAX_INTERPRETER {
         return Err(implausible(end.cast_signed()));
     }
+    // The VM cuts the buffer to its contents once the interpreter is complete.
+    let limit = field("_buffer_limit").and_then(|limit| limit.read(memory, queue, WHAT));
+    let limit = limit.ok().and_then(|limit| u64::try_from(limit).ok());
+    if limit.is_some_and(|limit| limit > end) {
+        return Err(AdapterError::NotReady { what: WHAT });
+    }
     let mut found = Vec::new();
     let mut at = buffer.0.saturating_add(begin);
     let last = buffer.0.saturating_add(end);

@@ -16,4 +16,5 @@ mod fields;
 mod flags;
 mod readings;
 mod refused;
+mod starting;
 mod versions;

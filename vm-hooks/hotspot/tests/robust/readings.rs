@@ -143,6 +143,8 @@ pub struct Entry {
     pub name: (u64, u64),
     /// Address of a static field.
     pub address: u64,
+    /// Offset of another field.
+    pub offset: u64,
 }
 
 /// The table of fields.
@@ -161,6 +163,7 @@ pub fn fields(snapshot: &Snapshot) -> Vec<Entry> {
             field: text(snapshot, word("FieldNameOffset")).unwrap(),
             name: (at + of("FieldNameOffset"), word("FieldNameOffset")),
             address: word("AddressOffset"),
+            offset: word("OffsetOffset"),
         });
     }
     all
