@@ -6,7 +6,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use vmscope_process::MapEntry;
 use vmscope_records::{
     Avma, CpuMode, FileOffset, InterpreterRules, InterpreterSource, Mapping, Ranges, SampleDetail,
-    Word,
+    StackBytes, Word,
 };
 
 use super::native_hits::NativeHits;
@@ -115,7 +115,7 @@ impl Generated {
         sample: &mut RawSample,
         sources: &[InterpreterSource],
         hits: &mut NativeHits,
-    ) {
+    ) -> Option<StackBytes> {
         let is_user = sample.mode == CpuMode::User;
         match sample.mode {
             CpuMode::Kernel => hits.kernel(sample.pc),
@@ -127,9 +127,7 @@ impl Generated {
         if is_generated {
             self.touched.insert(sample.pc);
         }
-        let Some(detail) = &mut sample.detail else {
-            return;
-        };
+        let detail = sample.detail.as_mut()?;
         if let Some(chain) = &detail.chain {
             for at in &chain.kernel {
                 hits.kernel(call_before(*at));
@@ -162,9 +160,11 @@ impl Generated {
             _ => &[],
         };
         keep(detail, sources, &mut self.touched);
+        let stack = detail.stack.take();
         if **detail == SampleDetail::default() {
             sample.detail = None;
         }
+        stack
     }
 
     /// The executable mapping at an address.
@@ -233,7 +233,6 @@ fn keep(detail: &mut SampleDetail, sources: &[InterpreterSource], values: &mut F
         }
     }
     detail.words = words;
-    detail.stack = None;
     detail.registers = detail.registers.take().and_then(|all| all.only(mask));
 }
 

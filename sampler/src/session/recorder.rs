@@ -271,11 +271,14 @@ impl Recorder {
             process.used = true;
             if let (Some(unwinding), Some(detail)) = (&mut self.unwinding, &mut sample.detail) {
                 let space = (&mut process.unwound, &process.generated);
-                let of = (sample.mode, sample.time);
+                let of = (sample.mode, sample.time, sample.tid);
                 let values = unwinding.unwind(detail, of, space, &self.modules);
                 process.generated.touch(values);
             }
-            (process.generated).sampled(&mut sample, &self.sources, &mut self.hits);
+            let stack = (process.generated).sampled(&mut sample, &self.sources, &mut self.hits);
+            if let (Some(stack), Some(unwinding)) = (stack, &mut self.unwinding) {
+                unwinding.keep(sample.tid, stack);
+            }
         }
         self.samples += 1;
         let RawSample {

@@ -7,6 +7,7 @@
 //! ([`Unwound::between`](vmscope_process::Unwound::between)).
 
 mod native;
+mod recent;
 mod signal;
 
 #[doc(hidden)]
@@ -16,11 +17,12 @@ use std::sync::Arc;
 
 use vmscope_process::{Frame, FrameRegisters, Modules, Unwinder};
 use vmscope_records::{
-    Avma, CallChain, ChainEnd, CpuMode, ModuleKey, Registers, SampleDetail, TimeNs,
+    Avma, CallChain, ChainEnd, CpuMode, ModuleKey, Registers, SampleDetail, StackBytes, Tid, TimeNs,
 };
 
 use super::generated::Generated;
 use native::{Caches, Modular};
+use recent::{Recent, Version, Walk};
 
 /// Register numbers in the kernel's numbering (`perf_regs.h`): pc, stack pointer, frame pointer.
 const REGISTERS: (u32, u32, u32) = match cfg!(target_arch = "aarch64") {
@@ -35,6 +37,9 @@ const MAX_SIGNALS: usize = 16;
 pub(super) struct Unwinding {
     max_depth: usize,
     caches: Caches,
+    recent: Recent,
+    /// Greatest version of an address space.
+    versions: u64,
 }
 
 /// State of one address space.
@@ -42,6 +47,8 @@ pub(super) struct Unwinding {
 pub(super) struct UnwoundSpace {
     native: Modular,
     vms: Vec<Box<dyn Unwinder>>,
+    /// Number of its code and rules among those of all spaces; 0 before a walk.
+    version: u64,
 }
 
 /// An executable mapping.
@@ -73,11 +80,19 @@ impl UnwoundSpace {
     /// An adapter's rules, for the code that it covers.
     pub fn add(&mut self, vm: Box<dyn Unwinder>) {
         self.vms.push(vm);
+        self.version = 0;
+    }
+
+    /// The version of the code and of all rules.
+    fn rules(&self) -> Version {
+        let known = self.vms.iter().filter_map(|vm| vm.version());
+        (self.version, known.sum())
     }
 
     /// Forgets these addresses: other code may follow there.
     pub fn changed(&mut self, start: u64, end: u64) {
         self.native.forget(start, end);
+        self.version = 0;
     }
 }
 
@@ -86,7 +101,14 @@ impl Unwinding {
         Unwinding {
             max_depth: usize::from(max_depth),
             caches: Caches::default(),
+            recent: Recent::default(),
+            versions: 0,
         }
+    }
+
+    /// Takes the stack of the thread's last sample.
+    pub fn keep(&mut self, thread: Tid, stack: StackBytes) {
+        self.recent.keep(thread, stack);
     }
 
     /// Adds the user callers to a sample's chain. Returns what adapters shall name: method objects of
@@ -94,7 +116,7 @@ impl Unwinding {
     pub fn unwind(
         &mut self,
         detail: &mut SampleDetail,
-        (mode, time): (CpuMode, TimeNs),
+        (mode, time, thread): (CpuMode, TimeNs, Tid),
         (space, of): (&mut UnwoundSpace, &Generated),
         modules: &Modules,
     ) -> Vec<Avma> {
@@ -119,12 +141,23 @@ impl Unwinding {
                     stack,
                     time,
                 };
+                if space.version == 0 {
+                    self.versions += 1;
+                    space.version = self.versions;
+                }
                 let mut found = Found {
+                    walk: self.recent.begin(thread, space.rules(), stack),
                     chain: &mut chain,
                     values: &mut values,
                     signals: 0,
                 };
-                self.walk(frame, (space, of), modules, &mut found)
+                let end = self.walk(frame, (&mut *space, of), modules, &mut found);
+                let Found { walk, signals, .. } = found;
+                let is_sure = !chain.guessed && !chain.late && signals == 0;
+                if end == ChainEnd::Whole && is_sure {
+                    self.recent.end(thread, walk, &chain.user, &values);
+                }
+                end
             }
             (None, _) => ChainEnd::Broken,
             (_, None) => ChainEnd::Behind,
@@ -144,6 +177,12 @@ impl Unwinding {
         let mut at_frame = found.chain.user.len().checked_sub(1);
         loop {
             let chain = &mut *found.chain;
+            if let Some(own) = at_frame.filter(|_| frame.sampled.is_none()) {
+                let so_far = (&mut chain.user, &mut *found.values);
+                if (found.walk).meets(frame.registers, own, so_far, self.max_depth) {
+                    return ChainEnd::Whole;
+                }
+            }
             let pc = Avma(frame.registers.pc);
             let code = of.code_at(pc.0).ok_or(ChainEnd::Broken);
             let mut is_signal = false;
@@ -158,7 +197,10 @@ impl Unwinding {
                 }
                 // Without rules, a frame pointer would lead past frames.
                 _ => match space.vms.iter_mut().find(|vm| vm.covers(pc)) {
-                    Some(vm) => vm.caller(&frame),
+                    Some(vm) => {
+                        found.walk.needs_memory |= vm.version().is_none();
+                        vm.caller(&frame)
+                    }
                     None => native.caller_by_code(&frame, &code, modules).map(Some),
                 },
             });
@@ -248,6 +290,7 @@ struct Found<'a> {
     values: &'a mut Vec<Avma>,
     /// Signal frames.
     signals: usize,
+    walk: Walk,
 }
 
 /// The registers of a sample's own frame.

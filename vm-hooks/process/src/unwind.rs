@@ -101,6 +101,12 @@ pub trait Unwinder: Send + std::fmt::Debug {
     /// Whether the rules cover the code at `pc`.
     fn covers(&self, pc: Avma) -> bool;
 
+    /// A number for what the rules know. The caller of a frame that has called is the same while this number
+    /// and the stack from the frame's stack pointer on are. `None` if it also depends on other memory.
+    fn version(&self) -> Option<u64> {
+        None
+    }
+
     /// Caller of a covered frame; `None` for the first frame of a thread, or of the VM's own
     /// process.
     ///

@@ -443,6 +443,8 @@ impl Adapter for V8Adapter {
             poll.fact("V8", self.vm.version.clone());
         }
         self.take_touched(poll);
+        // The next reading of all code may be seconds away.
+        self.frames.update_builtins(&self.vm, process);
         let now = poll.began();
         let is_due = u128::from(now.since(self.tried_at).0) >= self.cadence.pause().as_nanos();
         // The next collection may free new code.

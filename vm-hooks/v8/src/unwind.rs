@@ -105,8 +105,9 @@ impl CodeFrames {
         }
     }
 
-    /// V8 maps the builtins once more near each isolate's code.
-    fn update_builtins(&mut self, vm: &V8, process: &ProcessView) {
+    /// Tells the unwinder of the builtins, if mappings have changed: V8 maps the builtins once more near each
+    /// isolate's code.
+    pub fn update_builtins(&mut self, vm: &V8, process: &ProcessView) {
         let mappings = process.mappings();
         let before = self.mappings.replace(Arc::clone(&mappings));
         if before.is_some_and(|before| Arc::ptr_eq(&before, &mappings)) {
@@ -257,6 +258,11 @@ impl Unwinder for V8Unwinder {
     fn covers(&self, pc: Avma) -> bool {
         let is_in_module = self.module.iter().any(|code| code.contains(&pc.0));
         !is_in_module || self.pieces.at(pc.0).is_some()
+    }
+
+    /// All builtins are added at a time, the interpreter among them.
+    fn version(&self) -> Option<u64> {
+        Some(self.interpreter.count())
     }
 
     fn caller(&mut self, frame: &Frame<'_>) -> Result<Option<Unwound>, ChainEnd> {

@@ -59,6 +59,12 @@ impl Pieces {
         piece.code.contains(&address).then(|| piece.clone())
     }
 
+    /// Number of pieces that were added, also those that are gone.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.lock().count
+    }
+
     fn lock(&self) -> MutexGuard<'_, All> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
