@@ -201,7 +201,11 @@ impl V8Adapter {
             return Ok(0);
         };
         let mut waiting: Vec<Avma> = self.wasm.waiting.drain().collect();
-        if self.wasm.regions.is_empty() && self.wasm.known.is_empty() {
+        let has_work = match is_all {
+            true => !self.wasm.regions.is_empty() || !self.wasm.known.is_empty(),
+            false => !waiting.is_empty(),
+        };
+        if !has_work {
             return Ok(0);
         }
         waiting.sort_unstable();
