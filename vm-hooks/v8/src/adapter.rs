@@ -374,7 +374,7 @@ impl V8Adapter {
             has_owners: false,
             has_new_owners: false,
         };
-        self.take_wasm(process.memory())?;
+        self.take_wasm(process.memory(), poll)?;
         let may_read = self.readings.is_due(now) && !poll.spare().is_zero();
         let is_whole = may_read || self.is_last || !self.has_begun;
         let changes = if is_whole {

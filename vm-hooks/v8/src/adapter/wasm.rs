@@ -175,11 +175,15 @@ impl Modules {
 
 impl V8Adapter {
     /// Reads which regions have WebAssembly, and takes the sampled addresses there.
-    pub(super) fn take_wasm(&mut self, memory: &dyn Memory) -> Result<(), AdapterError> {
+    pub(super) fn take_wasm(
+        &mut self,
+        memory: &dyn Memory,
+        poll: &mut Poll,
+    ) -> Result<(), AdapterError> {
         let Some(wasm) = self.vm.wasm else {
             return Ok(());
         };
-        self.wasm.regions = wasm.regions(memory)?;
+        self.wasm.regions = self.or_limit(wasm.regions(memory), poll)?;
         if !self.wasm.regions.is_empty() {
             let regions = &self.wasm.regions;
             let taken = self
@@ -215,8 +219,11 @@ impl V8Adapter {
         let memory = process.memory();
         let stamp = self.states.stamp(memory)?;
         let read = match is_all {
-            true => self.read_all_wasm(&wasm, memory, poll)?,
-            false => self.read_wasm_at(&wasm, memory, &waiting)?,
+            true => self.read_all_wasm(&wasm, memory, poll),
+            false => self.read_wasm_at(&wasm, memory, &waiting),
+        };
+        let Some(read) = self.or_limit(read.map(Some), poll)? else {
+            return Ok(0);
         };
         // The modules may be others than the code's.
         if !self.is_last && (stamp.is_none() || self.states.stamp(memory)? != stamp) {
@@ -227,6 +234,22 @@ impl V8Adapter {
             true => self.tell_all_wasm(read, poll),
             false => self.tell_wasm_at(read, poll),
         })
+    }
+
+    /// The result; after an error its default and a limit: JavaScript's code does not depend on WebAssembly's.
+    fn or_limit<T: Default>(
+        &mut self,
+        result: Result<T, AdapterError>,
+        poll: &mut Poll,
+    ) -> Result<T, AdapterError> {
+        match result {
+            Err(error) if !error.is_final() => {
+                let text = format!("some of WebAssembly's code is unknown: {}", error.in_full());
+                self.limit(&text, poll);
+                Ok(T::default())
+            }
+            result => result,
+        }
     }
 
     fn read_all_wasm(
