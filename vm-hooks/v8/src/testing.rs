@@ -11,7 +11,7 @@ use vmscope_records::{
 use crate::{Family, regions};
 
 /// Begins of the names of all symbols that the reader asks for, and of V8's own code.
-pub const SYMBOLS: [&str; 9] = [
+pub const SYMBOLS: [&str; 11] = [
     "v8dbg_",
     "Builtins_",
     "_ZN2v88internal7Version",
@@ -21,6 +21,8 @@ pub const SYMBOLS: [&str; 9] = [
     "_ZN2v88internal10RootsTable11root_names_E",
     "_ZN2v88internal15ThreadIsolation13trusted_data_E",
     "_ZN2v88internal11interpreter9Bytecodes14kBytecodeSizesE",
+    crate::wasm::STATE,
+    crate::wasm::GETTER,
 ];
 
 /// Region, part and shown name that [`regions::rules`] give a function of `node`, by its demangled name;

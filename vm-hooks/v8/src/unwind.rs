@@ -66,7 +66,8 @@ pub struct CodeFrames {
     /// The interpreter's entries, which make frames, and the bytecodes' handlers.
     interpreter: Pieces,
     known: FxHashMap<u64, u64>,
-    mappings: Option<Arc<[MapEntry]>>,
+    /// Mappings of the builtins' file with code.
+    files: Vec<MapEntry>,
 }
 
 impl CodeFrames {
@@ -105,18 +106,17 @@ impl CodeFrames {
         }
     }
 
-    /// Tells the unwinder of the builtins, if mappings have changed: V8 maps the builtins once more near each
-    /// isolate's code.
+    /// Tells the unwinder of the builtins, if mappings of their file have changed: V8 maps the builtins once
+    /// more near each isolate's code.
     pub fn update_builtins(&mut self, vm: &V8, process: &ProcessView) {
         let mappings = process.mappings();
-        let before = self.mappings.replace(Arc::clone(&mappings));
-        if before.is_some_and(|before| Arc::ptr_eq(&before, &mappings)) {
-            return;
-        }
         let is_code = |entry: &&MapEntry| {
             entry.executable && entry.path() == Some(vm.product.module.path.as_slice())
         };
-        let files: Vec<&MapEntry> = mappings.iter().filter(is_code).collect();
+        if mappings.iter().filter(is_code).eq(&self.files) {
+            return;
+        }
+        let files: Vec<MapEntry> = mappings.iter().filter(is_code).cloned().collect();
         for builtin in vm.builtins() {
             let at = builtin.address.0;
             let Some(original) = files
@@ -134,6 +134,7 @@ impl CodeFrames {
                 }
             }
         }
+        self.files = files;
     }
 
     fn put_builtin(&mut self, builtin: &Symbol, at: u64) {

@@ -118,7 +118,7 @@ impl ModuleBytes {
 /// WebAssembly in a V8.
 #[derive(Clone, Copy, Debug)]
 pub struct Wasm {
-    /// The variable with the address of the `WasmCodeManager`.
+    /// V8's variable that holds the address of the `WasmCodeManager`.
     variable: Avma,
     fields: WasmFields,
 }
@@ -193,10 +193,15 @@ impl Wasm {
             let root = self.root(memory, module)?;
             let nodes = tree::nodes(memory, vec![root], (MAX_CODE, &mut damage))?;
             objects.extend(nodes.iter().map(|node| (Avma(node[VALUE]), module)));
-            let new = self.new_objects(memory, module)?;
-            objects.extend(new.into_iter().map(|object| (object, module)));
+            match self.new_objects(memory, module)? {
+                Some(new) => objects.extend(new.into_iter().map(|object| (object, module))),
+                None => damage = Some("new code of a WebAssembly module is unreadable"),
+            }
         }
-        objects.truncate(MAX_CODE);
+        if objects.len() > MAX_CODE {
+            damage = Some(tree::TOO_MUCH);
+            objects.truncate(MAX_CODE);
+        }
         Ok((sorted(self.describe(memory, &objects)?), damage))
     }
 
@@ -235,9 +240,12 @@ impl Wasm {
         let mut found = self.describe(memory, &objects)?;
         found.retain(|code| addresses.iter().any(|at| holds(code, *at)));
         places.retain(|(_, at)| !found.iter().any(|code| holds(code, *at)));
-        places.dedup_by_key(|(module, _)| *module);
-        for (module, _) in places {
-            let new = self.new_objects(memory, module)?.into_iter();
+        let mut missing: Vec<Avma> = places.into_iter().map(|(module, _)| module).collect();
+        missing.sort_unstable();
+        missing.dedup();
+        for module in missing {
+            let new = self.new_objects(memory, module)?;
+            let new = new.unwrap_or_default().into_iter();
             let new: Vec<_> = new.map(|object| (object, module)).collect();
             let new = self.describe(memory, &new)?.into_iter();
             found.extend(new.filter(|code| addresses.iter().any(|at| holds(code, *at))));
@@ -245,7 +253,7 @@ impl Wasm {
         Ok(sorted(found))
     }
 
-    /// Those of `codes` that V8 has not removed.
+    /// Checks `codes`; omits the pieces that V8 has removed.
     ///
     /// # Errors
     /// Failed reads.
@@ -294,20 +302,21 @@ impl Wasm {
         Ok(Avma(root.unwrap_or(0)))
     }
 
-    /// Code of a module that is not in the map yet.
-    fn new_objects(&self, memory: &dyn Memory, module: Avma) -> Result<Vec<Avma>, AdapterError> {
+    /// New code of a module, outside of the map; `None` if it is unreadable.
+    fn new_objects(
+        &self,
+        memory: &dyn Memory,
+        module: Avma,
+    ) -> Result<Option<Vec<Avma>>, AdapterError> {
         let at = Avma(module.0.wrapping_add(self.fields.code + MAP));
         let ends = known(memory.read_u64s(at, 2, 2).map_err(failed()))?;
         let Some([begin, end]) = ends.as_deref() else {
-            return Ok(Vec::new());
+            return Ok(None);
         };
         let count = end.saturating_sub(*begin) / 8;
-        if count > MAX_CODE as u64 {
-            return Ok(Vec::new());
-        }
         let objects = memory.read_u64s(Avma(*begin), count, MAX_CODE);
-        let objects = known(objects.map_err(failed()))?.unwrap_or_default();
-        Ok(objects.into_iter().map(Avma).collect())
+        let objects = known(objects.map_err(failed()))?;
+        Ok(objects.map(|objects| objects.into_iter().map(Avma).collect()))
     }
 
     /// Describes pairs of a `WasmCode` and its module. What is no whole piece of code is omitted.

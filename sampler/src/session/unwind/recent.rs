@@ -25,7 +25,7 @@ pub(super) struct Recent(FxHashMap<Tid, LastWalk>);
 #[derive(Debug, Default)]
 struct LastWalk {
     rules: Version,
-    /// `None` until the sample is done with it.
+    /// Its copied stack; `None` while the sample still needs the copy.
     stack: Option<StackBytes>,
     /// Callers with registers, the outermost first.
     frames: Vec<Walked>,
@@ -39,9 +39,9 @@ struct LastWalk {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Walked {
     registers: FrameRegisters,
-    /// Number of addresses in the chain from its own on.
+    /// Number of the chain's addresses from this caller's address outwards.
     chain: usize,
-    /// Number of method objects from its own on.
+    /// Likewise, of method objects.
     values: usize,
 }
 
@@ -97,11 +97,11 @@ impl LastWalk {
         let outermost = self.frames.first()?.registers.sp;
         let end = |stack: &StackBytes| stack.sp.0.checked_add(stack.bytes.len() as u64);
         let end = end(last)?.min(end(stack)?);
-        // The outermost frame must be in both copies.
+        // Both copies must contain the outermost frame.
         if end < outermost.checked_add(16)? {
             return None;
         }
-        let upto = |stack: &'_ StackBytes| usize::try_from(end.checked_sub(stack.sp.0)?).ok();
+        let upto = |stack: &StackBytes| usize::try_from(end.checked_sub(stack.sp.0)?).ok();
         let (old, new) = (
             last.bytes.get(..upto(last)?)?,
             stack.bytes.get(..upto(stack)?)?,
@@ -114,7 +114,7 @@ impl LastWalk {
 
 impl Walk {
     /// Takes a caller. If the last walk had it, with all its callers' stack, adds the rest of that walk to the
-    /// chain and to the method objects, and returns `true`. `own`: number of addresses before its own.
+    /// chain and to the method objects, and returns `true`. `own`: index of the caller's address in the chain.
     pub fn meets(
         &mut self,
         registers: FrameRegisters,

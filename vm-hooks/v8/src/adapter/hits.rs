@@ -1,5 +1,7 @@
 //! Code that samples hit, between two readings of all code.
 
+use std::collections::BTreeMap;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 use vmscope_process::{AdapterError, MapEntry, Poll, ProcessView, SeenCode};
 use vmscope_records::{Avma, GoneReason, TimeNs};
@@ -149,14 +151,7 @@ impl V8Adapter {
     /// Reports sampled code, which replaces known code in its place. Returns the number of changes.
     fn take_hit(&mut self, new: Known, poll: &mut Poll) -> usize {
         let (start, end) = (new.code.start, new.code.end);
-        let before = self.known.range(..end).rev();
-        let over: Vec<Known> = before
-            .take_while(|(_, known)| known.code.end > start)
-            .map(|(_, known)| known.clone())
-            .collect();
-        for known in &over {
-            self.known.remove(&known.code.start);
-        }
+        let over = take_overlapping(&mut self.known, (start, end), |known| known.code.end);
         let identity = new.identity;
         let is_same = over.iter().any(|known| known.identity == identity);
         self.frames.put(&FrameCode::from(&new.code));
@@ -178,6 +173,18 @@ impl V8Adapter {
             });
         1 + replaced.len()
     }
+}
+
+/// Takes the pieces of code that overlap `start..end` out of `known`, which has them by their first addresses.
+pub(super) fn take_overlapping<T>(
+    known: &mut BTreeMap<Avma, T>,
+    (start, end): (Avma, Avma),
+    end_of: impl Fn(&T) -> Avma,
+) -> Vec<T> {
+    let before = known.range(..end).rev();
+    let over = before.take_while(|(_, one)| end_of(one) > start);
+    let over: Vec<Avma> = over.map(|(at, _)| *at).collect();
+    over.iter().filter_map(|at| known.remove(at)).collect()
 }
 
 /// Those of `addresses` (ascending) that are pcs in `code` or return addresses to it.

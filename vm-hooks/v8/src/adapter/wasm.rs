@@ -7,6 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use vmscope_process::{AdapterError, CodeZone, Memory, Poll, ProcessView, SeenCode, known};
 use vmscope_records::{Avma, Constituent, ConstituentKind, GoneReason, Method, MethodKey, TimeNs};
 
+use super::hits::take_overlapping;
 use super::{MAX_KNOWN, V8Adapter};
 use crate::unwind::FrameCode;
 use crate::wasm::names::Names;
@@ -183,7 +184,10 @@ impl V8Adapter {
         let Some(wasm) = self.vm.wasm else {
             return Ok(());
         };
-        self.wasm.regions = self.or_limit(wasm.regions(memory), poll)?;
+        let regions = wasm.regions(memory).map(Some);
+        if let Some(regions) = self.or_limit(regions, poll)? {
+            self.wasm.regions = regions;
+        }
         if !self.wasm.regions.is_empty() {
             let regions = &self.wasm.regions;
             let taken = self
@@ -194,7 +198,7 @@ impl V8Adapter {
         Ok(())
     }
 
-    /// Reports WebAssembly's code: all of it, or that of samples. Returns the number of changes.
+    /// Reports all code of WebAssembly, or the code at sampled addresses. Returns the number of changes.
     pub(super) fn tell_wasm(
         &mut self,
         process: &ProcessView,
@@ -225,10 +229,15 @@ impl V8Adapter {
         let Some(read) = self.or_limit(read.map(Some), poll)? else {
             return Ok(0);
         };
-        // The modules may be others than the code's.
+        // After a collection, code and modules may be of different times.
         if !self.is_last && (stamp.is_none() || self.states.stamp(memory)? != stamp) {
             self.wasm.waiting.extend(waiting);
             return Ok(0);
+        }
+        if read.found.iter().any(|identity| identity.module.is_none()) {
+            let why = "its bytes are unreadable, or more than 64 MiB";
+            let text = format!("functions of a WebAssembly module have no names: {why}");
+            self.limit(&text, poll);
         }
         Ok(match is_all {
             true => self.tell_all_wasm(read, poll),
@@ -336,14 +345,9 @@ impl V8Adapter {
         let now = poll.began();
         for identity in read.found {
             let WasmCode { start, end, .. } = identity.code;
-            let before = self.wasm.known.range(..end).rev();
-            let over: Vec<WasmIdentity> = before
-                .take_while(|(_, (known, _))| known.code.end > start)
-                .map(|(_, (known, _))| *known)
-                .collect();
-            for known in &over {
-                self.wasm.known.remove(&known.code.start);
-            }
+            let known = &mut self.wasm.known;
+            let over = take_overlapping(known, (start, end), |(known, _)| known.code.end);
+            let over: Vec<WasmIdentity> = over.into_iter().map(|(known, _)| known).collect();
             self.wasm.known.insert(start, (identity, now));
             if over.contains(&identity) {
                 self.wasm.zone.was_there(&identity, poll.now());

@@ -161,6 +161,7 @@ fn damaged_lists_end() {
     let mut fake = Fake::new((13, 6));
     fake.put(MODULE + fake.fields.code + MAP + 8, u64::MAX);
     assert_eq!(numbers(&fake.all().0), [1, 3], "a vector without an end");
+    assert!(fake.all().1.is_some(), "a vector without an end");
     let mut fake = Fake::new((13, 6));
     fake.put(OBJECTS + 0x108, u64::MAX - 3);
     assert_eq!(numbers(&fake.all().0), [3, 4], "code beyond all addresses");
