@@ -266,6 +266,16 @@ pub(crate) fn open_stat(pid: Pid) -> Option<File> {
     File::open(format!("/proc/{pid}/task/{pid}/stat")).ok()
 }
 
+/// Opens the memory of a process (`proc_pid_mem(5)`). The file stays that of the present program.
+pub(crate) fn open_memory(pid: Pid) -> Option<File> {
+    File::open(format!("/proc/{pid}/mem")).ok()
+}
+
+/// Whether the program whose memory was opened still runs: after its exit or exec, reads find the end.
+pub(crate) fn has_memory(memory: &File) -> bool {
+    !matches!(memory.read_at(&mut [0], 0), Ok(0))
+}
+
 /// Stamp from an open `stat` file; `None` after the exit.
 pub(crate) fn program_stamp(stat: &File) -> Option<ProgramStamp> {
     // A name of 15 characters and 50 numbers.

@@ -7,7 +7,9 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 use vmscope_records::{Avma, Pid, ProcessKey, Tid, TimeNs};
 
-use crate::attach::{examine, explain, list_threads, open_stat, program_stamp, start_ticks};
+use crate::attach::{
+    examine, explain, has_memory, list_threads, open_memory, open_stat, program_stamp, start_ticks,
+};
 use crate::core_memory::{CoreMemory, open_same};
 use crate::opening::{Opening, header_of};
 use crate::{
@@ -43,6 +45,8 @@ enum Source {
         start_ticks: u64,
         /// Kept open for [`ProcessView::stamp`], which every poll reads.
         stat: OnceLock<std::fs::File>,
+        /// The program at the last stamp, with its open memory.
+        program: Mutex<Option<(std::fs::File, ProgramStamp)>>,
     },
     Core {
         root: Option<Arc<Root>>,
@@ -84,6 +88,7 @@ impl ProcessView {
         let source = Source::Live {
             start_ticks: facts.start_ticks,
             stat: OnceLock::new(),
+            program: Mutex::default(),
         };
         let mut view = Self::new(pid, Arc::new(memory), maps.entries, source);
         view.inner_pid = facts.inner_pid;
@@ -229,9 +234,22 @@ impl ProcessView {
     /// process.
     #[must_use]
     pub fn stamp(&self) -> Option<ProgramStamp> {
-        let Source::Live { start_ticks, stat } = &self.source else {
+        let Source::Live {
+            start_ticks,
+            stat,
+            program,
+        } = &self.source
+        else {
             return None;
         };
+        let mut program = program.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((memory, stamp)) = &*program
+            && has_memory(memory)
+        {
+            return Some(*stamp);
+        }
+        // Before the stamp: if another program starts in between, the next look at this memory tells.
+        let memory = open_memory(self.pid);
         let file = match stat.get() {
             Some(file) => file,
             None => {
@@ -240,7 +258,9 @@ impl ProcessView {
             }
         };
         // An open `stat` file never shows another process with a reused id.
-        program_stamp(file).filter(|stamp| stamp.is_since(*start_ticks))
+        let stamp = program_stamp(file).filter(|stamp| stamp.is_since(*start_ticks));
+        *program = memory.zip(stamp);
+        stamp
     }
 
     /// Start time in clock ticks since boot (`proc_pid_stat(5)`); `None` without a live process.

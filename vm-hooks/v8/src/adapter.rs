@@ -32,7 +32,7 @@ use self::wasm::WasmZone;
 use crate::code::{self, Code, Kind};
 use crate::interpreted::Interpreted;
 use crate::interpreter::{Interpreter, sample_needs};
-use crate::isolate::Tables;
+use crate::isolate::{Isolate, Tables};
 use crate::owners::Owners;
 use crate::pace::Pace;
 use crate::regions;
@@ -67,8 +67,9 @@ pub struct V8Adapter {
     has_begun: bool,
     /// Number of failed polls.
     tries: u32,
+    isolates: Vec<Isolate>,
     /// Greatest number of isolates at one time.
-    isolates: usize,
+    most_isolates: usize,
     /// V8's numbers of the followed isolates.
     followed: Option<[u64; 2]>,
     zone: CodeZone<Identity>,
@@ -136,7 +137,8 @@ impl V8Adapter {
             tables: None,
             has_begun: false,
             tries: 0,
-            isolates: 0,
+            isolates: Vec::new(),
+            most_isolates: 0,
             followed: None,
             zone: CodeZone::new(),
             known: BTreeMap::new(),
@@ -264,19 +266,37 @@ impl V8Adapter {
         }
     }
 
-    /// Follows new isolates between readings of code.
-    fn follow_new(&mut self, process: &ProcessView, poll: &mut Poll) -> Result<(), AdapterError> {
+    /// Follows all isolates. Lists them if V8's numbers have changed, or `is_whole`.
+    fn follow(
+        &mut self,
+        process: &ProcessView,
+        is_whole: bool,
+        poll: &mut Poll,
+    ) -> Result<(), AdapterError> {
         let memory = process.memory();
-        let now = self.vm.isolates_stamp(memory)?;
-        let tables = self.tables.clone();
-        if let Some(tables) = tables.filter(|_| self.followed != Some(now)) {
-            let vm = Arc::clone(&self.vm);
-            let isolates = vm.isolates(memory)?;
-            self.states
-                .follow(&isolates, (&vm, &tables), process, poll)?;
-            // V8 lists isolates before it has made them.
-            self.followed = self.states.are_followed(now[1]).then_some(now);
+        let vm = Arc::clone(&self.vm);
+        let now = vm.isolates_stamp(memory)?;
+        if self.followed == Some(now) && !is_whole {
+            return Ok(());
         }
+        self.isolates = vm.isolates(memory)?;
+        let Some(first) = self.isolates.first() else {
+            return Ok(());
+        };
+        if self.isolates.len() > self.most_isolates {
+            self.most_isolates = self.isolates.len();
+            poll.fact("isolates", self.most_isolates.to_string());
+        }
+        let tables = match &self.tables {
+            Some(tables) => Arc::clone(tables),
+            None => Arc::new(vm.tables(*first, memory)?),
+        };
+        self.tables = Some(Arc::clone(&tables));
+        let isolates = &self.isolates;
+        self.states
+            .follow(isolates, (&vm, &tables), process, poll)?;
+        // V8 lists isolates before it has made them.
+        self.followed = self.states.are_followed(now[1]).then_some(now);
         Ok(())
     }
 
@@ -348,21 +368,13 @@ impl V8Adapter {
         self.tried_at = now;
         let vm = Arc::clone(&self.vm);
         let pages = Pages::new(process.memory());
-        let isolates = vm.isolates(&pages)?;
-        let Some(first) = isolates.first().copied() else {
+        let may_read = self.readings.is_due(now) && !poll.spare().is_zero();
+        let is_whole = may_read || self.is_last || !self.has_begun;
+        self.follow(process, is_whole, poll)?;
+        let isolates = self.isolates.clone();
+        let Some(tables) = self.tables.clone() else {
             return Ok(());
         };
-        if isolates.len() > self.isolates {
-            self.isolates = isolates.len();
-            poll.fact("isolates", self.isolates.to_string());
-        }
-        let tables = match &self.tables {
-            Some(tables) => Arc::clone(tables),
-            None => Arc::new(vm.tables(first, &pages)?),
-        };
-        self.tables = Some(Arc::clone(&tables));
-        let followed = (&*vm, &*tables);
-        self.states.follow(&isolates, followed, process, poll)?;
         self.look(process, poll)?;
         let mut reader = Reader {
             heap: vm.heap(&pages),
@@ -375,8 +387,6 @@ impl V8Adapter {
             has_new_owners: false,
         };
         self.take_wasm(process.memory(), poll)?;
-        let may_read = self.readings.is_due(now) && !poll.spare().is_zero();
-        let is_whole = may_read || self.is_last || !self.has_begun;
         let changes = if is_whole {
             let before = poll.spent();
             let changes = poll.spending(|poll| self.read_all((process, &vm), &mut reader, poll));
@@ -451,7 +461,7 @@ impl Adapter for V8Adapter {
         let has_new = || self.hit_readings.is_due(now) && self.has_unread(process);
         if self.has_begun && !self.is_last && !is_due && !has_new() {
             self.interpreted.keep(poll);
-            self.follow_new(process, poll)?;
+            self.follow(process, false, poll)?;
             self.look(process, poll)?;
             poll.code_is_told_until(self.read_at);
             return Ok(());

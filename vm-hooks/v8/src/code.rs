@@ -33,6 +33,22 @@ pub struct Code {
 }
 
 impl Code {
+    /// Whether V8's object still describes this code.
+    ///
+    /// # Errors
+    /// Failed reads of all memory.
+    pub fn is_still(&self, heap: &Heap<'_>) -> Result<bool, AdapterError> {
+        let layout = heap.layout;
+        let stream = Avma(self.start.0.wrapping_sub(layout.stream.start));
+        let object = self.object.address().unwrap_or_default();
+        let header = headers(heap.memory, &[object])?
+            .into_iter()
+            .next()
+            .flatten();
+        let now = header.and_then(|header| code(layout, (stream, object), &header));
+        Ok(now == Some(*self))
+    }
+
     /// Bytes of instructions.
     #[must_use]
     pub fn size(&self) -> u32 {

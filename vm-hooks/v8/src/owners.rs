@@ -208,12 +208,13 @@ impl Heap<'_> {
             Ok(known(self.field(object, offset, "function"))?.unwrap_or_default())
         };
         let data = field(function, self.layout.function.data)?;
-        let offsets = [self.layout.code.data, INTERPRETER_BYTECODES];
-        let inner = offsets.map(|offset| field(data, offset));
-        for object in [Ok(data)].into_iter().chain(inner) {
-            let object = object?;
-            if maps.contains(&field(object, 0)?) {
-                return Ok(Some(object));
+        if maps.contains(&field(data, 0)?) {
+            return Ok(Some(data));
+        }
+        for offset in [self.layout.code.data, INTERPRETER_BYTECODES] {
+            let inner = field(data, offset)?;
+            if maps.contains(&field(inner, 0)?) {
+                return Ok(Some(inner));
             }
         }
         Ok(None)

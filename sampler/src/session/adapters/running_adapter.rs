@@ -88,9 +88,15 @@ impl RunningAdapter {
     /// addresses are dropped and counted.
     pub fn touch(&mut self, touched: &[Avma], until: TimeNs, emitter: &Emitter) {
         self.touched_until = until;
+        if touched.is_empty() {
+            return;
+        }
+        let has_others = !self.touched.is_empty();
         self.touched.extend_from_slice(touched);
-        self.touched.sort_unstable();
-        self.touched.dedup();
+        if has_others {
+            self.touched.sort_unstable();
+            self.touched.dedup();
+        }
         let too_many = self.touched.len().saturating_sub(MAX_TOUCHED_OF_A_POLL);
         self.touched.truncate(MAX_TOUCHED_OF_A_POLL);
         emitter.touched.miss(too_many);

@@ -13,7 +13,6 @@ use super::methods::Whole;
 use super::{Known, Reader, V8Adapter};
 use crate::code::{Code, Kind};
 use crate::inlining::Inlining;
-use crate::object::Tagged;
 use crate::positions::{self, ScriptPosition};
 use crate::sparkplug;
 
@@ -132,7 +131,7 @@ impl V8Adapter {
             _ => self.covers(&code, process, reader, poll),
         };
         // V8 may have freed or moved the objects since vmscope read the list of code.
-        if !reader.is_still(&code)? {
+        if !code.is_still(&reader.direct)? {
             self.maps.waiting.insert(start);
             return Ok(());
         }
@@ -306,16 +305,5 @@ fn damaged(error: impl std::fmt::Display, code: &Code) -> AdapterError {
         what: "code",
         why: error.to_string(),
         at: code.start,
-    }
-}
-
-impl Reader<'_> {
-    /// Whether V8's object still describes `code`. Reads without the cache.
-    fn is_still(&self, code: &Code) -> Result<bool, AdapterError> {
-        let fields = self.direct.layout.code;
-        let field = |offset| known(self.direct.field(code.object, offset, "code"));
-        let is_same = |field: Option<Tagged>, before: Tagged| field == Some(before);
-        Ok(is_same(field(fields.data)?, code.data)
-            && is_same(field(fields.positions)?, code.positions))
     }
 }

@@ -102,16 +102,15 @@ impl InstructionSet {
         })
     }
 
-    /// An instruction's name with its scale, as V8 writes it (`LdaSmi.Wide`); its number without a
+    /// Adds an instruction's name with its scale, as V8 writes it (`LdaSmi.Wide`); its number without a
     /// name.
-    #[must_use]
-    pub fn full_name(&self, instruction: &Instruction<'_>) -> String {
-        let suffix = SUFFIXES.get(usize::from(instruction.scale));
-        let suffix = suffix.copied().unwrap_or_default();
+    pub(crate) fn put_full_name(&self, instruction: &Instruction<'_>, text: &mut String) {
         match self.name(instruction.opcode) {
-            "" => format!("bytecode {}{suffix}", instruction.opcode),
-            name => format!("{name}{suffix}"),
+            "" => text.push_str(&format!("bytecode {}", instruction.opcode)),
+            name => text.push_str(name),
         }
+        let suffix = SUFFIXES.get(usize::from(instruction.scale));
+        text.push_str(suffix.copied().unwrap_or_default());
     }
 
     /// An instruction's operands; none if they are unknown.

@@ -1,5 +1,7 @@
 //! Listings of a function's bytecodes for people, in the manner of `node --print-bytecode`.
 
+use std::fmt::{self, Write as _};
+
 use vmscope_process::{quoted, shortened};
 use vmscope_records::BytecodePc;
 
@@ -11,6 +13,9 @@ const MAX_CASES: i64 = 16;
 
 /// Maximum number of lines.
 const MAX_LINES: usize = 1 << 16;
+
+/// Bytes of most lines.
+const USUAL_LINE: usize = 40;
 
 /// A value of the constant pool.
 #[derive(Clone, Debug, PartialEq)]
@@ -93,7 +98,8 @@ impl Listing<'_> {
     #[must_use]
     pub fn text(&self, instruction: &Instruction<'_>) -> String {
         let operands: Vec<Operand> = self.set.operands_of(instruction).collect();
-        let mut text = self.set.full_name(instruction);
+        let mut text = String::with_capacity(USUAL_LINE);
+        self.set.put_full_name(instruction, &mut text);
         let name = self.set.name(instruction.opcode);
         let mut separator = " ";
         for (index, operand) in operands.iter().enumerate() {
@@ -103,7 +109,9 @@ impl Listing<'_> {
             }
             let count = operands.get(index + 1).map_or(0, |next| next.value);
             text.push_str(separator);
-            text.push_str(&self.operand(*operand, count, is_constant(name, index)));
+            let is_constant = is_constant(name, index);
+            // Strings take all that is written.
+            let _ = self.put_operand(*operand, count, is_constant, &mut text);
             separator = ", ";
         }
         let targets = self.targets(name, instruction, &operands);
@@ -112,50 +120,58 @@ impl Listing<'_> {
     }
 
     /// `count`: length of a list of registers.
-    fn operand(&self, operand: Operand, count: i64, is_constant: bool) -> String {
+    fn put_operand(
+        &self,
+        operand: Operand,
+        count: i64,
+        is_constant: bool,
+        text: &mut String,
+    ) -> fmt::Result {
         let value = operand.value;
         match operand.kind {
-            OperandKind::Flags => format!("#{value}"),
+            OperandKind::Flags => write!(text, "#{value}"),
             OperandKind::Index if is_constant => match self.constant(value) {
-                Some(constant) => format!("[{value}: {constant}]"),
-                None => format!("[{value}]"),
+                Some(constant) => write!(text, "[{value}: {constant}]"),
+                None => write!(text, "[{value}]"),
             },
             OperandKind::Runtime => match self.set.runtime_name(value) {
-                Some(name) => format!("[{name}]"),
-                None => format!("[{value}]"),
+                Some(name) => write!(text, "[{name}]"),
+                None => write!(text, "[{value}]"),
             },
-            OperandKind::Register => self.register(value),
-            OperandKind::RegisterList => self.registers(value, count),
-            OperandKind::RegisterPair => self.registers(value, 2),
-            OperandKind::RegisterTriple => self.registers(value, 3),
+            OperandKind::Register => self.put_register(value, text),
+            OperandKind::RegisterList => self.put_registers(value, count, text),
+            OperandKind::RegisterPair => self.put_registers(value, 2, text),
+            OperandKind::RegisterTriple => self.put_registers(value, 3, text),
             OperandKind::Intrinsic
             | OperandKind::NativeContext
             | OperandKind::Index
             | OperandKind::Unsigned
             | OperandKind::Count
-            | OperandKind::Signed => format!("[{value}]"),
+            | OperandKind::Signed => write!(text, "[{value}]"),
         }
     }
 
     /// V8's names: `<this>` and parameters are above the frame pointer, context and function in the
     /// words below it, then come the registers.
-    fn register(&self, number: i64) -> String {
+    fn put_register(&self, number: i64, text: &mut String) -> fmt::Result {
         match number {
-            -1 => "<context>".to_owned(),
-            -2 => "<closure>".to_owned(),
-            RECEIVER => "<this>".to_owned(),
-            3.. => format!("a{}", number - RECEIVER - 1),
-            _ => format!("r{}", self.first_register - number),
+            -1 => text.write_str("<context>"),
+            -2 => text.write_str("<closure>"),
+            RECEIVER => text.write_str("<this>"),
+            3.. => write!(text, "a{}", number - RECEIVER - 1),
+            _ => write!(text, "r{}", self.first_register - number),
         }
     }
 
     /// V8 writes an empty list as `r0-r0`.
-    fn registers(&self, first: i64, count: i64) -> String {
+    fn put_registers(&self, first: i64, count: i64, text: &mut String) -> fmt::Result {
         let (first, last) = match count {
             1.. => (first, first - (count - 1)),
             _ => (self.first_register, self.first_register),
         };
-        format!("{}-{}", self.register(first), self.register(last))
+        self.put_register(first, text)?;
+        text.write_str("-")?;
+        self.put_register(last, text)
     }
 
     fn constant(&self, number: i64) -> Option<String> {
