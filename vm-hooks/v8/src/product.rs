@@ -15,7 +15,7 @@ pub const V8_VERSION: &str = "_ZN2v82V810GetVersionEv";
 /// `node::per_process::metadata`, a structure that begins with the version.
 pub const NODE_METADATA: &str = "_ZN4node11per_process8metadataE";
 
-const NODE: &str = "Node.js";
+pub(crate) const NODE: &str = "Node.js";
 
 /// A program with V8.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,6 +75,7 @@ fn name_of(module: &str) -> Option<&'static str> {
         "node" | "nodejs" => NODE,
         "deno" => "Deno",
         "electron" => "Electron",
+        "workerd" => "workerd",
         "d8" => "V8",
         _ if is_library("libnode") => NODE,
         _ if is_library("libv8") => "V8",

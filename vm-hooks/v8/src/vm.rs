@@ -8,7 +8,7 @@ use vmscope_records::Avma;
 use crate::debug::{self, Debug};
 use crate::isolate::{self, Isolate, Tables};
 use crate::object::{Heap, Tagged};
-use crate::product::Product;
+use crate::product::{NODE, Product};
 use crate::registry::{self, Streams};
 use crate::spaces;
 use crate::versions::{Layout, Registry, SUPPORTED};
@@ -115,6 +115,21 @@ impl Names {
     }
 }
 
+/// Error for a program without the symbol of V8's version. Node.js has it in unstripped builds; other programs
+/// have no such builds.
+fn missing(product: &'static str, symbol: &str) -> AdapterError {
+    match product {
+        NODE => AdapterError::MissingSymbol {
+            name: symbol.to_owned(),
+        },
+        _ => AdapterError::OtherVm {
+            vm: product.to_owned(),
+            why: "the program does not tell the places of V8's data",
+            remedy: "",
+        },
+    }
+}
+
 impl V8 {
     /// The V8 in `process`; `None` if it has none.
     ///
@@ -135,25 +150,21 @@ impl V8 {
             ROOTS,
             wasm::STATE,
             wasm::GETTER,
+            debug::PREFIX,
+            BUILTINS,
+            spaces::PREFIX,
         ];
-        let names = [&VERSION[..], &others].concat();
         // One pass over the program's symbols takes a tenth of the time to the first name.
-        let prefixes = [debug::PREFIX, BUILTINS, spaces::PREFIX];
-        let begins = [&names[..], &prefixes].concat();
+        let begins = [&VERSION[..], &others].concat();
         let all = process.symbols_beginning(&module, &begins, MAX_SYMBOLS)?;
-        let symbol = |index: usize| {
-            let name = names.get(index)?;
-            all.iter().find(|symbol| symbol.name == *name)
-        };
-        let address = |index: usize| symbol(index).map(|symbol| symbol.address);
-        let number = |index: usize| -> Result<u32, AdapterError> {
-            let at = address(index).ok_or_else(|| AdapterError::MissingSymbol {
-                name: names.get(index).copied().unwrap_or_default().to_owned(),
-            })?;
-            let number = memory.read_u32(at);
-            number.map_err(AdapterError::reading("version"))
-        };
-        let numbers = [number(0)?, number(1)?, number(2)?, number(3)?];
+        let symbol = |name: &str| all.iter().find(|symbol| symbol.name == name);
+        let address = |name: &str| symbol(name).map(|symbol| symbol.address);
+        let mut numbers = [0; 4];
+        for (number, name) in numbers.iter_mut().zip(VERSION) {
+            let at = address(name).ok_or_else(|| missing(product.name, name))?;
+            let read = memory.read_u32(at);
+            *number = read.map_err(AdapterError::reading("version"))?;
+        }
         let version = numbers.map(|number| number.to_string()).join(".");
         let debug = Debug::read(&all, memory)?;
         let is_compressed = debug.get("TaggedSize").is_some_and(|bytes| bytes != 8);
@@ -172,12 +183,16 @@ impl V8 {
             supported: SUPPORTED,
         })?;
         Ok(Some(V8 {
-            references: Names::read(memory, symbol(7))?,
-            roots: Names::read(memory, symbol(8))?,
-            wasm: Wasm::find(memory, (address(9), address(10)), layout.wasm),
-            platform: address(4),
-            first_reference: address(5),
-            trusted: address(6),
+            references: Names::read(memory, symbol(REFERENCES))?,
+            roots: Names::read(memory, symbol(ROOTS))?,
+            wasm: Wasm::find(
+                memory,
+                (address(wasm::STATE), address(wasm::GETTER)),
+                layout.wasm,
+            ),
+            platform: address(PLATFORM),
+            first_reference: address(FIRST_REFERENCE),
+            trusted: address(TRUSTED),
             symbols: all,
             version,
             product,

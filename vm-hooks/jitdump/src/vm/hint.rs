@@ -13,6 +13,7 @@ pub(super) fn hint(kind: VmKind, name: &str) -> &'static str {
             "start it as node --perf-prof (or with \
              NODE_OPTIONS=--perf-prof in the environment), or through vmscope record"
         }
+        (VmKind::V8, "workerd") => "add v8Flags = [\"--perf-prof\"] to its configuration",
         (VmKind::V8, _) => {
             "give V8 the flag --perf-prof (Electron: \
              --js-flags=--perf-prof)"

@@ -48,6 +48,7 @@ fn vms_are_told_by_their_modules() {
     let table = [
         ("/usr/bin/node", VmKind::V8, "Node.js", ""),
         ("/x/deno", VmKind::V8, "Deno", ""),
+        ("/x/workerd", VmKind::V8, "workerd", ""),
         (
             "/usr/lib/erlang/erts-13.1.5/bin/beam.smp",
             VmKind::Beam,
