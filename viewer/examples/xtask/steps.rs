@@ -96,7 +96,13 @@ pub const TEST: &[Step] = &[
         ],
         needs: None,
     },
-    plain("fuzzing, short", &[".ci/fuzz", "20000", "8"]),
+    Step {
+        name: "fuzzing, short",
+        command: &[".ci/fuzz", "20000", "8"],
+        // The build takes longer than the runs.
+        env: &[("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1")],
+        needs: None,
+    },
 ];
 
 /// What takes longer or needs more.

@@ -72,7 +72,7 @@ fn damage(what: &str, ranges: impl Fn(&Image) -> Vec<(u64, u64)>, wanted: [Optio
         let has_ended = matches!(run.status.code(), Some(0 | 1));
         run.check(has_ended, "an answer, or an error");
     }
-    target.wait();
+    drop(target);
     working.end().code(0);
     during.end().code(0);
     for (name, wanted) in ["before.vmscope", "during.vmscope"].iter().zip(wanted) {

@@ -11,8 +11,8 @@ use vmscope_records::{ConstituentKind, Content, CpuMode};
 use vmscope_symbolizer::profile::EntryKind;
 use vmscope_symbolizer::{Profile, SiteId};
 
-use crate::common::say;
 use crate::common::vmscope::{Folder, can_sample, profile};
+use crate::common::{in_turn, say};
 use crate::running::{ready, recorded};
 use crate::told::Telling;
 use crate::v8::nodes::{Node, nodes};
@@ -200,11 +200,16 @@ fn compared(node: &Node, flags: &[&str], words: &[&str], tiers: &[&str]) -> Vec<
 }
 
 /// Likewise with each release that has these tiers.
-fn are_equal(flags: &[&str], words: &[&str], tiers: impl Fn(&Node) -> Vec<&'static str>) {
+fn are_equal(
+    nodes: impl IntoIterator<Item = Node>,
+    flags: &[&str],
+    words: &[&str],
+    tiers: impl Fn(&Node) -> Vec<&'static str>,
+) {
     if !can_sample() {
         return;
     }
-    let each = nodes().into_iter().map(|node| (tiers(&node), node));
+    let each = nodes.into_iter().map(|node| (tiers(&node), node));
     let each = each.filter(|(tiers, _)| !tiers.is_empty());
     let wrong = each.flat_map(|(tiers, node)| compared(&node, flags, words, &tiers));
     let wrong: Vec<String> = wrong.collect();
@@ -215,7 +220,7 @@ const STEADY: [&str; 3] = ["tiers.js", "--forever", "--text"];
 
 #[test]
 fn names_are_those_of_the_perf_map() {
-    are_equal(&["--perf-basic-prof"], &STEADY, |node| {
+    are_equal(nodes(), &["--perf-basic-prof"], &STEADY, |node| {
         let mut tiers = vec!["TurboFan", "Sparkplug", "RegExp"];
         // Node 20 tells its builtins' addresses in the file alone.
         tiers.extend((node.release != 20).then_some("builtin"));
@@ -228,7 +233,7 @@ fn names_are_those_of_the_perf_map() {
 fn names_of_maglev_are_those_of_the_perf_map() {
     let flags = ["--perf-basic-prof", "--maglev", "--no-turbofan"];
     let words = ["tiers.js", "--forever", "--text", "--unoptimised"];
-    are_equal(&flags, &words, |node| match node.release {
+    are_equal(nodes(), &flags, &words, |node| match node.release {
         24.. => vec!["Maglev", "Sparkplug", "RegExp"],
         _ => Vec::new(),
     });
@@ -236,7 +241,7 @@ fn names_of_maglev_are_those_of_the_perf_map() {
 
 #[test]
 fn names_are_those_of_the_jitdump() {
-    are_equal(&["--perf-prof"], &STEADY, |_| {
+    are_equal(in_turn(nodes(), 0), &["--perf-prof"], &STEADY, |_| {
         vec!["TurboFan", "Sparkplug", "RegExp"]
     });
 }
@@ -244,9 +249,15 @@ fn names_are_those_of_the_jitdump() {
 /// Maglev's code runs until TurboFan replaces it: a program whose functions are new all the time.
 #[test]
 fn names_of_new_functions_are_those_of_the_jitdump() {
-    are_equal(&["--perf-prof"], &["churn.js", "--forever"], |node| {
-        let mut tiers = vec!["TurboFan"];
-        tiers.extend((node.release >= 24).then_some("Maglev"));
-        tiers
-    });
+    let nodes = in_turn(nodes(), 1);
+    are_equal(
+        nodes,
+        &["--perf-prof"],
+        &["churn.js", "--forever"],
+        |node| {
+            let mut tiers = vec!["TurboFan"];
+            tiers.extend((node.release >= 24).then_some("Maglev"));
+            tiers
+        },
+    );
 }
