@@ -266,20 +266,22 @@ impl V8Adapter {
         }
     }
 
-    /// Follows all isolates. Lists them if V8's numbers have changed, or `is_whole`.
+    /// Follows all isolates. Before a reading of code, they are listed in any case: a new worker can take all
+    /// places of an ended one, with equal numbers.
     fn follow(
         &mut self,
         process: &ProcessView,
-        is_whole: bool,
+        precedes_reading: bool,
         poll: &mut Poll,
     ) -> Result<(), AdapterError> {
         let memory = process.memory();
         let vm = Arc::clone(&self.vm);
         let now = vm.isolates_stamp(memory)?;
-        if self.followed == Some(now) && !is_whole {
+        if self.followed == Some(now) && !precedes_reading {
             return Ok(());
         }
-        self.isolates = vm.isolates(memory)?;
+        let pages = Pages::new(memory);
+        self.isolates = vm.isolates(&pages)?;
         let Some(first) = self.isolates.first() else {
             return Ok(());
         };
@@ -289,7 +291,7 @@ impl V8Adapter {
         }
         let tables = match &self.tables {
             Some(tables) => Arc::clone(tables),
-            None => Arc::new(vm.tables(*first, memory)?),
+            None => Arc::new(vm.tables(*first, &pages)?),
         };
         self.tables = Some(Arc::clone(&tables));
         let isolates = &self.isolates;
@@ -368,9 +370,7 @@ impl V8Adapter {
         self.tried_at = now;
         let vm = Arc::clone(&self.vm);
         let pages = Pages::new(process.memory());
-        let may_read = self.readings.is_due(now) && !poll.spare().is_zero();
-        let is_whole = may_read || self.is_last || !self.has_begun;
-        self.follow(process, is_whole, poll)?;
+        self.follow(process, true, poll)?;
         let isolates = self.isolates.clone();
         let Some(tables) = self.tables.clone() else {
             return Ok(());
@@ -387,6 +387,8 @@ impl V8Adapter {
             has_new_owners: false,
         };
         self.take_wasm(process.memory(), poll)?;
+        let may_read = self.readings.is_due(now) && !poll.spare().is_zero();
+        let is_whole = may_read || self.is_last || !self.has_begun;
         let changes = if is_whole {
             let before = poll.spent();
             let changes = poll.spending(|poll| self.read_all((process, &vm), &mut reader, poll));

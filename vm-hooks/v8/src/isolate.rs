@@ -28,13 +28,20 @@ const STATE: u64 = 16;
 /// Number of isolates, and the first node, of Node's platform, whose address is at `platform`. Both change with new
 /// isolates.
 pub(crate) fn count(platform: Avma, memory: &dyn Memory) -> Result<[u64; 2], AdapterError> {
-    let failed = AdapterError::reading("number of isolates");
-    let platform = memory.read_u64(platform).map_err(&failed)?;
-    let at = Avma(platform.wrapping_add(FIRST_NODE));
-    let words = memory.read_u64s(at, 2, 2).map_err(&failed)?;
-    match *words {
+    let at = first_node_at(platform, memory)?;
+    let words = memory.read_u64s(at, 2, 2);
+    match *words.map_err(AdapterError::reading("number of isolates"))? {
         [first, count] => Ok([first, count]),
         _ => Ok([0; 2]),
+    }
+}
+
+/// Address of the first node's address.
+fn first_node_at(platform: Avma, memory: &dyn Memory) -> Result<Avma, AdapterError> {
+    let platform = memory.read_u64(platform);
+    match platform.map_err(AdapterError::reading("platform"))? {
+        0 => Err(AdapterError::NotReady { what: "isolate" }),
+        platform => Ok(Avma(platform.wrapping_add(FIRST_NODE))),
     }
 }
 
@@ -42,12 +49,7 @@ pub(crate) fn count(platform: Avma, memory: &dyn Memory) -> Result<[u64; 2], Ada
 pub(crate) fn list(platform: Avma, memory: &dyn Memory) -> Result<Vec<Isolate>, AdapterError> {
     let failed = AdapterError::reading("isolates");
     let word = |at: u64| memory.read_u64(Avma(at)).map_err(&failed);
-    let not_ready = AdapterError::NotReady { what: "isolate" };
-    let platform = word(platform.0)?;
-    if platform == 0 {
-        return Err(not_ready);
-    }
-    let mut node = word(platform.wrapping_add(FIRST_NODE))?;
+    let mut node = word(first_node_at(platform, memory)?.0)?;
     let mut isolates = Vec::new();
     while node != 0 && isolates.len() < MAX_ISOLATES {
         let at = word(node.wrapping_add(8))?;
@@ -59,7 +61,7 @@ pub(crate) fn list(platform: Avma, memory: &dyn Memory) -> Result<Vec<Isolate>, 
     isolates.sort();
     isolates.dedup();
     match isolates.is_empty() {
-        true => Err(not_ready),
+        true => Err(AdapterError::NotReady { what: "isolate" }),
         false => Ok(isolates),
     }
 }
