@@ -187,3 +187,43 @@ fn an_export_is_private_and_replaces_nothing_unasked() {
     default(&["--output=/nowhere/x"]).code(2).says("/nowhere/x");
     assert_eq!(folder.names(), ["out.vmscope"], "drafts were left behind");
 }
+
+/// Names in the boxes of a flame graph's page: the function's own name is the last part to go.
+#[test]
+fn names_in_boxes_keep_the_function() {
+    let Some(node) = reader("node", "--version") else {
+        return;
+    };
+    let javascript = "flatMap /srv/lib/typescript.js:2532 (TurboFan)";
+    let native = "v8::internal::Scavenger::Process(v8::internal::Page*) (scavenger)";
+    let table = [
+        (javascript, 46, javascript),
+        (javascript, 45, "flatMap typescript.js:2532 (TurboFan)"),
+        (javascript, 36, "flatMap typescript.js:2532"),
+        (javascript, 20, "flatMap"),
+        (javascript, 5, "flat…"),
+        (
+            native,
+            60,
+            "v8::internal::Scavenger::Process(v8::internal::Page*)",
+        ),
+        (native, 40, "v8::internal::Scavenger::Process"),
+        (native, 20, "Scavenger::Process"),
+        (native, 9, "Process"),
+        ("node::(anonymous namespace)::Work(void*)", 12, "Work"),
+        ("java.util.HashMap.putVal(int) (C2)", 20, "HashMap.putVal"),
+        ("(generated code, unnamed)", 8, "(genera…"),
+    ];
+    let script = include_str!("../src/export/flamegraph/page.js");
+    let begin = script
+        .find("const LESS_NEEDED")
+        .expect("the parts of names");
+    let (code, _) = script[begin..].split_once("\n}\n").expect("a function");
+    let asked = table.map(|(name, most, _)| (name, most));
+    let asked = serde_json::json!(asked);
+    let code =
+        format!("{code}\n}}\nconsole.log(JSON.stringify({asked}.map((it) => shortened(...it))))");
+    let output = Command::new(node).args(["--eval", &code]).output();
+    let shown: Vec<String> = serde_json::from_str(&text(&output.expect("node"))).expect("JSON");
+    assert_eq!(shown, table.map(|(.., expected)| expected));
+}

@@ -95,10 +95,22 @@ function drawFrame(label, x, y, wide, isOuter, letter) {
   paint.restore();
 }
 
+// Parts of a name in the order in which they give way to a box's width.
+const LESS_NEEDED = [
+  / \S*\/(?=[^/\s]+:\d+)/, // folders of the file
+  /(?<=.)( \([^()]*\))+$/, // tier or part
+  / \S+:\d+$/, // file
+  /(?<=[\w>])\((?:[^()]|\([^()]*\))*\)( const)?$/, // arguments
+  /^.*::(?=[^:<>]+::[^:<>]+$)|^(?:[a-z_]\w*\.)+(?=[A-Z])/, // namespaces, packages
+  /^.*::(?=[^:<>]+$)/, // class
+];
+
 function shortened(name, most) {
-  if (name.length <= most) return name;
-  const tail = Math.floor((most - 1) / 2);
-  return name.slice(0, most - 1 - tail) + "…" + (tail > 0 ? name.slice(-tail) : "");
+  for (const part of LESS_NEEDED) {
+    if (name.length <= most) return name;
+    name = name.replace(part, (all) => (all.endsWith("/") ? " " : ""));
+  }
+  return name.length <= most ? name : name.slice(0, Math.max(1, most - 1)) + "…";
 }
 
 const nameOf = (label) => (label.inlined ? label.name + " (inlined)" : label.name);
