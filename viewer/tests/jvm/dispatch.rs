@@ -69,7 +69,7 @@ fn stubs_know_their_callers() {
             let hits: Vec<usize> = measured.filter(|range| *range < ranges.len()).collect();
             let elsewhere = sites.len() - unknown - hits.len();
             known.check(
-                unnamed == 0 && hits.len() > 1500,
+                unnamed == 0 && hits.len() > 600,
                 &format!("{what}: {} in stubs, {unnamed} unnamed", hits.len()),
             );
             known.check(
