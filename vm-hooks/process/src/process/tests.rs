@@ -215,3 +215,20 @@ fn a_process_tells_when_it_was_started_with_what_and_by_whom() {
     let over = ProcessView::exited(Pid(1), Vec::new()).begun(TimeNs(5));
     assert_eq!((over.started(), over.user()), (Some(TimeNs(5)), None));
 }
+
+#[test]
+fn another_program_in_the_process_and_its_end_change_the_stamp() {
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", "read line; exec sleep 60"]);
+    let mut child = command.stdin(std::process::Stdio::piped()).spawn().unwrap();
+    let view = ProcessView::open(Pid(child.id())).unwrap();
+    let before = view.stamp();
+    assert!(before.is_some() && view.stamp() == before);
+    drop(child.stdin.take());
+    let is_other = || view.stamp().is_some_and(|now| Some(now) != before);
+    let mut tries = (0..10_000).map(|_| std::thread::sleep(std::time::Duration::from_millis(1)));
+    assert!(tries.any(|()| is_other()), "{before:?}");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(view.stamp(), None);
+}
