@@ -17,8 +17,8 @@ use std::time::Duration;
 use rustc_hash::FxHashMap;
 use vmscope_process::pages::Pages;
 use vmscope_process::{
-    Adapter, AdapterError, Cadence, CodeZone, Poll, ProcessView, SampleNeeds, SeenCode, Unwinder,
-    cpu_time,
+    Adapter, AdapterError, Cadence, CodeZone, Memory, Poll, ProcessView, SampleNeeds, SeenCode,
+    Unwinder, cpu_time,
 };
 use vmscope_records::{Avma, Constituent, GoneReason, MethodKey, TimeNs, VmIdentity};
 
@@ -67,7 +67,6 @@ pub struct V8Adapter {
     has_begun: bool,
     /// Number of failed polls.
     tries: u32,
-    isolates: Vec<Isolate>,
     /// Greatest number of isolates at one time.
     most_isolates: usize,
     /// V8's numbers of the followed isolates.
@@ -137,7 +136,6 @@ impl V8Adapter {
             tables: None,
             has_begun: false,
             tries: 0,
-            isolates: Vec::new(),
             most_isolates: 0,
             followed: None,
             zone: CodeZone::new(),
@@ -266,39 +264,41 @@ impl V8Adapter {
         }
     }
 
-    /// Follows all isolates. Before a reading of code, they are listed in any case: a new worker can take all
-    /// places of an ended one, with equal numbers.
-    fn follow(
+    /// Lists all isolates by `memory`, and follows them. Returns them with their tables.
+    fn follow_all(
         &mut self,
+        memory: &dyn Memory,
         process: &ProcessView,
-        precedes_reading: bool,
         poll: &mut Poll,
-    ) -> Result<(), AdapterError> {
-        let memory = process.memory();
+    ) -> Result<(Vec<Isolate>, Arc<Tables>), AdapterError> {
         let vm = Arc::clone(&self.vm);
-        let now = vm.isolates_stamp(memory)?;
-        if self.followed == Some(now) && !precedes_reading {
-            return Ok(());
-        }
-        let pages = Pages::new(memory);
-        self.isolates = vm.isolates(&pages)?;
-        let Some(first) = self.isolates.first() else {
-            return Ok(());
-        };
-        if self.isolates.len() > self.most_isolates {
-            self.most_isolates = self.isolates.len();
+        let now = vm.isolates_stamp(process.memory())?;
+        let isolates = vm.isolates(memory)?;
+        let first = isolates.first().copied();
+        let first = first.ok_or(AdapterError::NotReady { what: "isolate" })?;
+        if isolates.len() > self.most_isolates {
+            self.most_isolates = isolates.len();
             poll.fact("isolates", self.most_isolates.to_string());
         }
         let tables = match &self.tables {
             Some(tables) => Arc::clone(tables),
-            None => Arc::new(vm.tables(*first, &pages)?),
+            None => Arc::new(vm.tables(first, memory)?),
         };
         self.tables = Some(Arc::clone(&tables));
-        let isolates = &self.isolates;
         self.states
-            .follow(isolates, (&vm, &tables), process, poll)?;
+            .follow(&isolates, (&vm, &tables), process, poll)?;
         // V8 lists isolates before it has made them.
         self.followed = self.states.are_followed(now[1]).then_some(now);
+        Ok((isolates, tables))
+    }
+
+    /// Follows new isolates between readings of code, if V8's numbers have changed. Readings list all: a new
+    /// worker can take all places of an ended worker, with equal numbers.
+    fn follow_new(&mut self, process: &ProcessView, poll: &mut Poll) -> Result<(), AdapterError> {
+        let memory = process.memory();
+        if self.followed != Some(self.vm.isolates_stamp(memory)?) {
+            self.follow_all(memory, process, poll)?;
+        }
         Ok(())
     }
 
@@ -370,11 +370,7 @@ impl V8Adapter {
         self.tried_at = now;
         let vm = Arc::clone(&self.vm);
         let pages = Pages::new(process.memory());
-        self.follow(process, true, poll)?;
-        let isolates = self.isolates.clone();
-        let Some(tables) = self.tables.clone() else {
-            return Ok(());
-        };
+        let (isolates, tables) = self.follow_all(&pages, process, poll)?;
         self.look(process, poll)?;
         let mut reader = Reader {
             heap: vm.heap(&pages),
@@ -463,7 +459,7 @@ impl Adapter for V8Adapter {
         let has_new = || self.hit_readings.is_due(now) && self.has_unread(process);
         if self.has_begun && !self.is_last && !is_due && !has_new() {
             self.interpreted.keep(poll);
-            self.follow(process, false, poll)?;
+            self.follow_new(process, poll)?;
             self.look(process, poll)?;
             poll.code_is_told_until(self.read_at);
             return Ok(());
