@@ -99,7 +99,7 @@ pub const TEST: &[Step] = &[
     Step {
         name: "fuzzing, short",
         command: &[".ci/fuzz", "20000", "8"],
-        // The build takes longer than the runs.
+        // Less optimised targets: their build takes longer than their short runs.
         env: &[("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1")],
         needs: None,
     },

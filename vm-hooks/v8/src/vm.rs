@@ -115,8 +115,8 @@ impl Names {
     }
 }
 
-/// Error for a program without the symbol of V8's version. Node.js has it in unstripped builds; other programs
-/// have no such builds.
+/// Error for a program without the symbol of V8's version. Unstripped builds of Node.js have the symbol; Deno has
+/// no such builds.
 fn missing(product: &'static str, symbol: &str) -> AdapterError {
     match product {
         NODE => AdapterError::MissingSymbol {

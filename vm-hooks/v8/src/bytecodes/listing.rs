@@ -110,7 +110,7 @@ impl Listing<'_> {
             let count = operands.get(index + 1).map_or(0, |next| next.value);
             text.push_str(separator);
             let is_constant = is_constant(name, index);
-            // Strings take all that is written.
+            // Writing to a string cannot fail.
             let _ = self.put_operand(*operand, count, is_constant, &mut text);
             separator = ", ";
         }
