@@ -126,20 +126,18 @@ impl Machine {
         self.index_at(pc).saturating_sub(1)
     }
 
-    /// Sampled pcs of ranges of instructions. The last instruction's range has no end: bytes that
-    /// can't be decoded may follow.
+    /// Sampled pcs of ranges of instructions. An instruction has the pcs behind its first byte, up to
+    /// and including its end. The last instruction's range has no end: bytes that can't be decoded may
+    /// follow.
     #[must_use]
     pub fn pcs_of(&self, ranges: &[Range<usize>]) -> Vec<Range<u32>> {
-        let start = |at: usize| {
-            self.insns
-                .get(at)
-                .filter(|_| at > 0)
-                .map_or(0, |insn| insn.start)
+        let first = |at: usize| {
+            let insn = self.insns.get(at).filter(|_| at > 0);
+            insn.map_or(0, |insn| insn.start.saturating_add(1))
         };
-        let end = |at: usize| self.insns.get(at).map_or(u32::MAX, |insn| insn.start);
-        ranges
-            .iter()
-            .map(|range| start(range.start)..end(range.end))
+        let after = |at: usize| (self.insns.get(at)).map_or(u32::MAX, |_| first(at));
+        let pcs = ranges.iter();
+        pcs.map(|range| first(range.start)..after(range.end))
             .collect()
     }
 

@@ -274,10 +274,10 @@ fn methods_that_call_each_other_end() {
 }
 
 /// In large code, the search covers only surroundings of hits; its result mostly equals a search
-/// through all code.
+/// through all code. Callers have their records' chains, wherever the surroundings end.
 #[test]
 fn a_map_of_parts_says_mostly_what_the_whole_map_says() {
-    let (mut large, mut same) = (0, 0);
+    let (mut large, mut same, mut callers) = (0, 0, 0);
     for release in [17, 25] {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/snapshots");
         let file = std::fs::File::open(format!("{folder}/jdk{release}.snapshot.zst")).unwrap();
@@ -292,7 +292,21 @@ fn a_map_of_parts_says_mostly_what_the_whole_map_says() {
             let nmethod = found.nmethod;
             let whole = pieces(&nmethod, &methods, &[]);
             assert!(whole.is_whole());
+            let records = nmethod.pcs.iter();
+            let returns: Vec<(u32, u32)> = (records.filter(|pc| full::is_after_call(&nmethod, pc)))
+                .map(|record| (record.pc.try_into().unwrap(), record.scope))
+                .collect();
             for hit in (40..nmethod.stubs).step_by(331) {
+                let mut hits: Vec<u32> = returns.iter().map(|(at, _)| *at).collect();
+                hits.push(hit);
+                hits.sort_unstable();
+                let with_returns = pieces(&nmethod, &methods, &hits);
+                check(&with_returns, nmethod.code.len());
+                for &(at, scope) in &returns {
+                    let (_, chain) = with_returns.at(at - 1).unwrap();
+                    assert_eq!(chain, nmethod.chain(scope).unwrap(), "{at:#x}");
+                    callers += 1;
+                }
                 let part = pieces(&nmethod, &methods, &[hit]);
                 let frames = |map: &Map| map.at(hit).map(|(_, frames)| frames.to_vec());
                 assert!(covers(&part.covered, hit) && frames(&part).is_some());
@@ -308,6 +322,6 @@ fn a_map_of_parts_says_mostly_what_the_whole_map_says() {
             }
         }
     }
-    assert!(large > 20, "{large}");
+    assert!(large > 20 && callers > 1000, "{large} {callers}");
     assert!(100 * same >= 95 * large, "{same} of {large}");
 }
