@@ -213,6 +213,7 @@ fn names_in_boxes_keep_the_function() {
         ("node::(anonymous namespace)::Work(void*)", 12, "Work"),
         ("java.util.HashMap.putVal(int) (C2)", 20, "HashMap.putVal"),
         ("(generated code, unnamed)", 8, "(genera…"),
+        ("/^a::(b|c)+d/g", 8, "/^a::(b…"),
     ];
     let script = include_str!("../src/export/flamegraph/page.js");
     let begin = script

@@ -3,12 +3,13 @@
 // `steady`, has one function from beginning to end. V8's collector frees dropped functions' code and moves
 // the rest.
 //
-//   node churn.js [--lives N=600 | --forever] [--ms MEAN=4] [--kept N=50] [--collect N=40] [--wasm 1] [--log FILE]
+//   node churn.js [--lives N=600 | --forever] [--ms MEAN=4] [--kept N=50] [--collect N=40] [--wasm 1 | --regexp 1] [--log FILE]
 //
 // Each life is a run of one function for some milliseconds of wall-clock time, four in five of a new
 // function, one in five of a function made before (one of the last --kept) or of `steady`. Old space's
 // garbage brings mark-compact collections; --collect asks for a full one after every N lives too.
-// --wasm makes functions of WebAssembly, each in a module of its own. --forever prints `ready PID` and goes on until SIGTERM. --log writes what ran when, a line
+// --wasm makes functions of WebAssembly, each in a module of its own; --regexp makes regular expressions, which have
+// the name in them. --forever prints `ready PID` and goes on until SIGTERM. --log writes what ran when, a line
 // `KIND CODE BEGIN END` for each life, in nanoseconds of CLOCK_MONOTONIC. At the end one JSON object:
 //
 //   {"pid":, "made":, "collections":, "kinds":[{"kind":, "seconds": (of the process' CPU time)}]}
@@ -19,7 +20,7 @@ const vm = require('node:vm');
 const { instantiate } = require('./wasm_module.js');
 
 const KINDS = ['alpha', 'beta', 'gamma', 'steady'];
-const options = { lives: 600, ms: 4, kept: 50, collect: 40, wasm: 0, log: '' };
+const options = { lives: 600, ms: 4, kept: 50, collect: 40, wasm: 0, regexp: 0, log: '' };
 const words = process.argv.slice(2);
 const forever = words[0] === '--forever';
 let stop = false;
@@ -58,6 +59,10 @@ function make(name, number) {
   if (options.wasm) {
     const [run] = instantiate(name, [{ name, operations: 10 + number % 7 }]);
     return (x) => run(x, 1000);
+  }
+  if (options.regexp) {
+    const pattern = new RegExp(`^(?:x+x+)+${name}$`);
+    return (x) => x + pattern.test('xxxxxxxxxxxxxxxx');
   }
   const operation = `y = (Math.imul(y, ${2 * number + 5}) + i) | 0;`;
   const text = `return function ${name}(x) {

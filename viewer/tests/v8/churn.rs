@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 
 use vmscope_records::ConstituentKind;
-use vmscope_symbolizer::profile::EntryKind;
+use vmscope_symbolizer::profile::{Entry, EntryKind};
 use vmscope_symbolizer::{Profile, Region};
 
 use crate::common::ran::{KINDS, Ran, last_begun, log_of};
@@ -26,10 +26,24 @@ struct Asked {
     examples: Vec<String>,
 }
 
-/// Whether a function of the program has this name: a kind and a number.
-fn is_of_program(name: &str) -> bool {
-    name.split_once('_')
-        .is_some_and(|(kind, _)| KINDS.contains(&kind))
+/// Name of the program's code in an entry: a kind and a number. A regular expression has the name in its pattern.
+fn code_of(entry: &Entry) -> Option<&str> {
+    let name = match entry.kind {
+        EntryKind::Code(ConstituentKind::Method) => &*entry.name,
+        EntryKind::Code(ConstituentKind::RegExp) => {
+            entry.name.strip_prefix("/^(?:x+x+)+")?.strip_suffix("$/")?
+        }
+        _ => return None,
+    };
+    let (kind, _) = name.split_once('_')?;
+    KINDS.contains(&kind).then_some(name)
+}
+
+/// Whether a sample's code has no name.
+fn is_unnamed(entry: &Entry) -> bool {
+    let is_regular_expression = entry.kind == EntryKind::Code(ConstituentKind::RegExp);
+    let is_unnamed = entry.kind == EntryKind::Unnamed && entry.region == Region::Generated;
+    is_unnamed || is_regular_expression && entry.name == "(regular expression)"
 }
 
 fn ask(profile: &Profile, log: &[Ran]) -> Asked {
@@ -40,10 +54,9 @@ fn ask(profile: &Profile, log: &[Ran]) -> Asked {
         let ran = last.filter(|ran| ran.is_at(time.0));
         let site = &profile.sites[profile.site_of_place[place]];
         let entry = &profile.entries[site.entry];
-        let is_method = entry.kind == EntryKind::Code(ConstituentKind::Method);
-        if is_method && is_of_program(&entry.name) {
+        if let Some(code) = code_of(entry) {
             // A function also runs for some microseconds before and after its logged run.
-            if last.is_some_and(|last| last.code == entry.name) {
+            if last.is_some_and(|last| last.code == code) {
                 asked.right += 1;
             } else {
                 asked.wrong += 1;
@@ -52,8 +65,7 @@ fn ask(profile: &Profile, log: &[Ran]) -> Asked {
                 asked.examples.push(example);
             }
         } else if ran.is_some() {
-            let is_unnamed = entry.kind == EntryKind::Unnamed && entry.region == Region::Generated;
-            asked.unnamed += u64::from(is_unnamed);
+            asked.unnamed += u64::from(is_unnamed(entry));
             asked.doubtful += u64::from(entry.kind == EntryKind::Doubtful);
         }
     }
@@ -89,6 +101,15 @@ fn each_sample_is_of_the_function_that_ran_then() {
     if can_sample() {
         for node in nodes() {
             churned(&node, &[]);
+        }
+    }
+}
+
+#[test]
+fn each_sample_is_of_the_regular_expression_that_ran_then() {
+    if can_sample() {
+        for node in nodes() {
+            churned(&node, &["--regexp", "1", "--lives", "300", "--ms", "7"]);
         }
     }
 }

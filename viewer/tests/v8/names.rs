@@ -71,8 +71,8 @@ fn plain(name: &str) -> &str {
 
 fn is_equal(told: &CodeName, reported: &Reported) -> bool {
     match &told.kind {
-        // V8 keeps no way from the code to the pattern.
-        ConstituentKind::RegExp => true,
+        // V8 tells the flags since version 13.
+        ConstituentKind::RegExp => reported.name.starts_with(&*told.name),
         ConstituentKind::Method => {
             let is_line = reported.line == 0 || reported.line == told.line;
             is_line && (&*told.name, &*told.tier) == (&*reported.name, &*reported.tier)

@@ -7,6 +7,7 @@ mod interpreted;
 mod maps;
 mod methods;
 mod names;
+mod patterns;
 mod reader;
 mod wasm;
 
@@ -26,7 +27,7 @@ use self::functions::Found;
 use self::hits::{CheckedPages, hits};
 use self::maps::Maps;
 use self::methods::Wholes;
-use self::names::{MethodId, describe};
+use self::names::{MethodId, Names};
 use self::reader::Reader;
 use self::wasm::WasmZone;
 use crate::code::{self, Code, Kind};
@@ -83,7 +84,7 @@ pub struct V8Adapter {
     /// Readings of `owners`.
     owner_readings: Pace,
     methods: FxHashMap<MethodId, MethodKey>,
-    names: FxHashMap<MethodKey, String>,
+    names: Names,
     owners: Owners,
     interpreter: Interpreter,
     interpreted: Interpreted,
@@ -125,6 +126,9 @@ struct Identity {
     end: Avma,
     kind: Kind,
     method: Option<MethodKey>,
+    /// Number of a regular expression's code; 0 for other code. Code without a function is the same only until
+    /// the next collection.
+    turn: u32,
 }
 
 impl V8Adapter {
@@ -145,7 +149,7 @@ impl V8Adapter {
             hit_readings: Pace::HITS,
             owner_readings: Pace::WHOLE,
             methods: FxHashMap::default(),
-            names: FxHashMap::default(),
+            names: Names::default(),
             owners: Owners::default(),
             interpreter: Interpreter::default(),
             interpreted: Interpreted::default(),
@@ -196,6 +200,7 @@ impl V8Adapter {
                 end: code.end,
                 kind: code.kind,
                 method,
+                turn: self.names.patterns.turn(code),
             };
             let before = self.known.get(&code.start);
             let before = before.filter(|before| before.identity == identity);
@@ -238,7 +243,7 @@ impl V8Adapter {
         });
         let names = &self.names;
         let describe = |identity: &Identity, constituent: &mut Constituent, _: &mut Poll| {
-            describe(names, identity, constituent);
+            names.describe(identity, constituent);
         };
         let changes = self
             .zone
@@ -410,6 +415,8 @@ impl V8Adapter {
         };
         self.moved = 0;
         let changes = changes + poll.spending(|poll| self.tell_wasm(process, is_whole, poll))?;
+        self.seek_patterns();
+        self.tell_patterns(process.memory(), poll)?;
         self.tell_interpreted(process, &mut reader, poll)?;
         (self.interpreter).poll((&vm, process), (&tables, &isolates), poll)?;
         self.tell_maps(process, &mut reader, poll)?;
@@ -461,6 +468,7 @@ impl Adapter for V8Adapter {
             self.interpreted.keep(poll);
             self.follow_new(process, poll)?;
             self.look(process, poll)?;
+            self.tell_patterns(process.memory(), poll)?;
             poll.code_is_told_until(self.read_at);
             return Ok(());
         }

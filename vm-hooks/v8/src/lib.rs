@@ -49,6 +49,7 @@ pub mod lines;
 pub mod object;
 pub mod owners;
 mod pace;
+mod pattern;
 pub mod positions;
 pub mod product;
 pub mod regions;

@@ -235,6 +235,15 @@ impl States {
         }
     }
 
+    /// Whether no collection has moved old objects since the last look.
+    ///
+    /// # Errors
+    /// Errors after which no read can succeed.
+    pub fn are_as_seen(&self, memory: &dyn Memory) -> Result<bool, AdapterError> {
+        let (seen, _) = &self.last;
+        Ok(self.stamp(memory)?.is_some_and(|now| now == *seen))
+    }
+
     /// Looks at all isolates once: reports collections, and figures once a second and at the last
     /// look.
     ///

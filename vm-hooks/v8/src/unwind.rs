@@ -11,7 +11,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use vmscope_process::{
     Frame, FrameRegisters, MachineCode, MapEntry, Memory, Piece, Pieces, ProcessView, Symbol,
     Unwinder, Unwound, behind_first_call,
@@ -20,6 +20,7 @@ use vmscope_records::{Avma, ChainEnd};
 
 use crate::code::{Code, Kind};
 use crate::object::Tagged;
+use crate::pattern::{Sighting, Sightings};
 use crate::vm::V8;
 
 /// The builtin that calls the interpreter: its frames are those of interpreted functions.
@@ -32,6 +33,10 @@ const HANDLER: &str = "Handler";
 /// The offset counts from the tagged pointer.
 const BYTECODES: u64 = 32;
 const OFFSET: u64 = 40;
+
+/// Offset of the regular expression above the frame pointer of its code: the ninth argument, the third on the
+/// stack.
+const REGULAR_EXPRESSION: u64 = 32;
 
 /// Bytes at the begin of Sparkplug's code that contain its first call.
 const BEGIN_BYTES: usize = 64;
@@ -66,6 +71,10 @@ pub struct CodeFrames {
     /// The interpreter's entries, which make frames, and the bytecodes' handlers.
     interpreter: Pieces,
     known: FxHashMap<u64, u64>,
+    /// Code of regular expressions without a pattern.
+    unnamed: Pieces,
+    sought: FxHashSet<Range<u64>>,
+    sightings: Sightings,
     /// Mappings of the builtins' file with code.
     files: Vec<MapEntry>,
 }
@@ -104,6 +113,26 @@ impl CodeFrames {
             true => self.baseline.put(range, true),
             false => self.baseline.take(&range),
         }
+    }
+
+    /// Asks the unwinder for the regular expressions in frames of `codes`.
+    pub fn seek(&mut self, codes: &[Range<u64>]) {
+        let mut ended = std::mem::take(&mut self.sought);
+        for code in codes {
+            if !ended.remove(code) {
+                self.unnamed.put(code.clone(), true);
+            }
+            self.sought.insert(code.clone());
+        }
+        for code in ended {
+            self.unnamed.take(&code);
+        }
+    }
+
+    /// Regular expressions that the unwinder has seen.
+    #[must_use]
+    pub fn sightings(&self) -> &Sightings {
+        &self.sightings
     }
 
     /// Tells the unwinder of the builtins, if mappings of their file have changed: V8 maps the builtins once
@@ -175,6 +204,8 @@ struct V8Unwinder {
     pieces: Pieces,
     baseline: Pieces,
     interpreter: Pieces,
+    unnamed: Pieces,
+    sightings: Sightings,
     /// Address behind the first call in Sparkplug's code, by the number of its piece.
     first_calls: FxHashMap<u64, Option<u64>>,
     /// Code of V8's module.
@@ -198,6 +229,8 @@ impl V8Unwinder {
             baseline: frames.baseline.clone(),
             pieces: frames.pieces.clone(),
             interpreter: frames.interpreter.clone(),
+            unnamed: frames.unnamed.clone(),
+            sightings: frames.sightings.clone(),
             module,
         }
     }
@@ -244,6 +277,23 @@ impl V8Unwinder {
         })
     }
 
+    /// Tells the adapter the regular expression of code without a pattern, or of code that no poll has read.
+    fn sight(&self, frame: &Frame<'_>) {
+        let FrameRegisters { pc, fp, .. } = frame.registers;
+        if self.unnamed.at(pc).is_none() && self.pieces.at(pc).is_some() {
+            return;
+        }
+        let word = frame.word_at_pointer(fp.wrapping_add(REGULAR_EXPRESSION));
+        let object = word.ok().map(Tagged);
+        if let Some(object) = object.filter(|object| object.address().is_some()) {
+            self.sightings.put(Sighting {
+                time: frame.time,
+                pc: Avma(pc),
+                object,
+            });
+        }
+    }
+
     /// The caller of a frame that has called.
     fn of_caller(&mut self, frame: &Frame<'_>) -> Result<Unwound, ChainEnd> {
         let caller = frame.by_frame_pointer()?;
@@ -276,7 +326,11 @@ impl Unwinder for V8Unwinder {
                 ..Unwound::certain(frame.by_frame_pointer()?)
             },
         };
-        let Some(piece) = self.interpreter.at(frame.instruction().0) else {
+        let pc = frame.instruction().0;
+        let Some(piece) = self.interpreter.at(pc) else {
+            if is_leaf {
+                self.sight(frame);
+            }
             return Ok(Some(unwound));
         };
         if piece.has_frames {

@@ -106,7 +106,8 @@ const LESS_NEEDED = [
 ];
 
 function shortened(name, most) {
-  for (const part of LESS_NEEDED) {
+  const isPattern = name.startsWith("/");
+  for (const part of isPattern ? [] : LESS_NEEDED) {
     if (name.length <= most) return name;
     name = name.replace(part, (all) => (all.endsWith("/") ? " " : ""));
   }

@@ -45,6 +45,10 @@ const OPERATORS: [&str; 13] = [
 
 impl<'a> Parts<'a> {
     pub fn of(name: &'a str) -> Self {
+        // A regular expression, or a path.
+        if name.starts_with('/') {
+            return Parts::plain(name);
+        }
         let parts = java(name).or_else(|| native(name));
         parts.unwrap_or_else(|| Parts::plain(name))
     }

@@ -45,6 +45,7 @@ fn what_tells_least_goes_first() {
     ] {
         assert_eq!(label(state, " (C2: parse)", columns), wanted);
     }
+    assert_eq!(label("/(a+b).(c|d::e)+f/g", "", 14), "/(a+b).(...f/g");
     let osr = "a.b.Churn.run() (OSR at 46)";
     assert_eq!(label(osr, " (C2)", 33), "a.b.Churn.run() (OSR at 46) (C2)");
     assert_eq!(label(osr, " (C2)", 29), "Churn.run() (OSR at 46) (C2)");

@@ -94,11 +94,11 @@ impl V8Adapter {
         }
         if self.methods.len() >= MAX_KNOWN {
             self.methods.clear();
-            self.names.clear();
+            self.names.methods.clear();
         }
         let key = poll.keys().method();
         let name = shown_name(&id);
-        self.names.insert(key, name.clone());
+        self.names.methods.insert(key, name.clone());
         poll.method(Method {
             key,
             time: poll.now(),

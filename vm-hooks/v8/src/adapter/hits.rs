@@ -6,7 +6,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use vmscope_process::{AdapterError, MapEntry, Poll, ProcessView, SeenCode};
 use vmscope_records::{Avma, GoneReason, TimeNs};
 
-use super::{Known, Reader, V8Adapter, describe};
+use super::{Known, Reader, V8Adapter};
 use crate::code::{self, Code};
 use crate::unwind::FrameCode;
 use crate::vm::V8;
@@ -169,7 +169,7 @@ impl V8Adapter {
         let names = &self.names;
         self.zone
             .found(poll, seen, &replaced, |identity, constituent, _| {
-                describe(names, identity, constituent);
+                names.describe(identity, constituent);
             });
         1 + replaced.len()
     }

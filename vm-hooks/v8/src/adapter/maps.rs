@@ -4,10 +4,7 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use vmscope_process::{AdapterError, MAX_TOUCHED_OF_A_POLL, Poll, ProcessView, known};
-use vmscope_records::{
-    Avma, Chain, ChainFrame, CodeChange, Constituent, ConstituentKind, Cover, Exactness, PcMap,
-    Stream,
-};
+use vmscope_records::{Avma, Chain, ChainFrame, Cover, Exactness, PcMap, Stream};
 
 use super::methods::Whole;
 use super::{Known, Reader, V8Adapter};
@@ -154,26 +151,9 @@ impl V8Adapter {
         if let Some(known) = self.known.get_mut(&start) {
             known.is_mapped = true;
         }
-        let Some((key, start, end)) = self.zone.get(&identity).filter(|_| map != PcMap::None)
-        else {
-            return Ok(());
-        };
-        let mut constituent = Constituent {
-            key,
-            process: poll.process(),
-            since: poll.now(),
-            absent_at: None,
-            start,
-            end,
-            kind: ConstituentKind::Method,
-            tier: String::new(),
-            name: String::new(),
-            method: None,
-            cases: Vec::new(),
-            map,
-        };
-        super::describe(&self.names, &identity, &mut constituent);
-        poll.code(CodeChange::Seen(constituent));
+        if map != PcMap::None {
+            self.tell_again(&identity, map, poll);
+        }
         Ok(())
     }
 
@@ -219,6 +199,12 @@ impl V8Adapter {
         };
         let what = "source positions";
         let table = reader.heap.bytes(code.positions, MAX_TABLE, what)?;
+        if table.is_empty() {
+            // Node.js requests positions for its isolates (`UseDetailedSourcePositionsForProfiling`).
+            let text = "optimised code of some isolates has no bytecodes and lines: addons that make isolates \
+                        rarely request source positions of V8";
+            self.limit(text, poll);
+        }
         let pieces = positions::pieces(&table, code.size());
         let pieces = pieces.map_err(|error| damaged(error, code))?;
         let what = "inlined calls";

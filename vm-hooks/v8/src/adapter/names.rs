@@ -4,6 +4,7 @@ use rustc_hash::FxHashMap;
 use vmscope_records::{Constituent, ConstituentKind, MethodKey};
 
 use super::Identity;
+use super::patterns::Patterns;
 use crate::code::Kind;
 
 /// A function. Workers run equal functions of a file.
@@ -16,20 +17,25 @@ pub(super) struct MethodId {
     pub position: Option<u32>,
 }
 
-/// Completes a constituent, but for its map.
-pub(super) fn describe(
-    names: &FxHashMap<MethodKey, String>,
-    identity: &Identity,
-    constituent: &mut Constituent,
-) {
-    constituent.kind = kind_of(identity.kind);
-    constituent.tier = identity.kind.tier().to_owned();
-    constituent.method = identity.method;
-    let name = identity.method.and_then(|method| names.get(&method));
-    constituent.name = match name {
-        Some(name) => name.clone(),
-        None => shown_kind(identity.kind).to_owned(),
-    };
+/// Names of known code.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    pub methods: FxHashMap<MethodKey, String>,
+    pub patterns: Patterns,
+}
+
+impl Names {
+    /// Completes a constituent, but for its map.
+    pub fn describe(&self, identity: &Identity, constituent: &mut Constituent) {
+        constituent.kind = kind_of(identity.kind);
+        constituent.tier = identity.kind.tier().to_owned();
+        constituent.method = identity.method;
+        let name = match identity.kind {
+            Kind::RegExp => self.patterns.name(identity),
+            _ => (identity.method).and_then(|method| Some(self.methods.get(&method)?.as_str())),
+        };
+        constituent.name = name.unwrap_or(shown_kind(identity.kind)).to_owned();
+    }
 }
 
 pub(super) fn kind_of(kind: Kind) -> ConstituentKind {

@@ -85,6 +85,44 @@ fn caller(pc: u64, fp: u64, is_leaf: bool, words: &[u64]) -> Result<(u64, u64, b
     Ok((unwound.caller.pc, unwound.caller.fp, unwound.is_guess))
 }
 
+/// Regular expressions are seen in sampled frames of code without a pattern, and of code that no poll has read.
+#[test]
+fn regular_expressions_are_seen_in_frames() {
+    let mut unwinder = unwinder();
+    let stack = stack(&[SP + 32, RETURN, 0, 0, 0x4001]);
+    let sampled = Registers {
+        arch: Arch::X86_64,
+        mask: 0,
+        values: Vec::new(),
+    };
+    let mut seen = |pc: u64, fp: u64, is_leaf: bool, frames: &CodeFrames| {
+        unwinder.unnamed = frames.unnamed.clone();
+        let frame = Frame {
+            registers: FrameRegisters { pc, sp: SP, fp },
+            sampled: is_leaf.then_some(&sampled),
+            stack: &stack,
+            time: TimeNs(7),
+        };
+        unwinder.caller(&frame).ok();
+        unwinder.sightings.take(|_| true)
+    };
+    let sighting = |pc| Sighting {
+        time: TimeNs(7),
+        pc: Avma(pc),
+        object: Tagged(0x4001),
+    };
+    let mut frames = CodeFrames::default();
+    assert_eq!(seen(0x8800, SP, true, &frames), [sighting(0x8800)]);
+    assert_eq!(seen(0x1001, SP, true, &frames), [], "known code");
+    assert_eq!(seen(0x8800, SP, false, &frames), [], "a caller");
+    let beyond = seen(0x8800, SP + 8, true, &frames);
+    assert_eq!(beyond, [], "beyond the copied stack");
+    frames.seek(std::slice::from_ref(&(0x1000..0x1010)));
+    assert_eq!(seen(0x1001, SP, true, &frames), [sighting(0x1001)]);
+    frames.seek(&[]);
+    assert_eq!(seen(0x1001, SP, true, &frames), [], "named now");
+}
+
 #[test]
 fn sparkplug_has_its_frame_behind_its_first_call() {
     let words = [RETURN, 0, 0x7040, RETURN];

@@ -1,0 +1,118 @@
+//! Names of regular expressions' code: patterns that samples show.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use vmscope_process::{AdapterError, Memory, Poll, known};
+use vmscope_records::{CodeChange, Constituent, PcMap};
+
+use super::{Identity, Known, V8Adapter};
+use crate::code::{Code, Kind};
+
+/// Nanoseconds after which a sighting is dropped. Samples reach the adapter within a second.
+const MAX_AGE: u64 = 2_000_000_000;
+
+/// Patterns of known code.
+#[derive(Debug, Default)]
+pub(super) struct Patterns {
+    /// By [`Identity::turn`].
+    names: FxHashMap<u32, String>,
+    last_turn: u32,
+}
+
+impl Patterns {
+    /// A number for code that was not known before: 0 except for regular expressions.
+    pub fn turn(&mut self, code: &Code) -> u32 {
+        if code.kind != Kind::RegExp {
+            return 0;
+        }
+        self.last_turn = self.last_turn.wrapping_add(1).max(1);
+        self.last_turn
+    }
+
+    /// The pattern of code; `None` if no sample has shown it.
+    pub fn name(&self, identity: &Identity) -> Option<&str> {
+        self.names.get(&identity.turn).map(String::as_str)
+    }
+
+    fn lacks(&self, known: &Known) -> bool {
+        known.code.kind == Kind::RegExp && !self.names.contains_key(&known.identity.turn)
+    }
+}
+
+impl V8Adapter {
+    /// Reports patterns that samples show. Samples before a collection do not count: code of another regular
+    /// expression may have all places of freed code then, and freed objects keep their contents.
+    pub(super) fn tell_patterns(
+        &mut self,
+        memory: &dyn Memory,
+        poll: &mut Poll,
+    ) -> Result<(), AdapterError> {
+        let died_until = self.states.died_until();
+        // Sightings in unread code wait for a while: no poll reads what is no code of V8's heap.
+        let now = poll.began();
+        let sightings = self.frames.sightings().take(|sighting| {
+            let is_read = (self.at(sighting.pc)).is_some_and(|known| self.is_fresh(known));
+            let is_late = now.since(sighting.time).0 > MAX_AGE || Some(sighting.time) <= died_until;
+            is_read || is_late
+        });
+        let vm = self.vm.clone();
+        let heap = vm.heap(memory);
+        let mut found: FxHashMap<Identity, String> = FxHashMap::default();
+        for sighting in sightings {
+            let there = self.at(sighting.pc).filter(|there| {
+                let is_current = Some(sighting.time) > died_until;
+                is_current && self.names.patterns.lacks(there)
+            });
+            let Some(Known { code, identity, .. }) = there else {
+                continue;
+            };
+            if !found.contains_key(identity) {
+                let pattern = known(heap.pattern(sighting.object, code.object))?.flatten();
+                found.extend(pattern.map(|name| (*identity, name)));
+            }
+        }
+        if found.is_empty() || !self.states.are_as_seen(memory)? {
+            return Ok(());
+        }
+        for (identity, name) in found {
+            self.names.patterns.names.insert(identity.turn, name);
+            self.tell_again(&identity, PcMap::None, poll);
+        }
+        self.seek_patterns();
+        Ok(())
+    }
+
+    /// Reports known code again, with a name or map.
+    pub(super) fn tell_again(&self, identity: &Identity, map: PcMap, poll: &mut Poll) {
+        let Some((key, start, end)) = self.zone.get(identity) else {
+            return;
+        };
+        let mut constituent = Constituent {
+            key,
+            process: poll.process(),
+            since: poll.now(),
+            absent_at: None,
+            start,
+            end,
+            kind: super::names::kind_of(identity.kind),
+            tier: String::new(),
+            name: String::new(),
+            method: None,
+            cases: Vec::new(),
+            map,
+        };
+        self.names.describe(identity, &mut constituent);
+        poll.code(CodeChange::Seen(constituent));
+    }
+
+    /// Tells the unwinder the code that lacks a pattern, and forgets patterns of code that is gone.
+    pub(super) fn seek_patterns(&mut self) {
+        let patterns = &mut self.names.patterns;
+        let known = self.known.values();
+        let all: Vec<&Known> = known.filter(|it| it.code.kind == Kind::RegExp).collect();
+        let turns: FxHashSet<u32> = all.iter().map(|known| known.identity.turn).collect();
+        patterns.names.retain(|turn, _| turns.contains(turn));
+        let sought = all.into_iter().filter(|known| patterns.lacks(known));
+        let sought = sought.map(|known| known.code.start.0..known.code.end.0);
+        self.frames.seek(&sought.collect::<Vec<_>>());
+    }
+}
