@@ -56,7 +56,7 @@ impl V8Adapter {
         });
         let vm = self.vm.clone();
         let heap = vm.heap(memory);
-        let mut found: FxHashMap<Identity, String> = FxHashMap::default();
+        let mut found: FxHashMap<Identity, Option<String>> = FxHashMap::default();
         for sighting in sightings {
             let there = self.at(sighting.pc).filter(|there| {
                 let is_current = Some(sighting.time) > died_until;
@@ -65,17 +65,23 @@ impl V8Adapter {
             let Some(Known { code, identity, .. }) = there else {
                 continue;
             };
-            if !found.contains_key(identity) {
-                let pattern = known(heap.pattern(sighting.object, code.object))?.flatten();
-                found.extend(pattern.map(|name| (*identity, name)));
+            if !found.contains_key(identity) && !code.is_still(&heap)? {
+                continue;
+            }
+            let name = found.entry(*identity).or_default();
+            if name.is_none() {
+                *name = known(heap.pattern(sighting.object, code.object))?.flatten();
             }
         }
         if found.is_empty() || !self.states.are_as_seen(memory)? {
             return Ok(());
         }
         for (identity, name) in found {
-            self.names.patterns.names.insert(identity.turn, name);
-            self.tell_again(&identity, PcMap::None, poll);
+            self.zone.lives(&identity);
+            if let Some(name) = name {
+                self.names.patterns.names.insert(identity.turn, name);
+                self.tell_again(&identity, PcMap::None, poll);
+            }
         }
         self.seek_patterns();
         Ok(())
