@@ -110,7 +110,7 @@ fn succeeds(probe: &[&str]) -> bool {
 fn command_of(words: &[&str]) -> Option<Command> {
     let (program, arguments) = words.split_first()?;
     let mut command = Command::new(program);
-    // viewer/, whose example this is, lies in the repository's folder.
+    // xtask/ lies in the repository's folder.
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     command.args(arguments).current_dir(root);
     command.env("VMSCOPE_SKIPPED", skipped_tests());
