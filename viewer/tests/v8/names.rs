@@ -136,7 +136,9 @@ fn compare(recording: &Path, telling: &Telling) -> (BTreeMap<String, Tally>, Vec
             EntryKind::Doubtful => tally.doubtful += 1,
             _ => {
                 let reported = reported(&profile, site);
-                if is_equal(first, &reported) {
+                if reported.name == "(regular expression)" {
+                    tally.unnamed += 1;
+                } else if is_equal(first, &reported) {
                     tally.equal += 1;
                     let has_line = reported.line != 0 || first.line == 0;
                     tally.without_line += u64::from(!has_line);

@@ -126,9 +126,16 @@ struct Identity {
     end: Avma,
     kind: Kind,
     method: Option<MethodKey>,
-    /// Number of a regular expression's code; 0 for other code. Code without a function is the same only until
-    /// the next collection.
+    /// Number of a regular expression's code; 0 for other code, and without samples since the last collection: code
+    /// without a function is the same only until the next.
     turn: u32,
+}
+
+impl Known {
+    /// Whether it is a regular expression's code that no sample has hit since the last collection.
+    fn is_unsampled(&self) -> bool {
+        self.code.kind == Kind::RegExp && self.identity.turn == 0
+    }
 }
 
 impl V8Adapter {
@@ -177,9 +184,13 @@ impl V8Adapter {
         reader: &mut Reader<'_>,
         poll: &mut Poll,
     ) -> Result<Vec<Known>, AdapterError> {
+        let sampled = self.maps.waiting();
         let is_known = |code: &&Code| {
             let known = self.known.get(&code.start);
-            known.is_some_and(|known| known.code == **code && self.is_fresh(known))
+            known.is_some_and(|known| {
+                let is_hit = || !hits(code, &sampled).is_empty();
+                known.code == **code && self.is_fresh(known) && !(known.is_unsampled() && is_hit())
+            })
         };
         let now = poll.began();
         let (old, new): (Vec<&Code>, Vec<&Code>) = codes.iter().partition(is_known);
@@ -200,7 +211,10 @@ impl V8Adapter {
                 end: code.end,
                 kind: code.kind,
                 method,
-                turn: self.names.patterns.turn(code),
+                turn: match code.kind == Kind::RegExp && !hits(code, &sampled).is_empty() {
+                    true => self.names.patterns.new_turn(),
+                    false => 0,
+                },
             };
             let before = self.known.get(&code.start);
             let before = before.filter(|before| before.identity == identity);
@@ -314,6 +328,7 @@ impl V8Adapter {
             self.wasm.dies_until(time, whole_until);
             if self.zone.dies_until(time, whole_until) {
                 self.owners.died();
+                self.seek_patterns();
             }
         }
         Ok(())

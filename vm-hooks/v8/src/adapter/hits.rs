@@ -106,7 +106,7 @@ impl V8Adapter {
         let (mut gone, mut unsure) = (Vec::new(), Vec::new());
         for known in &hit {
             let is_there = found.get(&known.code.start) == Some(&known.code);
-            if is_there && self.is_fresh(known) {
+            if is_there && self.is_fresh(known) && !known.is_unsampled() {
                 self.zone.was_there(&known.identity, poll.now());
                 continue;
             }
@@ -126,7 +126,7 @@ impl V8Adapter {
     pub(super) fn has_unread(&self, process: &ProcessView) -> bool {
         let mappings = process.mappings();
         self.maps.any_waits(|at| match self.at(at) {
-            Some(known) => !self.is_fresh(known),
+            Some(known) => !self.is_fresh(known) || known.is_unsampled(),
             None if self.wasm.covers(at) => self.wasm.lacks(at, self.states.died_until()),
             None => is_generated(at, &mappings) || self.is_new_page(at, &mappings),
         })

@@ -5,7 +5,7 @@ use vmscope_process::{AdapterError, Memory, Poll, known};
 use vmscope_records::{CodeChange, Constituent, PcMap};
 
 use super::{Identity, Known, V8Adapter};
-use crate::code::{Code, Kind};
+use crate::code::Kind;
 
 /// Nanoseconds after which a sighting is dropped. Samples reach the adapter within a second.
 const MAX_AGE: u64 = 2_000_000_000;
@@ -19,11 +19,8 @@ pub(super) struct Patterns {
 }
 
 impl Patterns {
-    /// A number for code that was not known before: 0 except for regular expressions.
-    pub fn turn(&mut self, code: &Code) -> u32 {
-        if code.kind != Kind::RegExp {
-            return 0;
-        }
+    /// A number for code that samples hit first since the last collection.
+    pub fn new_turn(&mut self) -> u32 {
         self.last_turn = self.last_turn.wrapping_add(1).max(1);
         self.last_turn
     }
@@ -50,7 +47,8 @@ impl V8Adapter {
         // Sightings in unread code wait for a while: no poll reads what is no code of V8's heap.
         let now = poll.began();
         let sightings = self.frames.sightings().take(|sighting| {
-            let is_read = (self.at(sighting.pc)).is_some_and(|known| self.is_fresh(known));
+            let there = self.at(sighting.pc);
+            let is_read = there.is_some_and(|there| self.is_fresh(there) && !there.is_unsampled());
             let is_late = now.since(sighting.time).0 > MAX_AGE || Some(sighting.time) <= died_until;
             is_read || is_late
         });
@@ -59,7 +57,7 @@ impl V8Adapter {
         let mut found: FxHashMap<Identity, Option<String>> = FxHashMap::default();
         for sighting in sightings {
             let there = self.at(sighting.pc).filter(|there| {
-                let is_current = Some(sighting.time) > died_until;
+                let is_current = Some(sighting.time) > died_until && !there.is_unsampled();
                 is_current && self.names.patterns.lacks(there)
             });
             let Some(Known { code, identity, .. }) = there else {
@@ -110,15 +108,22 @@ impl V8Adapter {
         poll.code(CodeChange::Seen(constituent));
     }
 
-    /// Tells the unwinder the code that lacks a pattern, and forgets patterns of code that is gone.
+    /// Tells the unwinder the code that lacks a pattern since the last collection, and forgets patterns of code that is
+    /// gone.
     pub(super) fn seek_patterns(&mut self) {
-        let patterns = &mut self.names.patterns;
         let known = self.known.values();
         let all: Vec<&Known> = known.filter(|it| it.code.kind == Kind::RegExp).collect();
         let turns: FxHashSet<u32> = all.iter().map(|known| known.identity.turn).collect();
-        patterns.names.retain(|turn, _| turns.contains(turn));
-        let sought = all.into_iter().filter(|known| patterns.lacks(known));
-        let sought = sought.map(|known| known.code.start.0..known.code.end.0);
-        self.frames.seek(&sought.collect::<Vec<_>>());
+        let patterns = &self.names.patterns;
+        let lacks = |known: &&Known| patterns.lacks(known) || !self.is_fresh(known);
+        let sought = all.into_iter().filter(lacks);
+        let sought: Vec<_> = sought
+            .map(|known| known.code.start.0..known.code.end.0)
+            .collect();
+        self.names
+            .patterns
+            .names
+            .retain(|turn, _| turns.contains(turn));
+        self.frames.seek(&sought);
     }
 }
