@@ -109,7 +109,6 @@ JSON.stringify({ a: [1, { b: 2 }] });
 new URL('http://a/b?c=d').search;
 
 setImmediate(() => {
-  process.stdout.write('\nEND\n');
-  // The process stays as it is until its standard input ends.
-  require('fs').readSync(0, Buffer.alloc(1));
+  // The process stays as it is until its standard input ends. A full pipe takes the line later.
+  process.stdout.write('\nEND\n', () => require('fs').readSync(0, Buffer.alloc(1)));
 });

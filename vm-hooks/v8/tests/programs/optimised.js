@@ -66,6 +66,6 @@ globalThis.result = result;
 
 // Compilations end meanwhile.
 setTimeout(() => {
-  process.stdout.write(`(${made})\0(${wide})\0\nEND\n`);
-  require('fs').readSync(0, Buffer.alloc(1));
+  const said = `(${made})\0(${wide})\0\nEND\n`;
+  process.stdout.write(said, () => require('fs').readSync(0, Buffer.alloc(1)));
 }, 300);
