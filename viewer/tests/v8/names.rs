@@ -183,7 +183,7 @@ fn compared(node: &Node, flags: &[&str], words: &[&str], tiers: &[&str]) -> Vec<
         // collection are not given to code that was found after it.
         let unknown = tally.unnamed + tally.doubtful;
         let (most_unknown, most_without_line) = match is_new {
-            // A tier with a few samples may have none with a name.
+            // All samples of a rare tier may lack names.
             true => (tally.all().max(40) * 3 / 4, tally.all() / 20),
             false => {
                 // TurboFan replaces a tier's code at once, after few samples.

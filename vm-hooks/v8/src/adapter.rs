@@ -126,8 +126,8 @@ struct Identity {
     end: Avma,
     kind: Kind,
     method: Option<MethodKey>,
-    /// Number of a regular expression's code; 0 for other code, and without samples since the last collection: code
-    /// without a function is the same only until the next.
+    /// Number of a regular expression's code that samples have hit since the last collection; 0 for all other code.
+    /// A collection may replace the code: nothing but its pattern identifies it.
     turn: u32,
 }
 
@@ -177,18 +177,17 @@ impl V8Adapter {
     }
 
     /// Describes new and changed code; returns all code with identities, ascending. Code whose function a
-    /// later poll reads is left out.
+    /// later poll reads is left out. `sampled`: sampled addresses, ascending.
     fn identify(
         &mut self,
-        codes: &[Code],
+        (codes, sampled): (&[Code], &[Avma]),
         reader: &mut Reader<'_>,
         poll: &mut Poll,
     ) -> Result<Vec<Known>, AdapterError> {
-        let sampled = self.maps.waiting();
         let is_known = |code: &&Code| {
             let known = self.known.get(&code.start);
             known.is_some_and(|known| {
-                let is_hit = || !hits(code, &sampled).is_empty();
+                let is_hit = || !hits(code, sampled).is_empty();
                 known.code == **code && self.is_fresh(known) && !(known.is_unsampled() && is_hit())
             })
         };
@@ -211,7 +210,7 @@ impl V8Adapter {
                 end: code.end,
                 kind: code.kind,
                 method,
-                turn: match code.kind == Kind::RegExp && !hits(code, &sampled).is_empty() {
+                turn: match code.kind == Kind::RegExp && !hits(code, sampled).is_empty() {
                     true => self.names.patterns.new_turn(),
                     false => 0,
                 },
@@ -371,7 +370,7 @@ impl V8Adapter {
             tells_young || self.young.get(&code.start) == Some(code)
         });
         self.young = young;
-        let all = self.identify(&codes, reader, poll)?;
+        let all = self.identify((&codes, &sampled), reader, poll)?;
         self.check_unmoved(process, reader)?;
         let told = all.iter().map(|known| FrameCode::from(&known.code));
         self.frames

@@ -39,7 +39,7 @@ impl V8Adapter {
         let mut codes = code::describe(&reader.direct, &streams)?;
         codes.retain(|code| !hits(code, &new).is_empty());
         codes.sort_by_key(|code| code.start);
-        let found = self.identify(&codes, reader, poll)?;
+        let found = self.identify((&codes, &new), reader, poll)?;
         self.check_unmoved(process, reader)?;
         let mut changes = 0;
         for known in found {

@@ -204,6 +204,7 @@ impl V8Adapter {
             let text = "optimised code of some isolates has no bytecodes and lines: addons that make isolates \
                         rarely request source positions of V8";
             self.limit(text, poll);
+            return Ok(PcMap::None);
         }
         let pieces = positions::pieces(&table, code.size());
         let pieces = pieces.map_err(|error| damaged(error, code))?;
