@@ -119,7 +119,6 @@ function turn() {
   if (!stop && (forever || lives.length < options.lives)) return setImmediate(turn);
   if (options.log) fs.writeFileSync(options.log, `${lives.join('\n')}\n`);
   const kinds = KINDS.map((kind, i) => ({ kind, seconds: seconds[i] }));
-  process.stdout.write(`${JSON.stringify({ pid: process.pid, made, collections, kinds, x })}\n`);
-  process.exit(0);
+  process.stdout.write(`${JSON.stringify({ pid: process.pid, made, collections, kinds, x })}\n`, () => process.exit(0));
 }
 turn();

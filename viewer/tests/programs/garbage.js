@@ -55,8 +55,7 @@ function turn() {
   if (!stop && (forever || user + system < seconds * 1e6)) return setImmediate(turn);
   note(observer.takeRecords());
   process.stdout.write(`${JSON.stringify({ pid: process.pid, cpu_seconds: (user + system) / 1e6,
-    functions: ['allocate', 'replace'], collections })}\n`);
-  process.exit(0);
+    functions: ['allocate', 'replace'], collections })}\n`, () => process.exit(0)); // later, if the pipe is full
 }
 if (forever) process.stdout.write(`ready ${process.pid}\n`);
 turn();

@@ -78,8 +78,7 @@ function measure(options, ranges, cycle, isCompiled) {
     const timed = ranges.map((range, i) => ({ ...range, seconds: spent[i] / 1e6 }));
     const report = { pid: process.pid, measured_from_ns: Number(from),
       measured_to_ns: Number(process.hrtime.bigint()), cycles, cpu_seconds: cpu() / 1e6, ranges: timed };
-    process.stdout.write(`${JSON.stringify(report)}\n`);
-    process.exit(result === 0.5 ? 1 : 0);
+    process.stdout.write(`${JSON.stringify(report)}\n`, () => process.exit(result === 0.5 ? 1 : 0));
   }
 
   // A compilation in another thread ends within a turn; signals come between turns.
