@@ -3,7 +3,6 @@
 //!
 //! Times start at `BEGIN`, like a real clock's. A view confusing them with times since the start
 //! becomes obvious.
-//! since the beginning shows it.
 
 #![allow(
     clippy::unwrap_used,
@@ -28,6 +27,7 @@ mod stage;
 mod zone;
 
 use super::{Draw, Recording};
+use std::sync::OnceLock;
 use vmscope_records::TimeNs;
 use vmscope_records::recording::Writer;
 
@@ -66,7 +66,9 @@ pub const fn ms(ms: u64) -> u64 {
 /// - Compiler threads: 2,083 samples, 1,213 during an observed compilation, 688 between two, 182
 ///   without one; 36 of 68 compilations were observed.
 pub fn java() -> Vec<u8> {
-    java::java()
+    // Tests open it for each size of the screen.
+    static BYTES: OnceLock<Vec<u8>> = OnceLock::new();
+    BYTES.get_or_init(java::java).clone()
 }
 
 /// 6 s of Squeak on Cog: 7,263 samples, two threads.

@@ -97,12 +97,14 @@ pub fn pause_at(all: &[Happened], time: u64) -> Option<(&'static str, u64)> {
         let inside = begin <= time && time < end;
         inside.then(|| (time - begin) * 100 / (end - begin))
     };
-    let mut stops = all.iter().filter(|one| one.kind != "concurrent");
+    // No two stops overlap.
+    let begun = &all[..all.partition_point(|one| one.begin <= time)];
+    let last = begun.iter().rfind(|one| one.kind != "concurrent");
     let of_one = |one: &Happened| Some((one.kind, within(one.begin, one.end)?));
     let of_cycle = |&(name, begin, length): &(&'static str, u64, u64)| {
         Some((name, within(ms(begin), ms(begin) + length * 1_000)?))
     };
-    let found = stops.find_map(of_one);
+    let found = last.and_then(of_one);
     found.or_else(|| CYCLE_PAUSES.iter().find_map(of_cycle))
 }
 

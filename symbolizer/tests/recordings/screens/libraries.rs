@@ -2,6 +2,8 @@
 
 use super::super::{PROCESS, Recording, function};
 use super::BEGIN;
+use std::collections::HashMap;
+use std::sync::LazyLock;
 use vmscope_records::{
     Avma, BuildId, FileOffset, Mapping, Module, ModuleKey, ModuleState, Record, Region, RegionRule,
     RegionRules, SymbolOwner, SymbolSource, Symbols, TimeNs,
@@ -62,12 +64,19 @@ const RULES: [(&str, Region, &str); 16] = [
 
 /// Address in a native function, `at` bytes from its start.
 pub fn native(name: &str, at: u64) -> u64 {
-    let position = |names: &str| names.split_whitespace().position(|one| one == name);
-    let find = |&(_, start, names): &(&str, u64, &str)| {
-        position(names).map(|number| start + number as u64 * FUNCTION)
-    };
-    let kernel = || position(KERNEL_FUNCTIONS).map(|number| KERNEL + number as u64 * FUNCTION);
-    let start = MODULES.iter().find_map(find).or_else(kernel);
+    // Recordings ask tens of thousands of times.
+    static STARTS: LazyLock<HashMap<&str, u64>> = LazyLock::new(|| {
+        let modules = MODULES.iter().map(|(_, start, names)| (*start, *names));
+        let in_module = |(start, names): (u64, &'static str)| {
+            let functions = names.split_whitespace().zip(0u64..);
+            functions.map(move |(name, number)| (name, start + number * FUNCTION))
+        };
+        // Of equal names, the first counts.
+        let all = modules.chain([(KERNEL, KERNEL_FUNCTIONS)]);
+        let all: Vec<_> = all.flat_map(in_module).collect();
+        all.into_iter().rev().collect()
+    });
+    let start = STARTS.get(name);
     start.unwrap_or_else(|| panic!("no function {name}")) + at % FUNCTION
 }
 

@@ -3,6 +3,8 @@
 use super::super::{PROCESS, Recording, code};
 use super::methods::{Java, key_of, program};
 use super::{BEGIN, MS, ms};
+use std::collections::HashMap;
+use std::sync::LazyLock;
 use vmscope_records::{
     Avma, BytecodePc, Chain, ChainFrame, Constituent, ConstituentGone, ConstituentKey,
     ConstituentKind, Cover, Exactness, GoneReason, InterpreterRules, InterpreterSource,
@@ -323,15 +325,21 @@ fn codelet_at(number: usize) -> u64 {
 /// Handler address of an instruction, by the first word of its text; unknown words get some other
 /// handler.
 pub fn codelet(text: &str) -> u64 {
+    static NUMBERS: LazyLock<HashMap<&str, usize>> = LazyLock::new(|| numbers(CODELETS));
     let word = text.split_whitespace().next().unwrap_or("");
-    let found = CODELETS.split_whitespace().position(|name| name == word);
+    let found = NUMBERS.get(word).copied();
     codelet_at(found.unwrap_or(word.len() % 10))
 }
 
 /// Address of a stub.
 pub fn stub(name: &str) -> u64 {
-    let found = STUB_NAMES.split_whitespace().position(|one| one == name);
-    STUBS + found.unwrap() as u64 * STUB_BYTES
+    static NUMBERS: LazyLock<HashMap<&str, usize>> = LazyLock::new(|| numbers(STUB_NAMES));
+    STUBS + NUMBERS[name] as u64 * STUB_BYTES
+}
+
+/// Numbers of `names`, from 0 on. Recordings ask tens of thousands of times.
+fn numbers(names: &'static str) -> HashMap<&'static str, usize> {
+    names.split_whitespace().zip(0..).collect()
 }
 
 /// Address of an adapter.
