@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::common::vmscope::{Folder, Working, await_trace, can_sample, command, report};
 use crate::common::{await_that, say, skipped};
-use crate::hotspot::jdks::jdks;
+use crate::hotspot::jdks::{Jdk, jdks};
 use crate::hotspot::running::Running;
 use crate::measured::list;
 
@@ -77,61 +77,69 @@ impl Logged {
 }
 
 /// Counts of the report of a JVM that began to collect after vmscope attached: number of collections,
-/// cycles, pauses of cycles.
+/// cycles, pauses of cycles. JVMs wait most of the time: three run at once.
 #[test]
 fn collections_are_those_of_the_log() {
     if !can_sample() {
         return;
     }
-    for jdk in jdks() {
-        let release = jdk.release;
-        for (name, options, since) in COLLECTORS {
-            // JDK 24 and later have generational Z only.
-            if release < since || (name == "generational Z" && release > 23) {
-                continue;
-            }
-            let what = format!("{name} of {release}");
-            let concurrent = name.contains("Shenandoah") || name.ends_with('Z');
-            let folder = Folder::new();
-            let (log, file) = (folder.file("gc.log"), folder.file("out.vmscope"));
-            let log_option = format!("-Xlog:gc,gc+phases:file={}:none", log.display());
-            let options = [options, &["-Xmx96m", &log_option]].concat();
-            let Some(mut jvm) = Running::start(&jdk, &options) else {
-                skipped(&format!("there is no {what} here, or no javac"));
-                continue;
-            };
-            let mut attach = command(["attach", "--quiet", &jvm.child.id().to_string()]);
-            attach.arg("--output").arg(&file);
-            let working = Working::start(attach);
-            // Figures of before the first collection.
-            await_trace(&file, "collections are counted", |trace| {
-                let mut all = trace.counters.iter();
-                all.find(|one| one.section == "Collections").map(|_| ())
-            });
-            jvm.ask("go", "going");
-            await_that("it has collected", || {
-                (Logged::read(&log, concurrent).pauses.len() > 60).then_some(())
-            });
-            jvm.ask("stop", "stopped");
-            jvm.ask("full", "done");
-            // Concurrent collectors may still run.
-            let mut last = Logged::default();
-            await_that("it collects no more", || {
-                std::thread::sleep(std::time::Duration::from_millis(500));
-                let now = Logged::read(&log, concurrent);
-                let before = std::mem::replace(&mut last, now);
-                (before == last).then_some(())
-            });
-            working.signal(Signal::SIGINT);
-            working.end().code(0);
-            let logged = Logged::read(&log, concurrent);
-            jvm.end();
-            let document = report(&file, &["--json"]).code(0).json();
-            check(&what, &logged, &document["vm"][0]["collections"], release);
-            let text = report(&file, &["--width=100"]).code(0).stdout;
-            let share = |line: &str| line.contains("of elapsed time") && line.contains("cycles (");
-            assert!(!text.lines().any(share), "{what}: {text}");
+    let all = jdks();
+    std::thread::scope(|scope| {
+        for first in 0..3 {
+            let jdks = all.iter().skip(first).step_by(3);
+            scope.spawn(|| jdks.for_each(are_those_of_the_log));
         }
+    });
+}
+
+fn are_those_of_the_log(jdk: &Jdk) {
+    let release = jdk.release;
+    for (name, options, since) in COLLECTORS {
+        // JDK 24 and later have generational Z only.
+        if release < since || (name == "generational Z" && release > 23) {
+            continue;
+        }
+        let what = format!("{name} of {release}");
+        let concurrent = name.contains("Shenandoah") || name.ends_with('Z');
+        let folder = Folder::new();
+        let (log, file) = (folder.file("gc.log"), folder.file("out.vmscope"));
+        let log_option = format!("-Xlog:gc,gc+phases:file={}:none", log.display());
+        let options = [options, &["-Xmx96m", &log_option]].concat();
+        let Some(mut jvm) = Running::start(jdk, &options) else {
+            skipped(&format!("there is no {what} here, or no javac"));
+            continue;
+        };
+        let mut attach = command(["attach", "--quiet", &jvm.child.id().to_string()]);
+        attach.arg("--output").arg(&file);
+        let working = Working::start(attach);
+        // Figures of before the first collection.
+        await_trace(&file, "collections are counted", |trace| {
+            let mut all = trace.counters.iter();
+            all.find(|one| one.section == "Collections").map(|_| ())
+        });
+        jvm.ask("go", "going");
+        await_that("it has collected", || {
+            (Logged::read(&log, concurrent).pauses.len() > 60).then_some(())
+        });
+        jvm.ask("stop", "stopped");
+        jvm.ask("full", "done");
+        // Concurrent collectors may still run.
+        let mut last = Logged::default();
+        await_that("it collects no more", || {
+            std::thread::sleep(std::time::Duration::from_millis(500));
+            let now = Logged::read(&log, concurrent);
+            let before = std::mem::replace(&mut last, now);
+            (before == last).then_some(())
+        });
+        working.signal(Signal::SIGINT);
+        working.end().code(0);
+        let logged = Logged::read(&log, concurrent);
+        jvm.end();
+        let document = report(&file, &["--json"]).code(0).json();
+        check(&what, &logged, &document["vm"][0]["collections"], release);
+        let text = report(&file, &["--width=100"]).code(0).stdout;
+        let share = |line: &str| line.contains("of elapsed time") && line.contains("cycles (");
+        assert!(!text.lines().any(share), "{what}: {text}");
     }
 }
 

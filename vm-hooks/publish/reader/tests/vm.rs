@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, MutexGuard};
+use std::time::Duration;
 
 use vmscope_process::{Adapter, AdapterFamily, KeySource, Poll, ProcessView};
 use vmscope_publish::event as e;
@@ -96,26 +97,17 @@ impl Session {
         Poll::new(self.keys.clone(), ProcessKey(1), clock)
     }
 
-    fn poll(&mut self) {
+    /// Returns the time before which all events were read.
+    fn poll(&mut self) -> TimeNs {
         let mut poll = self.begin();
         self.adapter.poll(&self.view, &mut poll).unwrap();
+        let told = poll.told_until();
         self.known.take(poll.finish());
+        told
     }
 
-    /// Polls until all code is known and no event before `time` is unread.
     fn catch_up(&mut self, vm: &Vm) {
-        let time = TimeNs(vmscope_publish::memory::now());
-        loop {
-            vm.publisher.poll(&mut { vm });
-            let mut poll = self.begin();
-            self.adapter.poll(&self.view, &mut poll).unwrap();
-            let told = poll.told_until();
-            self.known.take(poll.finish());
-            if told > time {
-                return;
-            }
-            std::thread::yield_now();
-        }
+        catch_up(std::slice::from_mut(self), vm);
     }
 
     fn finish(mut self) -> Known {
@@ -125,6 +117,25 @@ impl Session {
         self.known
     }
 }
+
+/// Polls until all `sessions` know all code, and no event of before the call is unread. A snapshot waits for the slowest
+/// session: the VM publishes it in another thread.
+fn catch_up(sessions: &mut [Session], vm: &Vm) {
+    let time = TimeNs(vmscope_publish::memory::now());
+    let mut behind: Vec<&mut Session> = sessions.iter_mut().collect();
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let _over = Over(&over);
+        scope.spawn(|| vm.reach_safe_points(&over));
+        while !behind.is_empty() {
+            behind.retain_mut(|session| session.poll() <= time);
+            std::thread::yield_now();
+        }
+    });
+}
+
+/// Longest wait of a snapshot for profilers.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 const THREADS: u64 = 3;
 const EACH: u64 = 15_000;
@@ -148,19 +159,36 @@ fn constituent(id: u64, start: u64) -> e::Constituent<'static> {
     }
 }
 
+/// Ends a loop when dropped: by a failed test, too.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
 impl Vm {
-    fn new(stream_bytes: usize) -> Self {
+    fn new(stream_bytes: usize, snapshot_patience: Duration) -> Self {
         let publisher = Publisher::new(&Options {
             name: "toy",
             version: "1",
             stream_bytes,
-            snapshot_patience: std::time::Duration::from_secs(60),
+            snapshot_patience,
             ..Options::default()
         });
         Vm {
             publisher: publisher.unwrap(),
             tables: Default::default(),
             made: AtomicU64::new(0),
+        }
+    }
+
+    /// Answers profilers until `over`.
+    fn reach_safe_points(&self, over: &AtomicBool) {
+        while !over.load(Ordering::Acquire) {
+            self.publisher.poll(&mut { self });
+            std::thread::yield_now();
         }
     }
 
@@ -218,7 +246,9 @@ impl Callbacks for &Vm {
 /// Whether events were lost on the way.
 fn everything_is_known(stream_bytes: usize, is_slow: bool) -> bool {
     let _alone = alone();
-    let vm = Vm::new(stream_bytes);
+    // Snapshots wait in vain for a session that does not read.
+    let patience = if is_slow { PATIENCE / 1_000 } else { PATIENCE };
+    let vm = Vm::new(stream_bytes, patience);
     let over = AtomicBool::new(false);
     let mut early = Session::attach();
     let mut late = Vec::new();
@@ -227,12 +257,8 @@ fn everything_is_known(stream_bytes: usize, is_slow: bool) -> bool {
         let threads: Vec<_> = (0..THREADS)
             .map(|thread| scope.spawn(move || vm.run(thread)))
             .collect();
-        let safe_points = scope.spawn(move || {
-            while !over.load(Ordering::Acquire) {
-                vm.publisher.poll(&mut { vm });
-                std::thread::yield_now();
-            }
-        });
+        let _over = Over(over);
+        scope.spawn(move || vm.reach_safe_points(over));
         while threads.iter().any(|thread| !thread.is_finished()) {
             if !is_slow {
                 early.poll();
@@ -241,18 +267,18 @@ fn everything_is_known(stream_bytes: usize, is_slow: bool) -> bool {
             if late.len() < 3 && made > THREADS * EACH / 4 * (late.len() as u64 + 1) {
                 late.push(Session::attach());
             }
-            late.iter_mut().for_each(Session::poll);
+            for session in &mut late {
+                session.poll();
+            }
         }
-        over.store(true, Ordering::Release);
-        safe_points.join().unwrap();
     });
     late.push(early);
     late.push(Session::attach());
     let list = vm.list();
     assert_eq!(list.len() as u64, THREADS * LIVE);
     let mut has_lost = false;
-    for mut session in late {
-        session.catch_up(&vm);
+    catch_up(&mut late, &vm);
+    for session in late {
         let known = session.finish();
         assert!(known.list() == list);
         has_lost |= known
@@ -277,7 +303,7 @@ fn after_lost_events_a_snapshot_mends_the_books() {
 #[test]
 fn what_a_vm_says_becomes_records() {
     let _alone = alone();
-    let vm = Vm::new(1 << 20);
+    let vm = Vm::new(1 << 20, PATIENCE);
     let mut session = Session::attach();
     session.catch_up(&vm);
     let p = &vm.publisher;
@@ -526,7 +552,7 @@ impl Callbacks for Mute {
 #[test]
 fn what_a_vm_without_descriptions_publishes_stays_known() {
     let _alone = alone();
-    let vm = Vm::new(1 << 20);
+    let vm = Vm::new(1 << 20, PATIENCE);
     let mut session = Session::attach();
     // The first poll starts the reading, the next ones have the event.
     while session.known.list().is_empty() {
