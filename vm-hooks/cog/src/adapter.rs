@@ -12,7 +12,7 @@ use vmscope_process::{
     Adapter, AdapterError, Cadence, CodeZone, Memory, Poll, ProcessView, SampleNeeds, Unwinder,
     known,
 };
-use vmscope_records::{CodeChange, Constituent, GoneReason, Method, MethodKey, TimeNs, VmIdentity};
+use vmscope_records::{Constituent, GoneReason, Method, MethodKey, TimeNs, VmIdentity};
 
 use crate::cog_method::{CogMethod, EntryKind};
 use crate::cost::{Cost, CountedMemory};
@@ -175,7 +175,7 @@ impl CogAdapter {
             piece((zone, ages), identity, described)
         };
         let methods = &mut self.methods;
-        let describe = |identity: &Identity, constituent: &mut Constituent, poll: &mut Poll| {
+        let mut describe = |identity: &Identity, constituent: &mut Constituent, poll: &mut Poll| {
             let Some(piece) = piece(identity) else {
                 return;
             };
@@ -194,26 +194,10 @@ impl CogAdapter {
             Part::Entry(EntryKind::ClosedPic | EntryKind::OpenPic) => GoneReason::Flushed,
             _ => GoneReason::Freed,
         };
-        let changes = self.zone.update(poll, codes(zone, ages), describe, reason);
+        let changes = (self.zone).update(poll, codes(zone, ages), &mut describe, reason);
         let extended = std::mem::take(&mut self.extended);
-        for identity in &extended {
-            let known = self.zone.get(identity).zip(piece(identity));
-            if let Some(((key, start, end), piece)) = known {
-                poll.code(CodeChange::Seen(Constituent {
-                    key,
-                    process: poll.process(),
-                    since: poll.now(),
-                    absent_at: None,
-                    start,
-                    end,
-                    kind: piece.kind,
-                    tier: String::new(),
-                    name: piece.name,
-                    method: None,
-                    cases: piece.cases,
-                    map: piece.map,
-                }));
-            }
+        for identity in extended.iter().filter(|entry| piece(entry).is_some()) {
+            self.zone.again(poll, identity, &mut describe);
         }
         changes + extended.len()
     }

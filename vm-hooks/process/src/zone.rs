@@ -195,6 +195,20 @@ impl<I: Clone + Eq + Hash> CodeZone<I> {
         poll.code(CodeChange::Seen(constituent));
     }
 
+    /// Reports code of the last poll once more, with more details. `describe`: see [`CodeZone::update`].
+    pub fn again(
+        &self,
+        poll: &mut Poll,
+        identity: &I,
+        describe: impl FnOnce(&I, &mut Constituent, &mut Poll),
+    ) {
+        if let Some(known) = self.known.get(identity) {
+            let mut constituent = new_constituent(known, (None, poll.now()), poll);
+            describe(identity, &mut constituent, poll);
+            poll.code(CodeChange::Seen(constituent));
+        }
+    }
+
     /// Compares the zone's current contents with the last poll and emits the difference into
     /// `poll`: removals, moves, then new code, each in order of addresses. Returns the number of
     /// changes.

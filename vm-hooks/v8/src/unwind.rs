@@ -11,7 +11,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use vmscope_process::{
     Frame, FrameRegisters, MachineCode, MapEntry, Memory, Piece, Pieces, ProcessView, Symbol,
     Unwinder, Unwound, behind_first_call,
@@ -73,7 +73,6 @@ pub struct CodeFrames {
     known: FxHashMap<u64, u64>,
     /// Code of regular expressions without a pattern.
     unnamed: Pieces,
-    sought: FxHashSet<Range<u64>>,
     sightings: Sightings,
     /// Mappings of the builtins' file with code.
     files: Vec<MapEntry>,
@@ -116,17 +115,8 @@ impl CodeFrames {
     }
 
     /// Asks the unwinder for the regular expressions in frames of `codes`.
-    pub fn seek(&mut self, codes: &[Range<u64>]) {
-        let mut ended = std::mem::take(&mut self.sought);
-        for code in codes {
-            if !ended.remove(code) {
-                self.unnamed.put(code.clone(), true);
-            }
-            self.sought.insert(code.clone());
-        }
-        for code in ended {
-            self.unnamed.take(&code);
-        }
+    pub fn seek(&self, codes: impl Iterator<Item = Range<u64>>) {
+        self.unnamed.replace(codes);
     }
 
     /// Regular expressions that the unwinder has seen.

@@ -2,7 +2,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use vmscope_process::{AdapterError, Memory, Poll, known};
-use vmscope_records::{CodeChange, Constituent, PcMap};
+use vmscope_records::PcMap;
 
 use super::{Identity, Known, V8Adapter};
 use crate::code::Kind;
@@ -87,25 +87,10 @@ impl V8Adapter {
 
     /// Reports known code again, with a name or map.
     pub(super) fn tell_again(&self, identity: &Identity, map: PcMap, poll: &mut Poll) {
-        let Some((key, start, end)) = self.zone.get(identity) else {
-            return;
-        };
-        let mut constituent = Constituent {
-            key,
-            process: poll.process(),
-            since: poll.now(),
-            absent_at: None,
-            start,
-            end,
-            kind: super::names::kind_of(identity.kind),
-            tier: String::new(),
-            name: String::new(),
-            method: None,
-            cases: Vec::new(),
-            map,
-        };
-        self.names.describe(identity, &mut constituent);
-        poll.code(CodeChange::Seen(constituent));
+        self.zone.again(poll, identity, |identity, constituent, _| {
+            self.names.describe(identity, constituent);
+            constituent.map = map;
+        });
     }
 
     /// Tells the unwinder the code that lacks a pattern since the last collection, and forgets patterns of code that is
@@ -117,13 +102,11 @@ impl V8Adapter {
         let patterns = &self.names.patterns;
         let lacks = |known: &&Known| patterns.lacks(known) || !self.is_fresh(known);
         let sought = all.into_iter().filter(lacks);
-        let sought: Vec<_> = sought
-            .map(|known| known.code.start.0..known.code.end.0)
-            .collect();
+        let sought = sought.map(|known| known.code.start.0..known.code.end.0);
+        self.frames.seek(sought);
         self.names
             .patterns
             .names
             .retain(|turn, _| turns.contains(turn));
-        self.frames.seek(&sought);
     }
 }

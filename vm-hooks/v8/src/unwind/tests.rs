@@ -111,15 +111,15 @@ fn regular_expressions_are_seen_in_frames() {
         pc: Avma(pc),
         object: Tagged(0x4001),
     };
-    let mut frames = CodeFrames::default();
+    let frames = CodeFrames::default();
     assert_eq!(seen(0x8800, SP, true, &frames), [sighting(0x8800)]);
     assert_eq!(seen(0x1001, SP, true, &frames), [], "known code");
     assert_eq!(seen(0x8800, SP, false, &frames), [], "a caller");
     let beyond = seen(0x8800, SP + 8, true, &frames);
     assert_eq!(beyond, [], "beyond the copied stack");
-    frames.seek(std::slice::from_ref(&(0x1000..0x1010)));
+    frames.seek(std::iter::once(0x1000..0x1010));
     assert_eq!(seen(0x1001, SP, true, &frames), [sighting(0x1001)]);
-    frames.seek(&[]);
+    frames.seek(std::iter::empty());
     assert_eq!(seen(0x1001, SP, true, &frames), [], "named now");
 }
 
