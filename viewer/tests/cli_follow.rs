@@ -118,9 +118,14 @@ fn children_and_execs_are_followed_from_a_command() {
         assert!(samples > 0, "{process} has no samples: {document}");
     }
     let (profile, summary) = profile(&folder.file("out.vmscope"));
-    let unnamed = profile.trace.places.iter().zip(&profile.site_of_place);
-    let unnamed = unnamed.filter(|(_, site)| !profile.is_named(profile.sites[**site].entry));
-    let unnamed: Vec<_> = unnamed.map(|(place, _)| place).collect();
+    let trace = &profile.trace;
+    let of_callers = trace.chains.nodes().iter().map(|node| node.label);
+    let places = trace.samples.places.iter().copied().chain(of_callers);
+    let unnamed = places.filter(|place| {
+        let site = &profile.sites[profile.site_of_place[*place]];
+        !profile.is_named(site.entry)
+    });
+    let unnamed: Vec<_> = unnamed.map(|place| &trace.places[place]).collect();
     assert!(
         unnamed.is_empty(),
         "{:?} {unnamed:?} {:?}",

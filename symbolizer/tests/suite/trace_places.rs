@@ -6,8 +6,8 @@ use crate::recordings::{
 use std::io::Cursor;
 use vmscope_records::recording::{ReadError, Reader};
 use vmscope_records::{
-    Avma, Constituent, CpuMode, FileOffset, ModuleKey, ProcessKey, Record, SymbolOwner, Symbols,
-    ThreadKey, ThreadRole, ThreadUpdate, TimeNs,
+    Avma, CallChain, ChainEnd, Constituent, CpuMode, FileOffset, ModuleKey, ProcessKey, Record,
+    Sample, SampleDetail, SymbolOwner, Symbols, ThreadKey, ThreadRole, ThreadUpdate, TimeNs,
 };
 use vmscope_symbolizer::symbols::Hits;
 use vmscope_symbolizer::trace::Place;
@@ -41,6 +41,52 @@ fn a_library_loaded_where_another_was_gets_its_own_samples_only() {
     assert_eq!(
         names(&profile),
         [nowhere, "one", "one", nowhere, nowhere, "two", "two"]
+    );
+}
+
+/// During execve, the kernel has left the earlier program, whose pc is all that a sample shows of it.
+#[test]
+fn a_sample_during_execve_has_no_caller_in_the_earlier_program() {
+    let kernel = 0xffff_ffff_8100_0000;
+    let mut recording = Recording::of("native");
+    for (time, user) in [
+        (10, vec![Avma(0x7020)]),
+        (20, vec![Avma(0x7020), Avma(0x7040)]),
+    ] {
+        let chain = CallChain {
+            kernel: vec![Avma(kernel + 0x100)],
+            user,
+            end: ChainEnd::Stack,
+            ..CallChain::default()
+        };
+        recording.put(Record::Sample(Sample {
+            time: TimeNs(time),
+            thread: THREAD,
+            pc: Avma(kernel),
+            mode: CpuMode::Kernel,
+            detail: Some(Box::new(SampleDetail {
+                chain: Some(chain),
+                ..SampleDetail::default()
+            })),
+        }));
+    }
+    let trace = recording.end(30).profile().trace;
+    let callers = trace.samples.chains.iter().map(|innermost| {
+        let mut node = *innermost;
+        let callers = std::iter::from_fn(|| {
+            let caller = &trace.chains.nodes()[node?];
+            node = caller.parent;
+            Some(trace.places[caller.label])
+        });
+        callers.collect()
+    });
+    let callers: Vec<Vec<Place>> = callers.collect();
+    let call = Place::Kernel(Avma(kernel + 0xff));
+    assert_eq!(callers[0], [call]);
+    assert_eq!(
+        callers[1],
+        [call, Place::Generated, Place::Generated],
+        "a program"
     );
 }
 
