@@ -183,17 +183,17 @@ impl Trace {
             } else {
                 Avma(address.0.saturating_sub(1))
             };
-            // During execve, the kernel has left the earlier program, whose pc a sample still shows.
-            let is_in_exec = is_pc && user.len() == 1;
             let place = now.place(process, call, CpuMode::User);
             let mut place = now.on_thread(place, role);
             let mut is_caller = now.places.all[place] != Place::Unmapped;
+            // During execve, samples still show the pc of the earlier program, which is no longer mapped.
+            let is_lone_pc = is_pc && user.len() == 1;
             // An interpreted caller has the address of its bytecode. Where nothing is mapped, a frame
             // pointer leads to no caller: what lies outside is no caller, either.
             if !is_caller && let Some(interpreted) = now.interpreted_caller(process, call) {
                 (place, is_caller) = (interpreted, true);
             } else if !is_caller
-                && !is_in_exec
+                && !is_lone_pc
                 && !matches!(chain.end, ChainEnd::Unknown | ChainEnd::Depth)
             {
                 (place, is_caller) = (now.unknown_code(), true);

@@ -44,7 +44,7 @@ fn a_library_loaded_where_another_was_gets_its_own_samples_only() {
     );
 }
 
-/// During execve, the kernel has left the earlier program, whose pc is all that a sample shows of it.
+/// During execve, samples still show the pc of the earlier program, which is no longer mapped.
 #[test]
 fn a_sample_during_execve_has_no_caller_in_the_earlier_program() {
     let kernel = 0xffff_ffff_8100_0000;

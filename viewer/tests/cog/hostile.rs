@@ -40,8 +40,8 @@ fn await_limit(file: &Path, wanted: Option<&str>) {
 /// A text of every limit that tells errors of the adapter.
 const ERROR: &str = "cog adapter: the VM's";
 
-/// Attaches to a process before and during damage to ranges of its memory. Both recordings are whole, and
-/// one of each one's limits contains the text; without a text, none is of the adapter.
+/// Attaches to a process before and during damage to ranges of its memory. Both recordings are whole. A limit of each
+/// contains its `wanted` text; a recording without such a text has no limit of the adapter.
 fn damage(what: &str, ranges: impl Fn(&Image) -> Vec<(u64, u64)>, wanted: [Option<&str>; 2]) {
     let Some(mut image) = Image::of("idle") else {
         return;

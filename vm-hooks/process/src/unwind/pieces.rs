@@ -44,7 +44,7 @@ impl Pieces {
         self.lock().put(code, has_frames);
     }
 
-    /// Makes `codes` the only pieces, all with frames. Pieces that were there before keep their numbers.
+    /// Makes `codes` the only pieces, all with frames. Known pieces keep their numbers.
     pub fn replace(&self, codes: impl IntoIterator<Item = Range<u64>>) {
         let mut all = self.lock();
         let mut before = std::mem::take(&mut all.by_start);
