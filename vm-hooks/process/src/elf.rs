@@ -278,6 +278,21 @@ pub fn parse_symbols(bytes: &[u8], header: &ElfHeader) -> Result<Vec<RawSymbol>,
     Ok(defined.collect())
 }
 
+/// Offsets of all symbols' names in the string table (`st_name`, the first field of both classes).
+pub(crate) fn name_offsets(bytes: &[u8], header: &ElfHeader) -> impl Iterator<Item = usize> {
+    let little = header.ctx.is_little_endian();
+    bytes
+        .chunks_exact(header.symbol_bytes())
+        .filter_map(move |symbol| {
+            let offset = *symbol.first_chunk()?;
+            let offset = match little {
+                true => u32::from_le_bytes(offset),
+                false => u32::from_be_bytes(offset),
+            };
+            usize::try_from(offset).ok()
+        })
+}
+
 pub(crate) struct Note<'a> {
     pub kind: u32,
     pub owner: &'a str,

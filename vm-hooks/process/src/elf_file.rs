@@ -1,6 +1,5 @@
 //! Build-id, load bias and symbols of an ELF file. Reads headers at once, tables on demand.
 
-use std::collections::BTreeMap;
 use std::ops::{ControlFlow, Range};
 use std::sync::{Arc, OnceLock};
 
@@ -11,7 +10,6 @@ use crate::elf::{
     HEADER_BYTES, MAX_NOTE_BYTES, MAX_SECTIONS, MAX_SEGMENTS, parse_build_id, parse_header,
     parse_sections, parse_segments, parse_symbols,
 };
-use crate::parallel::both;
 use crate::{ElfError, ElfHeader, MapEntry, RawSymbol, ReadAt, Section, Segment, SymbolKind};
 
 /// A section's addresses before relocation, and its contents.
@@ -25,10 +23,11 @@ const MAX_STRING_BYTES: u64 = 256 << 20;
 const ALL_FIRST: [u32; 2] = [section_header::SHT_SYMTAB, section_header::SHT_DYNSYM];
 const EXPORTED_FIRST: [u32; 2] = [section_header::SHT_DYNSYM, section_header::SHT_SYMTAB];
 const MAX_SECTION_NAMES: u64 = 4 << 20;
-const SYMBOLS_AT_ONCE: usize = 1 << 14;
+/// Takes 48 KiB: the allocator would return larger pieces to the kernel, which clears them for the next.
+const SYMBOLS_AT_ONCE: u64 = 1 << 11;
 /// Symbols that some linkers make local in `.symtab` only: `_init` and `_fini`. A few more, for others.
 const LOCAL_IN_SYMTAB: u64 = 8;
-/// Visitors get longer names truncated.
+/// Longer names are truncated.
 const MAX_NAME_BYTES: usize = 4096;
 
 /// An open ELF file.
@@ -274,49 +273,6 @@ impl ElfFile {
         Ok(found)
     }
 
-    /// Symbols whose names begin with one of `prefixes`, `cap` symbols at most. Of symbols with equal
-    /// names, the first counts. Two threads pass all symbols: large programs take 10 ms.
-    ///
-    /// # Errors
-    /// [`ElfError`] if the location of a symbol table is invalid.
-    pub fn find_prefixes(
-        &self,
-        prefixes: &[&str],
-        bias: LoadBias,
-        cap: usize,
-    ) -> Result<Vec<Symbol>, ElfError> {
-        let prefixes = Prefixes::new(prefixes);
-        let mut found = BTreeMap::new();
-        for table in self.tables_of_all()? {
-            let Some(strings) = self.strings_of(table)? else {
-                continue;
-            };
-            let find = |range: Range<u64>| -> Result<BTreeMap<String, Symbol>, ElfError> {
-                let mut found = BTreeMap::new();
-                let _at_cap = self.visit_range(table, range, &mut |raw| {
-                    if prefixes.begin(strings.from(raw.name_at)) {
-                        let name = String::from_utf8_lossy(strings.name(raw.name_at)).into_owned();
-                        found
-                            .entry(name.clone())
-                            .or_insert_with(|| symbol(name, raw, bias));
-                    }
-                    match found.len() < cap {
-                        true => ControlFlow::Continue(()),
-                        false => ControlFlow::Break(()),
-                    }
-                })?;
-                Ok(found)
-            };
-            let count = self.symbols_in(table)?;
-            let half = count / 2;
-            let (first, second) = both(|| find(0..half), || find(half..count));
-            for (name, symbol) in first?.into_iter().chain(second?) {
-                found.entry(name).or_insert(symbol);
-            }
-        }
-        Ok(found.into_values().take(cap).collect())
-    }
-
     /// Passes every symbol with an address to `visitor` until it breaks, `.symtab` first: the name
     /// (its first 4,096 bytes) and the symbol.
     ///
@@ -378,18 +334,29 @@ impl ElfFile {
         range: Range<u64>,
         visitor: &mut dyn FnMut(&RawSymbol) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>, ElfError> {
+        self.pieces(table, range, |piece| {
+            let mut symbols = parse_symbols(piece, &self.header)?.into_iter();
+            Ok(symbols.try_for_each(|symbol| visitor(&symbol)))
+        })
+    }
+
+    /// Passes the bytes of symbols with these numbers to `visitor`, in pieces, until it breaks.
+    fn pieces(
+        &self,
+        table: &Section,
+        range: Range<u64>,
+        mut visitor: impl FnMut(&[u8]) -> Result<ControlFlow<()>, ElfError>,
+    ) -> Result<ControlFlow<()>, ElfError> {
         let each = self.header.symbol_bytes();
         let mut done = range.start;
         while done < range.end {
-            let step = (range.end - done).min(SYMBOLS_AT_ONCE as u64);
+            let step = (range.end - done).min(SYMBOLS_AT_ONCE);
             let at = table
                 .offset
                 .saturating_add(done.saturating_mul(each as u64));
             let piece = self.table("symbols", at, step, each, MAX_SYMBOLS)?;
-            for symbol in parse_symbols(&piece, &self.header)? {
-                if visitor(&symbol).is_break() {
-                    return Ok(ControlFlow::Break(()));
-                }
+            if visitor(&piece)?.is_break() {
+                return Ok(ControlFlow::Break(()));
             }
             done += step;
         }
@@ -426,10 +393,15 @@ impl ElfFile {
         Ok(all.into_iter().chain(exported).collect())
     }
 
+    /// The section with a symbol table's strings.
+    fn section_of_strings(&self, table: &Section) -> Result<Option<&Section>, ElfError> {
+        let link = usize::try_from(table.link).unwrap_or(usize::MAX);
+        Ok(self.sections()?.get(link))
+    }
+
     /// The string table of a symbol table.
     fn strings_of(&self, table: &Section) -> Result<Option<Strings>, ElfError> {
-        let link = usize::try_from(table.link).unwrap_or(usize::MAX);
-        let Some(section) = self.sections()?.get(link) else {
+        let Some(section) = self.section_of_strings(table)? else {
             return Ok(None);
         };
         let (at, size) = (section.offset, section.size);
@@ -510,26 +482,6 @@ fn read(
     })
 }
 
-/// Prefixes of names. A binary search finds the only prefix that a name may begin with.
-struct Prefixes<'a>(Vec<&'a [u8]>);
-
-impl<'a> Prefixes<'a> {
-    fn new(prefixes: &[&'a str]) -> Self {
-        let mut all: Vec<&[u8]> = prefixes.iter().map(|prefix| prefix.as_bytes()).collect();
-        all.sort_unstable();
-        // Sorted prefixes follow their own prefixes, and each stands for all that begin with it.
-        all.dedup_by(|later, former| later.starts_with(former));
-        Prefixes(all)
-    }
-
-    /// Whether bytes begin with one of the prefixes.
-    fn begin(&self, bytes: &[u8]) -> bool {
-        let after = self.0.partition_point(|prefix| *prefix <= bytes);
-        let before = after.checked_sub(1).and_then(|index| self.0.get(index));
-        before.is_some_and(|prefix| bytes.starts_with(prefix))
-    }
-}
-
 /// A string table. Comparisons never search for a string's end: a hostile file may place it far
 /// away.
 pub(crate) struct Strings(pub Vec<u8>);
@@ -553,5 +505,6 @@ impl Strings {
     }
 }
 
+mod prefixes;
 #[cfg(test)]
 mod tests;

@@ -200,7 +200,10 @@ impl V8Adapter {
         for code in new {
             let method = match self.function_of(code, reader, poll.now()) {
                 Err(error) if error.is_final() => return Err(error),
-                Ok(Found::Function(function)) => self.method(&function, reader, poll)?,
+                Ok(Found::Function(info)) => match self.method_of(info, reader, poll)? {
+                    None => self.method_before(code),
+                    method => method,
+                },
                 Ok(Found::Later) => continue,
                 // V8 takes the data from optimised code that it no longer uses.
                 Ok(Found::Nothing) | Err(_) => self.method_before(code),
@@ -397,6 +400,7 @@ impl V8Adapter {
             isolates: &isolates,
             tables: &tables,
             scripts: FxHashMap::default(),
+            methods: FxHashMap::default(),
             stamp: self.states.stamp(process.memory())?,
             has_owners: false,
             has_new_owners: false,

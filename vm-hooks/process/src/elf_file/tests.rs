@@ -3,6 +3,7 @@ use goblin::elf::note::NT_GNU_BUILD_ID;
 use proptest::prelude::*;
 use vmscope_records::{FileOffset, Pid};
 
+use super::prefixes::Prefixes;
 use super::*;
 use crate::testing::{ElfImage, FakeMemory, ImageSegment};
 use crate::{LiveMemory, ModuleFile, build_id_in_memory, read_maps, symbols_in_memory};
@@ -220,6 +221,28 @@ fn symbols_of_a_file_whose_larger_table_lacks_some() {
         assert_eq!(seen, entries);
         let found = elf.find_prefixes(&["told_"], LoadBias(0), 100).unwrap();
         assert_eq!(found.len(), 20);
+    }
+}
+
+#[test]
+fn prefixes_find_what_a_pass_over_all_symbols_finds() {
+    // A program with more than one piece of names, and names of several pieces' length.
+    let elf = open(std::fs::read("/proc/self/exe").unwrap()).unwrap();
+    for prefixes in [&["_ZN4core", "main", "_ZN3"][..], &["mem", "__"], &[""]] {
+        let mut all = std::collections::BTreeMap::new();
+        let passed = elf.for_each_symbol(&mut |name, raw| {
+            let name = String::from_utf8_lossy(name).into_owned();
+            if prefixes.iter().any(|prefix| name.starts_with(prefix)) {
+                all.entry(name).or_insert(raw.value);
+            }
+            ControlFlow::Continue(())
+        });
+        passed.unwrap();
+        assert!(all.len() > 2, "{prefixes:?}");
+        let found = elf.find_prefixes(prefixes, LoadBias(0), usize::MAX);
+        let found = found.unwrap().into_iter();
+        let found: Vec<(String, u64)> = found.map(|one| (one.name, one.address.0)).collect();
+        assert_eq!(found, all.into_iter().collect::<Vec<_>>());
     }
 }
 

@@ -13,7 +13,7 @@ use crate::owners::Owners;
 
 /// Result of the search for a code's function.
 pub(super) enum Found {
-    Function(Function),
+    Function(Tagged),
     /// It belongs to no function.
     Nothing,
     /// A later poll reads its function.
@@ -46,7 +46,7 @@ impl V8Adapter {
                 return Ok(Found::Nothing);
             }
         };
-        reader.heap.function(info).map(Found::Function)
+        Ok(Found::Function(info))
     }
 
     /// The function with these bytecodes. For an unknown function, a poll reads the functions of new scripts
@@ -117,9 +117,14 @@ impl V8Adapter {
         reader: &mut Reader<'_>,
         poll: &mut Poll,
     ) -> Result<Option<MethodKey>, AdapterError> {
-        match known(reader.heap.function(info))? {
-            None => Ok(None),
-            Some(function) => self.method(&function, reader, poll),
+        if let Some(known) = reader.methods.get(&info) {
+            return Ok(*known);
         }
+        let method = match known(reader.heap.function(info))? {
+            None => None,
+            Some(function) => self.method(&function, reader, poll)?,
+        };
+        reader.methods.insert(info, method);
+        Ok(method)
     }
 }

@@ -2,6 +2,7 @@
 
 use rustc_hash::FxHashMap;
 use vmscope_process::{AdapterError, known};
+use vmscope_records::MethodKey;
 
 use super::MAX_KNOWN;
 use super::names::MethodId;
@@ -20,6 +21,8 @@ pub(super) struct Reader<'p> {
     pub isolates: &'p [Isolate],
     pub tables: &'p Tables,
     pub scripts: FxHashMap<Tagged, Script>,
+    /// Methods of functions that this poll has read.
+    pub methods: FxHashMap<Tagged, Option<MethodKey>>,
     /// The collections before the poll; `None` during one.
     pub stamp: Option<Stamp>,
     /// Whether this poll has read the functions of all scripts.
