@@ -151,6 +151,41 @@ fn a_branch_to_a_trap_is_where_the_trap_says() {
     assert_eq!(bci(18), Some((5, Exactness::Exact, NamedBy::Record)));
 }
 
+/// A getter is inlined at a call. Its read finds a null receiver, with a record of the call: a trap in C2's
+/// code, a call that throws in C1's.
+#[test]
+fn a_fault_at_an_inlined_getter_is_no_call() {
+    let given = Given {
+        bytecodes: vec![
+            vec![0x2a, 0xb8, 1, 0, 0xac],
+            vec![0x2a, 0xb4, 0x20, 0, 0xac],
+        ],
+        asked: Cell::new(0),
+    };
+    let throws = [0xe8, 0, 0, 0, 0]; // call
+    let traps = [&[0xbe, 0xf6, 0xff, 0xff, 0xff][..], &throws].concat(); // mov esi,-10; call
+    for fault in [&throws[..], &traps] {
+        // mov eax,[rsi+0x20]; ret
+        let mut code = vec![0x8b, 0x46, 0x20, 0xc3];
+        code.extend(fault);
+        let mut nmethod = nmethod(&code);
+        let mut scopes = vec![0];
+        scopes.extend(scope(0, 1, 1));
+        nmethod.scopes = scopes.into();
+        nmethod.pcs = Box::new([PcDesc {
+            pc: i32::try_from(code.len()).unwrap(),
+            scope: 1,
+        }]);
+        nmethod.implicit = Box::new([(0, 4)]);
+        let map = pieces(&nmethod, &given, &[]);
+        check(&map, code.len());
+        let (piece, chain) = map.at(3).unwrap();
+        assert_eq!(piece.named_by, NamedBy::Guess);
+        let chain: Vec<_> = chain.iter().map(|it| (it.method.0, it.bci)).collect();
+        assert_eq!(chain, [(1, 1), (0, 1)]);
+    }
+}
+
 #[test]
 fn a_return_address_needs_its_record_alone() {
     let given = Given {
