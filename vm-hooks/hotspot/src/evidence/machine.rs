@@ -5,7 +5,7 @@ use std::ops::Range;
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register};
 
 use super::facts::Sign;
-use super::signs::{Signer, is_template};
+use super::signs::{Signer, intrinsic_share};
 use crate::code::Nmethod;
 
 /// Maximum bytes of decoded code.
@@ -31,8 +31,8 @@ pub struct Insn {
     pub start: u32,
     pub end: u32,
     pub flow: Flow,
-    /// Whether only intrinsic code has such instructions.
-    pub is_template: bool,
+    /// How much it tells of intrinsic code: 3 in all suffice.
+    pub intrinsic_share: u8,
     /// Whether control may reach the next instruction.
     pub falls: bool,
     pub compares: bool,
@@ -100,7 +100,7 @@ impl Machine {
                 start: offset(at),
                 end: offset(decoder.position()),
                 flow,
-                is_template: is_template(&insn),
+                intrinsic_share: intrinsic_share(&insn),
                 compares: matches!(
                     insn.mnemonic(),
                     Mnemonic::Cmp | Mnemonic::Test | Mnemonic::Ucomisd | Mnemonic::Ucomiss

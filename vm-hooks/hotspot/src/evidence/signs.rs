@@ -170,13 +170,18 @@ impl Signer<'_> {
     }
 }
 
-/// Instructions of string and array intrinsics that vectorised loops lack.
-pub fn is_template(insn: &Instruction) -> bool {
-    is_one_of!(insn,
-        Pcmpestri Vpcmpestri Pcmpeqb Vpcmpeqb Pcmpeqw Vpcmpeqw Ptest Vptest Pmovmskb
+/// Instructions of string and array intrinsics that vectorised loops lack: 0 for others, 3 for those of the
+/// search for a string, which need no others beside them.
+pub fn intrinsic_share(insn: &Instruction) -> u8 {
+    if is_one_of!(insn, Pcmpestri Vpcmpestri) {
+        return 3;
+    }
+    let is_other = is_one_of!(insn,
+        Pcmpeqb Vpcmpeqb Pcmpeqw Vpcmpeqw Ptest Vptest Pmovmskb
         Vpmovmskb Pshuflw Phaddd Vphaddd Pshufb Vpshufb Packuswb Vpackuswb Punpcklbw Ktestd
         Kortestd Kortestq Tzcnt Bsf
-    )
+    );
+    u8::from(is_other)
 }
 
 fn is_packed(insn: &Instruction) -> bool {

@@ -11,8 +11,8 @@ const MAX_APART: usize = 14;
 /// Maximum distance of branch targets outside the range found so far.
 const MAX_LOCAL: usize = 32;
 
-/// Minimum number of intrinsic instructions in such a range.
-const MIN_TELLING: usize = 3;
+/// Minimum sum of the instructions' shares in such a range.
+const MIN_TELLING: u8 = 3;
 
 /// Ranges of instructions with intrinsic code, ascending.
 #[must_use]
@@ -20,7 +20,7 @@ pub fn regions(machine: &Machine) -> Vec<Range<usize>> {
     let mut regions: Vec<Range<usize>> = Vec::new();
     let mut telling = 0;
     let mut current: Option<Range<usize>> = None;
-    let mut close = |current: Option<Range<usize>>, telling: usize| {
+    let mut close = |current: Option<Range<usize>>, telling: u8| {
         let Some(found) = current.filter(|_| telling >= MIN_TELLING) else {
             return;
         };
@@ -39,8 +39,8 @@ pub fn regions(machine: &Machine) -> Vec<Range<usize>> {
             close(current.take(), telling);
             telling = 0;
         }
-        if insn.is_template {
-            telling += 1;
+        if insn.intrinsic_share > 0 {
+            telling = telling.saturating_add(insn.intrinsic_share);
             let start = current.as_ref().map_or(index, |range| range.start);
             current = Some(start..index + 1);
         }

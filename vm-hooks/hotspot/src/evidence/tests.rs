@@ -186,6 +186,22 @@ fn a_fault_at_an_inlined_getter_is_no_call() {
     }
 }
 
+/// The search for a string in a string is one call, whatever its instructions look like.
+#[test]
+fn a_search_for_a_string_is_one_call() {
+    // pcmpestri xmm0,[rbx],12; jb; sub edx,16; jle; add rbx,16; jmp to the begin; sub edx,ecx
+    let code = [
+        0x66, 0x0f, 0x3a, 0x61, 0x03, 0x0c, 0x72, 0x0b, 0x83, 0xea, 0x10, 0x7e, 0x06, 0x48, 0x83,
+        0xc3, 0x10, 0xeb, 0xed, 0x29, 0xca,
+    ];
+    let regions = templates::regions(&machine::Machine::of(&nmethod(&code), None));
+    assert_eq!(regions, [0..6]);
+    // Two instructions that loops may contain: vpcmpeqb, vpmovmskb.
+    let code = [0xc5, 0xf9, 0x74, 0xc1, 0xc5, 0xf9, 0xd7, 0xc0];
+    let regions = templates::regions(&machine::Machine::of(&nmethod(&code), None));
+    assert_eq!(regions, [] as [Range<usize>; 0]);
+}
+
 #[test]
 fn a_return_address_needs_its_record_alone() {
     let given = Given {
