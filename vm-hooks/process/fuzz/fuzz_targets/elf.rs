@@ -4,7 +4,7 @@
 use libfuzzer_sys::fuzz_target;
 use std::sync::Arc;
 use vmscope_process::{
-    CoreFile, ElfFile, ModuleFile, parse_build_id, parse_dynamic, parse_header, parse_sections,
+    CoreFile, ElfFile, LoadBias, ModuleFile, parse_build_id, parse_dynamic, parse_header, parse_sections,
     parse_segments, parse_symbols,
 };
 
@@ -23,6 +23,8 @@ fuzz_target!(|bytes: &[u8]| {
     if let Ok(elf) = ElfFile::open(file.clone()) {
         let _ = elf.sections().map(<[_]>::len);
         let _ = elf.build_id();
+        let _ = elf.find(&["main", "_init"], LoadBias(0));
+        let _ = elf.find_prefixes(&["_Z", "m"], LoadBias(u64::MAX), 100);
     }
     if let Ok(core) = CoreFile::from_file(file) {
         let _ = core.info();

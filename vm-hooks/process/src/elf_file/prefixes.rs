@@ -64,7 +64,8 @@ impl ElfFile {
         strings: &Section,
     ) -> Result<FixedBitSet, ElfError> {
         check("symbol names", strings.size, MAX_STRING_BYTES)?;
-        let size = usize::try_from(strings.size).unwrap_or(usize::MAX);
+        let size = strings.size.min(self.file.len());
+        let size = usize::try_from(size).unwrap_or(usize::MAX);
         let mut offsets = FixedBitSet::with_capacity(size);
         let all = 0..self.symbols_in(table)?;
         let _whole = self.pieces(table, all, |piece| {
