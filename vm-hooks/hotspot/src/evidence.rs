@@ -41,7 +41,8 @@
 //! | all tiered | 40 | 69 | 79 | – |
 //! | all C1 | 62 | 92 | 91 | – |
 //!
-//! The weights were not chosen on Clojure, Spark and C1's code. `EvShares`
+//! Two later changes (the search for a string, the weight of fields) raise some rows by up to 2 points:
+//! docs/truth.md. Clojure and Spark took part in the choice of one weight, C1's code in none. `EvShares`
 //! has three inlined methods and measures their shares by its own clock. The map's shares
 //! differ by at most 1.5 points on C1 and C2, 17 and 25, without the flag; the next-record rule
 //! gives two of the three methods nothing on C2.
