@@ -1,5 +1,7 @@
 //! Build-id, load bias and symbols of an ELF file. Reads headers at once, tables on demand.
 
+mod prefixes;
+
 use std::ops::{ControlFlow, Range};
 use std::sync::{Arc, OnceLock};
 
@@ -505,6 +507,5 @@ impl Strings {
     }
 }
 
-mod prefixes;
 #[cfg(test)]
 mod tests;
