@@ -47,8 +47,8 @@
 //! differ by at most 1.5 points on C1 and C2, 17 and 25, without the flag; the next-record rule
 //! gives two of the three methods nothing on C2.
 //!
-//! Most wrong methods are the right method's caller or callee; others have 0 to 7 % of the samples,
-//! for text 8 to 11 %. Sources of errors: arithmetic and moves between
+//! Most wrong methods are the right method's caller or callee. Unrelated methods have 0 to 7 % of the
+//! samples, in text programs 8 to 11 %. Sources of errors: arithmetic and moves between
 //! registers at an inlined call's borders, and the choice among equal intrinsics.
 //!
 //! Cost on a busy machine, for 4,478 nmethods of javac (17): median 0.02 to 0.04 ms, 99 % up to
@@ -76,7 +76,6 @@ mod weights;
 use std::ops::Range;
 use std::sync::Arc;
 
-use rustc_hash::FxHashSet;
 use vmscope_records::{Avma, Exactness};
 
 use crate::code::{Frame, Nmethod};
@@ -258,7 +257,7 @@ pub fn pieces_weighted(
     let parts = parts::Parts::of(&machine, hits);
     let mut tree = tree::Tree::of(nmethod, methods);
     let anchors = anchors::anchors(nmethod, &machine, &tree);
-    let called = real_calls(nmethod, &machine, &anchors);
+    let called = anchors::real_calls(nmethod, &machine, &anchors);
     tree.guess(methods, &weights.limits, |node, bci| {
         called.contains(&(node, bci))
     });
@@ -275,26 +274,6 @@ pub fn pieces_weighted(
     let mut map = assemble::assemble(&machine, &tree, &anchors, &states, prologue, implicit);
     map.cut_to(machine.pcs_of(&parts.core));
     map
-}
-
-/// Nodes and bytecodes whose calls the code executes as such, so that no method is inlined there. Records
-/// of traps, and of faults at null receivers, belong to checks before inlined methods.
-fn real_calls(
-    nmethod: &Nmethod,
-    machine: &machine::Machine,
-    anchors: &[anchors::Anchor],
-) -> FxHashSet<(u32, i32)> {
-    let faults = nmethod.implicit.iter();
-    let faults: FxHashSet<usize> = faults
-        .map(|(_, goes_on)| machine.index_at(*goes_on))
-        .collect();
-    let is_call = |anchor: &&anchors::Anchor| {
-        let insn = machine.insns.get(anchor.insn);
-        let returns = insn.is_some_and(|insn| insn.flow == machine::Flow::Call && insn.falls);
-        anchor.kind == anchors::AnchorKind::Record && returns && !faults.contains(&anchor.insn)
-    };
-    let calls = anchors.iter().filter(is_call);
-    calls.map(|anchor| (anchor.node, anchor.bci)).collect()
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Anchors: instructions with a known or nearly known bytecode, from a debug record, from the
 //! implicit-exception table, or from a branch to out-of-line code with a record.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::facts::Sign;
 use super::machine::{Flow, Machine};
@@ -113,6 +113,27 @@ pub fn anchors(nmethod: &Nmethod, machine: &Machine, tree: &Tree) -> Vec<Anchor>
     }
     found.sort_by_key(|anchor| anchor.insn);
     found
+}
+
+/// Nodes and bytecodes with a record of a call that the code executes: no method is inlined there. Records of
+/// traps and of faults at null receivers are no such proof: a check before an inlined method has them, too.
+#[must_use]
+pub fn real_calls(
+    nmethod: &Nmethod,
+    machine: &Machine,
+    anchors: &[Anchor],
+) -> FxHashSet<(u32, i32)> {
+    let faults = nmethod.implicit.iter();
+    let faults: FxHashSet<usize> = faults
+        .map(|(_, goes_on)| machine.index_at(*goes_on))
+        .collect();
+    let is_call = |anchor: &&Anchor| {
+        let insn = machine.insns.get(anchor.insn);
+        let returns = insn.is_some_and(|insn| insn.flow == Flow::Call && insn.falls);
+        anchor.kind == AnchorKind::Record && returns && !faults.contains(&anchor.insn)
+    };
+    let calls = anchors.iter().filter(is_call);
+    calls.map(|anchor| (anchor.node, anchor.bci)).collect()
 }
 
 /// Record at the continuation of a fault: the first record behind it.

@@ -31,7 +31,7 @@ pub struct Insn {
     pub start: u32,
     pub end: u32,
     pub flow: Flow,
-    /// How much it tells of intrinsic code: 3 in all suffice.
+    /// How much it tells of intrinsic code. A sum of 3 suffices.
     pub intrinsic_share: u8,
     /// Whether control may reach the next instruction.
     pub falls: bool,

@@ -170,8 +170,8 @@ impl Signer<'_> {
     }
 }
 
-/// Instructions of string and array intrinsics that vectorised loops lack: 0 for others, 3 for those of the
-/// search for a string, which need no others beside them.
+/// How much an instruction tells of a string or array intrinsic. Vectorised loops have no instruction above 0.
+/// The instruction that searches for a string has 3, enough by itself.
 pub fn intrinsic_share(insn: &Instruction) -> u8 {
     if is_one_of!(insn, Pcmpestri Vpcmpestri) {
         return 3;

@@ -1,8 +1,8 @@
 //! Weights of the kinds of evidence, found by trials, one weight after the other, on seven of
 //! eighteen recordings (`examples/evidence`). Random changes by half or double gave no better
-//! results there. The other recordings have similar figures. Records of checks before inlined methods count
-//! more since such methods are guessed, and so do fields: chosen on thirteen and twelve recordings, tried on
-//! eight and six others.
+//! results there. The other recordings have similar figures. Five weights are newer: `receiver`, `trap`,
+//! `apart` and `guess` were chosen on thirteen recordings and tried on eight others, the factor of fields on
+//! twelve and six.
 
 use super::facts::Sign;
 use super::tree::GuessLimits;

@@ -50,8 +50,8 @@ impl ElfFile {
             let count = self.symbols_in(table)?;
             let half = count / 2;
             let (first, second) = both(|| find(0..half), || find(half..count));
-            for (name, symbol) in first?.into_iter().chain(second?) {
-                found.entry(name.to_owned()).or_insert(symbol);
+            for symbol in first?.into_values().chain(second?.into_values()) {
+                found.entry(symbol.name.clone()).or_insert(symbol);
             }
         }
         Ok(found.into_values().take(cap).collect())

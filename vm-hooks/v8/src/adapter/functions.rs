@@ -13,6 +13,7 @@ use crate::owners::Owners;
 
 /// Result of the search for a code's function.
 pub(super) enum Found {
+    /// Its `SharedFunctionInfo`.
     Function(Tagged),
     /// It belongs to no function.
     Nothing,
