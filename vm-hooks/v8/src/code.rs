@@ -4,7 +4,7 @@ use vmscope_process::{AdapterError, Memory};
 use vmscope_records::Avma;
 
 use crate::object::{Heap, Tagged};
-use crate::versions::Layout;
+use crate::versions::{Kinds, Layout};
 
 /// Bytes from the begin of a piece of machine code, or of its object, that hold all fields.
 const HEADER: usize = 64;
@@ -79,15 +79,15 @@ pub enum Kind {
 impl Kind {
     fn of(flags: u32, layout: &Layout) -> Option<Self> {
         let number = u64::from(flags & KIND);
-        let baseline = layout.kinds.baseline;
+        let Kinds { builtin, baseline } = layout.kinds;
         Some(match number {
-            2 => Kind::Builtin,
-            3 => Kind::RegExp,
+            _ if number == builtin => Kind::Builtin,
+            _ if number == builtin + 1 => Kind::RegExp,
             _ if number + 1 == baseline => Kind::Interpreted,
             _ if number == baseline => Kind::Baseline,
             _ if number == baseline + 1 => Kind::Maglev,
             _ if number == baseline + 2 => Kind::Turbofan,
-            4.. if number < baseline => Kind::Wasm,
+            _ if (builtin..baseline).contains(&number) => Kind::Wasm,
             _ => return None,
         })
     }

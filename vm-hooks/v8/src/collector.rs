@@ -9,7 +9,7 @@ use crate::versions::{MarkingField, PauseFields};
 use crate::vm::V8;
 
 /// Bytes of each piece that a look reads: of an event with its times, and of a ring.
-const PIECE: usize = 168;
+const PIECE: usize = 232;
 
 /// Pieces of a look. Counters and current event are read again at its end.
 const PIECES: usize = 12;
@@ -26,12 +26,11 @@ const TYPE: usize = 8;
 const STATE: usize = 12;
 const REASON: usize = 16;
 
-/// Fields of an event, from the begin's offset: end; objects before and after; memory after;
-/// surviving young objects. Sizes are in bytes.
+/// Fields of an event, from the begin's offset: end; objects before and after; memory after. Sizes
+/// are in bytes.
 const END: usize = 8;
 const OBJECTS: usize = 24;
 const MEMORY_AFTER: usize = 48;
-const SURVIVED: usize = 80;
 
 /// Places of one isolate.
 #[derive(Clone, Debug)]
@@ -45,6 +44,7 @@ pub struct Collector {
     number_at: Avma,
     pieces: [Avma; PIECES],
     begin: usize,
+    survived: usize,
     has_milliseconds: bool,
     has_state: bool,
     pauses: PauseFields,
@@ -227,6 +227,7 @@ impl Collector {
                 tracer,
             ],
             begin: usize::try_from(fields.begin).unwrap_or(0),
+            survived: usize::try_from(fields.survived).unwrap_or(0),
             has_milliseconds: fields.has_milliseconds,
             has_state: state.is_some(),
             pauses: fields.pauses,
@@ -355,7 +356,7 @@ impl Collector {
             end,
             objects: (field(OBJECTS)?, field(OBJECTS + 8)?),
             memory: field(MEMORY_AFTER)?,
-            survived: field(SURVIVED)?,
+            survived: word(bytes, self.survived)?,
             is_incremental: number == INCREMENTAL,
             marking: marking.and_then(|marking| self.time(marking)),
         })

@@ -14,7 +14,7 @@ const CONSTANTS: [&str; 3] = [VERSION[0], VERSION[1], "v8dbg_TaggedSize"];
 
 /// Main versions of Node.js by the number of their library (`libnode.so.115`), Node.js's
 /// `NODE_MODULE_VERSION`.
-const LIBRARIES: [(u32, u32); 4] = [(108, 18), (115, 20), (127, 22), (137, 24)];
+const LIBRARIES: [(u32, u32); 5] = [(108, 18), (115, 20), (127, 22), (137, 24), (147, 26)];
 
 /// Reason, as a clause, why vmscope can't read the V8 that `program` contains or loads. `None` for a
 /// readable V8, and for programs without V8.

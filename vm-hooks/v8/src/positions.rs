@@ -1,11 +1,10 @@
 //! Tables of source positions: which place in the script code comes from.
 //!
-//! An entry has two signed numbers: the distance of its code offset from the previous entry's, and the
-//! distance of its position. The table begins at code offset -1 and position 0. An entry inside a
-//! statement has `!distance` as its first number. Bits of a position: bit 0 marks places outside
-//! JavaScript; bits 1 to 30 are the script's offset plus one; bits 31 to 46 are the inlined call's
-//! number. (V8's
-//! `codegen/source-position-table.cc` and `source-position.h`, 10.2 to 13.6.)
+//! An entry has two numbers: the distance of its code offset from the previous entry's with flags
+//! ([`EntryForm`]), and the signed distance of its position. The table begins at code offset -1 and
+//! position 0. Bits of a position: bit 0 marks places outside JavaScript; bits 1 to 30 are the script's
+//! offset plus one; bits 31 to 46 are the inlined call's number. (V8's
+//! `codegen/source-position-table.cc` and `source-position.h`, 10.2 to 13.6; 14.6 by its machine code.)
 
 use crate::vlq;
 
@@ -14,6 +13,16 @@ const MAX_DISTANCE: u32 = 4096;
 
 /// Maximum number of entries; the largest functions have some 100,000.
 const MAX_ENTRIES: usize = 1 << 22;
+
+/// Form of an entry's first number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EntryForm {
+    /// The distance; of an entry inside a statement, `!distance`.
+    Signed,
+    /// Four times the distance; bit 0 marks a statement's begin, bit 1 a place for breakpoints. V8 shows a
+    /// statement without such a place as an entry inside a statement.
+    Flags,
+}
 
 /// A script offset with its inlined call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -65,6 +74,7 @@ pub enum PositionError {
 #[derive(Clone, Debug)]
 pub struct Positions<'a> {
     rest: &'a [u8],
+    form: EntryForm,
     code: i64,
     bits: i64,
     count: usize,
@@ -72,9 +82,10 @@ pub struct Positions<'a> {
 
 /// Entries of `table`.
 #[must_use]
-pub fn positions(table: &[u8]) -> Positions<'_> {
+pub fn positions(table: &[u8], form: EntryForm) -> Positions<'_> {
     Positions {
         rest: table,
+        form,
         code: -1,
         bits: 0,
         count: 0,
@@ -87,12 +98,18 @@ impl Positions<'_> {
             return Err(PositionError::TooMany);
         }
         let short = PositionError::Short(self.count);
-        let code = vlq::signed(&mut self.rest).ok_or(short)?;
+        let (distance, is_statement) = match self.form {
+            EntryForm::Signed => {
+                let number = vlq::signed(&mut self.rest).ok_or(short)?;
+                (if number < 0 { !number } else { number }, number >= 0)
+            }
+            EntryForm::Flags => {
+                let number = vlq::unsigned(&mut self.rest).ok_or(short)?;
+                ((number >> 2).cast_signed(), number & 3 == 3)
+            }
+        };
         let position = vlq::signed(&mut self.rest).ok_or(short)?;
-        let is_statement = code >= 0;
-        let code = self
-            .code
-            .checked_add(if is_statement { code } else { !code });
+        let code = self.code.checked_add(distance);
         let bits = self.bits.checked_add(position);
         let (code, bits) = code.zip(bits).ok_or(PositionError::Range(self.count))?;
         (self.code, self.bits) = (code, bits);
@@ -137,9 +154,13 @@ pub struct PositionPiece {
 ///
 /// # Errors
 /// [`PositionError`].
-pub fn pieces(table: &[u8], size: u32) -> Result<Vec<PositionPiece>, PositionError> {
+pub fn pieces(
+    table: &[u8],
+    size: u32,
+    form: EntryForm,
+) -> Result<Vec<PositionPiece>, PositionError> {
     let mut pieces: Vec<PositionPiece> = Vec::new();
-    let mut entries = positions(table).peekable();
+    let mut entries = positions(table, form).peekable();
     while let Some(entry) = entries.next() {
         let entry = entry?;
         let next = entries.peek().and_then(|next| next.as_ref().ok());
@@ -167,7 +188,7 @@ pub fn pieces(table: &[u8], size: u32) -> Result<Vec<PositionPiece>, PositionErr
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::vlq::put_signed;
+    use crate::vlq::{put_signed, put_unsigned};
     use proptest::prelude::*;
 
     fn at(offset: u32, inlining: u16) -> ScriptPosition {
@@ -177,18 +198,21 @@ mod tests {
         }
     }
 
-    fn table(entries: &[(i64, ScriptPosition, bool)]) -> Vec<u8> {
+    fn table(entries: &[(i64, ScriptPosition, bool)], form: EntryForm) -> Vec<u8> {
         let mut bytes = Vec::new();
         let (mut code, mut bits) = (-1, 0);
         for &(to, position, is_statement) in entries {
             let offset = position.offset.map_or(0, |offset| i64::from(offset) + 1);
             let next = offset << 1 | i64::from(position.inlining) << 31;
-            let distance = if is_statement {
-                to - code
-            } else {
-                !(to - code)
-            };
-            put_signed(distance, &mut bytes);
+            let distance = to - code;
+            match form {
+                EntryForm::Signed if is_statement => put_signed(distance, &mut bytes),
+                EntryForm::Signed => put_signed(!distance, &mut bytes),
+                EntryForm::Flags => {
+                    let flags = 2 | u64::from(is_statement);
+                    put_unsigned(distance.cast_unsigned() << 2 | flags, &mut bytes);
+                }
+            }
             put_signed(next - bits, &mut bytes);
             (code, bits) = (to, next);
         }
@@ -200,7 +224,8 @@ mod tests {
     #[test]
     fn a_table_of_v8() {
         let table = [1, 0xa4, 1, 2, 0x38, 4, 0x38, 4, 0x0c, 5, 0, 0x10, 0x3c];
-        let entries: Vec<_> = positions(&table).map(Result::unwrap).collect();
+        let entries = positions(&table, EntryForm::Signed).map(Result::unwrap);
+        let entries: Vec<_> = entries.collect();
         let entries = entries.iter().map(|e| (e.code, e.position, e.is_statement));
         let expected = [
             (-1, at(40, 0), false),
@@ -213,10 +238,27 @@ mod tests {
         assert_eq!(entries.collect::<Vec<_>>(), expected);
     }
 
+    /// Likewise of Node.js 26.
+    #[test]
+    fn a_table_of_v8_14() {
+        let table = [2, 4, 7, 0x64, 0x17, 0xa8, 3, 0x0e, 0, 0x16, 0xe3, 1];
+        let entries = positions(&table, EntryForm::Flags).map(Result::unwrap);
+        let entries: Vec<_> = entries.collect();
+        let entries = entries.iter().map(|e| (e.code, e.position, e.is_statement));
+        let expected = [
+            (-1, at(0, 0), false),
+            (0, at(25, 0), true),
+            (5, at(131, 0), true),
+            (8, at(131, 0), false),
+            (13, at(74, 0), false),
+        ];
+        assert_eq!(entries.collect::<Vec<_>>(), expected);
+    }
+
     #[test]
     fn an_entry_holds_up_to_the_next() {
         let none = ScriptPosition::default();
-        let table = table(&[
+        let entries = [
             (4, at(7, 0), false),
             (9, at(7, 0), true),
             (12, at(3, 2), false),
@@ -224,7 +266,9 @@ mod tests {
             (20, none, false),
             (24, at(9, 0), false),
             (99, at(1, 0), false),
-        ]);
+        ];
+        let table = table(&entries, EntryForm::Signed);
+        let pieces = |table: &[u8], size| pieces(table, size, EntryForm::Signed);
         let piece = |start, end, position| PositionPiece {
             start,
             end,
@@ -243,6 +287,7 @@ mod tests {
 
     #[test]
     fn damage_is_an_error() {
+        let pieces = |table: &[u8], size| pieces(table, size, EntryForm::Signed);
         assert_eq!(pieces(&[2, 0x80], 9), Err(PositionError::Short(0)));
         assert_eq!(pieces(&[2, 2, 4], 9), Err(PositionError::Short(1)));
         let mut far = Vec::new();
@@ -263,21 +308,24 @@ mod tests {
                 code += step;
                 (code, ScriptPosition { offset, inlining }, is_statement)
             }).collect();
-            let table = table(&written);
-            let read = positions(&table).map(Result::unwrap);
-            let read: Vec<_> = read.map(|e| (e.code, e.position, e.is_statement)).collect();
-            prop_assert_eq!(read, written);
+            for form in [EntryForm::Signed, EntryForm::Flags] {
+                let table = table(&written, form);
+                let read = positions(&table, form).map(Result::unwrap);
+                let read: Vec<_> = read.map(|e| (e.code, e.position, e.is_statement)).collect();
+                prop_assert_eq!(&read, &written);
+            }
         }
 
         #[test]
         fn pieces_are_in_order_inside_the_code(
             table in prop::collection::vec(any::<u8>(), 0..200), size in 0..400_u32,
         ) {
-            let pieces = pieces(&table, size).unwrap_or_default();
-            let mut last = 0;
-            for piece in pieces {
-                prop_assert!(last <= piece.start && piece.start < piece.end && piece.end <= size);
-                last = piece.end;
+            for form in [EntryForm::Signed, EntryForm::Flags] {
+                let mut last = 0;
+                for piece in pieces(&table, size, form).unwrap_or_default() {
+                    prop_assert!(last <= piece.start && piece.start < piece.end && piece.end <= size);
+                    last = piece.end;
+                }
             }
         }
     }

@@ -1,15 +1,17 @@
 //! Numbers that V8 does not tell, by version; checked on Node.js 18.20.8 (V8 10.2), 20.20.2 (11.3),
-//! 22.23.3 (12.4) and 24.21.0 (13.6) on x86-64. Constants of the binary ([`struct@Debug`]) take precedence.
+//! 22.23.3 (12.4), 24.21.0 (13.6) and 26.12.1 (14.6) on x86-64. Constants of the binary ([`struct@Debug`]) take precedence.
 //!
 //! Offsets are in bytes, from the object's first byte.
 
 use crate::debug::Debug;
+use crate::positions::EntryForm;
 
 /// Main version and release of V8: `(12, 4)` for 12.4.254.
 pub type Version = (u32, u32);
 
 /// Versions with a known layout, in words.
-pub const SUPPORTED: &str = "V8 10.2, 11.3, 12.4 and 13.6, as in Node.js 18, 20, 22 and 24";
+pub const SUPPORTED: &str =
+    "V8 10.2, 11.3, 12.4, 13.6 and 14.6, as in Node.js 18, 20, 22, 24 and 26";
 
 /// Where V8 keeps its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +24,8 @@ pub struct Layout {
     pub kinds: Kinds,
     /// Bytecodes of a function.
     pub bytecodes: BytecodeFields,
+    /// Form of source positions.
+    pub positions: EntryForm,
     /// A function without its context (`SharedFunctionInfo`).
     pub function: FunctionFields,
     /// The names of a function.
@@ -71,6 +75,8 @@ pub struct CodeFields {
 /// Numbers of kinds of code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kinds {
+    /// Builtins. Regular expressions follow.
+    pub builtin: u64,
     /// Sparkplug. Maglev and TurboFan follow.
     pub baseline: u64,
 }
@@ -169,6 +175,8 @@ pub struct CollectorFields {
     pub previous: u64,
     /// Begin of an event. Its end and its sizes follow.
     pub begin: u64,
+    /// Bytes of surviving young objects, in an event.
+    pub survived: u64,
     /// Begin of incremental marking.
     pub marking: MarkingField,
     /// Whether times are milliseconds in floating point, else microseconds.
@@ -216,8 +224,12 @@ pub struct WasmFields {
     pub size: usize,
     /// Number of the function (32 bits), in a `WasmCode`.
     pub index: usize,
-    /// Flags (8 bits), in a `WasmCode`: two bits for its use, two for its compiler.
+    /// Flags (8 bits), in a `WasmCode`: its use, then two bits for its compiler.
     pub flags: usize,
+    /// Number of flags for its use.
+    pub use_bits: u32,
+    /// Its use, if it is a jump table.
+    pub jump_table: u8,
 }
 
 /// Where all machine code can be found.
@@ -253,13 +265,17 @@ const COMMON: Layout = Layout {
         flags: 48,
         size: 52,
     },
-    kinds: Kinds { baseline: 10 },
+    kinds: Kinds {
+        builtin: 2,
+        baseline: 10,
+    },
     bytecodes: BytecodeFields {
         constants: 40,
         positions: 24,
         first: 64,
         first_register: -7,
     },
+    positions: EntryForm::Signed,
     function: FunctionFields {
         name: 16,
         script: 32,
@@ -298,6 +314,7 @@ const COMMON: Layout = Layout {
         tracer: 0x6c8,
         previous: 0x600,
         begin: 32,
+        survived: 112,
         marking: MarkingField::Event(0x88),
         has_milliseconds: false,
     },
@@ -312,7 +329,42 @@ const COMMON: Layout = Layout {
         size: 0x18,
         index: 0x2c,
         flags: 0x50,
+        use_bits: 2,
+        jump_table: 3,
     },
+};
+
+const V8_14: Layout = Layout {
+    positions: EntryForm::Flags,
+    kinds: Kinds {
+        builtin: 3,
+        baseline: 11,
+    },
+    collector: CollectorFields {
+        heap: 0xf3c0,
+        number: 0xffd8,
+        counts: 0x240,
+        pauses: PauseFields::Sum(0x770),
+        tracer: 0x780,
+        previous: 0x6c8,
+        begin: 40,
+        survived: 192,
+        marking: MarkingField::Event(0xe0),
+        has_milliseconds: false,
+    },
+    spaces: SpaceFields {
+        paged: 0x68,
+        large: 0x58,
+    },
+    wasm: WasmFields {
+        code: 0x130,
+        bytes: 0xe8,
+        flags: 0x78,
+        use_bits: 3,
+        jump_table: 4,
+        ..V8_13.wasm
+    },
+    ..V8_13
 };
 
 const PAGES: Registry = Registry::Pages {
@@ -339,7 +391,10 @@ const V8_10: Layout = Layout {
         flags: 48,
         size: 40,
     },
-    kinds: Kinds { baseline: 11 },
+    kinds: Kinds {
+        baseline: 11,
+        ..COMMON.kinds
+    },
     bytecodes: BytecodeFields {
         constants: 16,
         positions: 32,
@@ -356,6 +411,7 @@ const V8_10: Layout = Layout {
         tracer: 0x918,
         previous: 0x588,
         begin: 32,
+        survived: 112,
         marking: MarkingField::Tracer(0xb38),
         has_milliseconds: true,
     },
@@ -370,6 +426,7 @@ const V8_10: Layout = Layout {
         size: 0x20,
         index: 0x30,
         flags: 0x10,
+        ..COMMON.wasm
     },
     ..COMMON
 };
@@ -385,7 +442,10 @@ const V8_11: Layout = Layout {
         size: 56,
         ..COMMON.code
     },
-    kinds: Kinds { baseline: 11 },
+    kinds: Kinds {
+        baseline: 11,
+        ..COMMON.kinds
+    },
     bytecodes: BytecodeFields {
         constants: 16,
         positions: 32,
@@ -402,6 +462,7 @@ const V8_11: Layout = Layout {
         tracer: 0x8f8,
         previous: 0x5b0,
         begin: 32,
+        survived: 112,
         marking: MarkingField::Tracer(0xb88),
         has_milliseconds: true,
     },
@@ -446,6 +507,7 @@ const V8_13: Layout = Layout {
         tracer: 0x750,
         previous: 0x658,
         begin: 40,
+        survived: 120,
         marking: MarkingField::Event(0x98),
         has_milliseconds: false,
     },
@@ -460,6 +522,7 @@ const V8_13: Layout = Layout {
         size: 0x20,
         index: 0x38,
         flags: 0x60,
+        ..COMMON.wasm
     },
     ..COMMON
 };
@@ -476,6 +539,7 @@ fn layout_of(version: Version) -> Option<Layout> {
         (11, 3) => Some(V8_11),
         (12, 4) => Some(COMMON),
         (13, 6) => Some(V8_13),
+        (14, 6) => Some(V8_14),
         _ => None,
     }
 }
@@ -483,7 +547,7 @@ fn layout_of(version: Version) -> Option<Layout> {
 /// Whether vmscope reads the V8 of this main version of Node.js.
 #[must_use]
 pub fn reads_node(major: u32) -> bool {
-    matches!(major, 18 | 20 | 22 | 24)
+    matches!(major, 18 | 20 | 22 | 24 | 26)
 }
 
 impl Layout {
@@ -520,10 +584,10 @@ mod tests {
     #[test]
     fn versions_are_known_whole() {
         assert!(is_known((12, 4)) && !is_known((12, 5)) && !is_known((14, 1)));
-        for major in [18, 20, 22, 24] {
+        for major in [18, 20, 22, 24, 26] {
             assert!(reads_node(major));
         }
-        assert!(!reads_node(16) && !reads_node(26));
+        assert!(!reads_node(16) && !reads_node(25));
         assert_eq!(Layout::new((9, 0), &Debug::default()), None);
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A `WasmCodeManager` maps regions of addresses to modules (`NativeModule`). A module has a map from first
 //! instructions to pieces of code (`WasmCode`), and a vector of new pieces that V8 has not put into the map
-//! yet. (V8's `wasm/wasm-code-manager.h`, 10.2 to 13.6.)
+//! yet. (V8's `wasm/wasm-code-manager.h`, 10.2 to 14.6.)
 
 pub mod names;
 
@@ -29,7 +29,7 @@ const MAX_REGIONS: usize = 1 << 14;
 const MAP: u64 = 48;
 
 /// Bytes from the begin of a `WasmCode` that hold all fields.
-const HEADER: usize = 112;
+const HEADER: usize = 128;
 
 /// Offsets in a `WasmCode`: its module, its first instruction.
 const MODULE: usize = 0;
@@ -346,16 +346,17 @@ impl Wasm {
             return None;
         }
         let flags = *header.get(self.fields.flags)?;
+        let uses = self.fields.use_bits;
         Some(WasmCode {
             start: Avma(start),
             end: Avma(start.checked_add(u64::from(size.unsigned_abs()))?),
             object,
             module,
-            kind: match (flags & 3, flags >> 2 & 3) {
+            kind: match (flags & ((1 << uses) - 1), flags >> uses & 3) {
                 (0, 1) => WasmKind::Liftoff,
                 (0, _) => WasmKind::Turbofan,
-                (1 | 2, _) => WasmKind::Import,
-                _ => WasmKind::JumpTable,
+                (other, _) if other == self.fields.jump_table => WasmKind::JumpTable,
+                _ => WasmKind::Import,
             },
             index: u32::try_from(half(self.fields.index)?).ok(),
         })

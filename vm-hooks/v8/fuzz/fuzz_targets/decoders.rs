@@ -11,7 +11,8 @@ use vmscope_records::PcMap;
 use vmscope_v8::bytecodes::{Constant, InstructionSet, Listing, Tables};
 use vmscope_v8::inlining::Inlining;
 use vmscope_v8::lines::{Lines, Width};
-use vmscope_v8::{positions, sparkplug};
+use vmscope_v8::positions::{self, EntryForm};
+use vmscope_v8::sparkplug;
 
 /// Operand types of V8 11, one kind an instruction from opcode 4 on.
 static SET: LazyLock<InstructionSet> = LazyLock::new(|| {
@@ -54,13 +55,14 @@ fuzz_target!(|input: &[u8]| {
     let cut = usize::from(u16::from_le_bytes([*c, *d])).min(rest.len());
     let (table, second) = rest.split_at(cut);
 
-    let pieces = positions::pieces(table, size).unwrap_or_default();
-    let mut end = 0;
-    for piece in pieces {
-        assert!(end <= piece.start && piece.start < piece.end && piece.end <= size);
-        end = piece.end;
-        if let Ok(chain) = Inlining::of(second).chain(piece.position) {
-            assert!(chain.last().is_some_and(|outermost| outermost.function.is_none()));
+    for form in [EntryForm::Signed, EntryForm::Flags] {
+        let mut end = 0;
+        for piece in positions::pieces(table, size, form).unwrap_or_default() {
+            assert!(end <= piece.start && piece.start < piece.end && piece.end <= size);
+            end = piece.end;
+            if let Ok(chain) = Inlining::of(second).chain(piece.position) {
+                assert!(chain.last().is_some_and(|outermost| outermost.function.is_none()));
+            }
         }
     }
 

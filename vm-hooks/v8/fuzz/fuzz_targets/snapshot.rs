@@ -12,12 +12,13 @@ fn snapshot(compressed: &[u8]) -> Patchable {
     Patchable::new(&bytes).expect("likewise")
 }
 
-static SNAPSHOTS: LazyLock<[Patchable; 4]> = LazyLock::new(|| {
+static SNAPSHOTS: LazyLock<[Patchable; 5]> = LazyLock::new(|| {
     [
         snapshot(include_bytes!("../../tests/snapshots/node18.snapshot.zst")),
         snapshot(include_bytes!("../../tests/snapshots/node20.snapshot.zst")),
         snapshot(include_bytes!("../../tests/snapshots/node22.snapshot.zst")),
         snapshot(include_bytes!("../../tests/snapshots/node24.snapshot.zst")),
+        snapshot(include_bytes!("../../tests/snapshots/node26.snapshot.zst")),
     ]
 });
 
@@ -26,7 +27,7 @@ fuzz_target!(|input: &[u8]| {
     let Some((which, patches)) = input.split_first() else {
         return;
     };
-    match all_code(&SNAPSHOTS[usize::from(which % 4)].process(patches)) {
+    match all_code(&SNAPSHOTS[usize::from(*which) % SNAPSHOTS.len()].process(patches)) {
         Ok(records) => {
             for one in constituents(&records) {
                 assert!(one.start < one.end);

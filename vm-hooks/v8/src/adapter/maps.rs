@@ -206,7 +206,7 @@ impl V8Adapter {
             self.limit(text, poll);
             return Ok(PcMap::None);
         }
-        let pieces = positions::pieces(&table, code.size());
+        let pieces = positions::pieces(&table, code.size(), reader.heap.layout.positions);
         let pieces = pieces.map_err(|error| damaged(error, code))?;
         let what = "inlined calls";
         let calls = reader.heap.item(code.data, fields.inlining, what)?;

@@ -130,7 +130,7 @@ impl V8Adapter {
         if let Some(bytecodes) = reader.bytecodes_of(info, &reader.heap)? {
             method.bytecodes = reader.heap.bytecodes(bytecodes)?;
             let table = reader.heap.bytecode_positions(bytecodes)?;
-            for entry in positions(&table).map_while(Result::ok) {
+            for entry in positions(&table, reader.heap.layout.positions).map_while(Result::ok) {
                 let pc = BytecodePc(u32::try_from(entry.code).unwrap_or(0));
                 let Some(offset) = entry.position.offset else {
                     continue;

@@ -24,8 +24,12 @@ pub enum OperandKind {
     Runtime,
     /// Slot of the native context.
     NativeContext,
-    /// Index: of a constant, a feedback slot, or a context slot.
+    /// Types seen by the instruction, as flags: V8 writes them into the bytecodes.
+    Feedback,
+    /// Index: of a constant or a context slot; up to V8 13 also of a feedback slot.
     Index,
+    /// Index of a feedback slot.
+    FeedbackSlot,
     /// Number without sign.
     Unsigned,
     /// Number of registers in the list before.
@@ -159,16 +163,24 @@ impl InstructionSet {
 }
 
 /// Operand types in V8's order, from number 1. Some types have one size at all scales. V8 10 lacks flags
-/// of two bytes; V8 13 has another kind of register.
+/// of two bytes; V8 13 has another kind of register; V8 14 has a type for each use of an index.
 fn kinds_of(operand_sizes: &[u8]) -> Option<Vec<OperandKind>> {
     use OperandKind::{
-        Count, Flags, Index, Intrinsic, NativeContext, Register, RegisterList, RegisterPair,
-        RegisterTriple, Runtime, Signed, Unsigned,
+        Count, Feedback, FeedbackSlot, Flags, Index, Intrinsic, NativeContext, Register,
+        RegisterList, RegisterPair, RegisterTriple, Runtime, Signed, Unsigned,
     };
     let count = operand_sizes.len() / SCALES;
-    let flags: &[_] = match count {
-        16 => &[(Flags, Some(1))],
-        17 | 18 => &[(Flags, Some(1)), (Flags, Some(2))],
+    let two_flags = &[(Flags, Some(1)), (Flags, Some(2))];
+    let (flags, new, indices): (&[_], &[_], &[_]) = match count {
+        16 => (&[(Flags, Some(1))], &[], &[Index]),
+        17 | 18 => (two_flags, &[], &[Index]),
+        23 => (
+            two_flags,
+            // The first is the reason of an abort.
+            &[(Unsigned, Some(1)), (Feedback, Some(2))],
+            // Of a constant, a feedback slot, a context slot, a coverage slot.
+            &[Index, FeedbackSlot, Index, Index],
+        ),
         _ => return None,
     };
     let others = [
@@ -177,7 +189,6 @@ fn kinds_of(operand_sizes: &[u8]) -> Option<Vec<OperandKind>> {
         (NativeContext, Some(1)),
     ];
     let scalable = [
-        Index,
         Unsigned,
         Count,
         Signed,
@@ -193,7 +204,8 @@ fn kinds_of(operand_sizes: &[u8]) -> Option<Vec<OperandKind>> {
         // Both.
         Register,
     ];
-    let all = flags.iter().chain(&others).copied();
+    let all = flags.iter().chain(&others).chain(new).copied();
+    let scalable = indices.iter().copied().chain(scalable);
     let all = all.chain(scalable.map(|kind| (kind, None)));
     let all: Vec<_> = all.take(count - 1).collect();
     // Fixed sizes stand out, so they confirm the order.

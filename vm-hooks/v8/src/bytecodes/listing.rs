@@ -130,6 +130,8 @@ impl Listing<'_> {
         let value = operand.value;
         match operand.kind {
             OperandKind::Flags => write!(text, "#{value}"),
+            OperandKind::FeedbackSlot => write!(text, "FBV[{value}]"),
+            OperandKind::Feedback => write!(text, "EmbeddedFeedback[{value:#x}]"),
             OperandKind::Index if is_constant => match self.constant(value) {
                 Some(constant) => write!(text, "[{value}: {constant}]"),
                 None => write!(text, "[{value}]"),

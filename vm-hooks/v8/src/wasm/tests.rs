@@ -36,7 +36,7 @@ impl Fake {
         let mut fake = Fake { memory, fields };
         fake.put(MANAGER + fields.modules + ROOT, NODES);
         fake.node(0, [0, 0], [REGION.0, REGION.1, MODULE]);
-        let (one, two, new) = (fake.code(1, 4), fake.code(3, 8), fake.code(4, 4));
+        let (one, two, new) = (fake.code(1, 1), fake.code(3, 2), fake.code(4, 1));
         fake.put(MODULE + fields.code + ROOT, NODES + 0x100);
         fake.node(1, [0, NODES + 0x200], [fake.start(1), one, 0]);
         fake.node(2, [0, 0], [fake.start(3), two, 0]);
@@ -61,8 +61,9 @@ impl Fake {
         REGION.0 + index * 0x1000
     }
 
-    /// Puts a function of 256 bytes; returns its object's address.
-    fn code(&mut self, index: u64, flags: u8) -> u64 {
+    /// Puts a function of 256 bytes by a compiler: 1 for Liftoff, 2 for TurboFan. Returns its object's
+    /// address.
+    fn code(&mut self, index: u64, compiler: u8) -> u64 {
         let (at, fields) = (OBJECTS + index * 0x100, self.fields);
         self.memory.put(Avma(at), vec![0; HEADER]);
         self.put(at, MODULE);
@@ -71,7 +72,8 @@ impl Fake {
         self.memory.write(half(fields.size), &256_u32.to_le_bytes());
         let number = u32::try_from(index).unwrap().to_le_bytes();
         self.memory.write(half(fields.index), &number);
-        self.memory.write(half(fields.flags), &[flags]);
+        self.memory
+            .write(half(fields.flags), &[compiler << fields.use_bits]);
         at
     }
 
@@ -95,7 +97,7 @@ impl Fake {
     }
 }
 
-const VERSIONS: [(u32, u32); 4] = [(10, 2), (11, 3), (12, 4), (13, 6)];
+const VERSIONS: [(u32, u32); 5] = [(10, 2), (11, 3), (12, 4), (13, 6), (14, 6)];
 
 fn numbers(codes: &[WasmCode]) -> Vec<u32> {
     codes.iter().filter_map(|code| code.index).collect()

@@ -10,7 +10,7 @@ use vmscope_process::{ElfFile, LoadBias, ModuleFile};
 use super::skipped;
 
 /// The releases that `.ci/nodes` gets.
-pub const RELEASES: [u32; 4] = [18, 20, 22, 24];
+pub const RELEASES: [u32; 5] = [18, 20, 22, 24, 26];
 
 /// A program that runs JavaScript.
 #[derive(Clone, Debug)]

@@ -10,7 +10,7 @@ use std::path::Path;
 use vmscope_process::testing::Snapshot;
 
 /// Names of all snapshots.
-pub const NAMES: [&str; 4] = ["node18", "node20", "node22", "node24"];
+pub const NAMES: [&str; 5] = ["node18", "node20", "node22", "node24", "node26"];
 
 fn file(name: &str) -> Vec<u8> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots");

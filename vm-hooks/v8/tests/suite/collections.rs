@@ -38,7 +38,7 @@ struct Logged {
 fn logged(line: &str) -> Option<Logged> {
     let (process, rest) = line.strip_prefix('[')?.split_once(']')?;
     let (at, rest) = rest.split_once(" ms: ")?;
-    let kind = match rest.split(' ').next()? {
+    let kind = match rest.trim_start_matches("Incremental ").split(' ').next()? {
         "Scavenge" => "scavenge",
         "Mark-sweep" | "Mark-Compact" => "mark-compact",
         other => panic!("{other}: {line}"),

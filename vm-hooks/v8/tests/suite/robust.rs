@@ -13,7 +13,7 @@ use vmscope_v8::object::{Heap, Tagged};
 use vmscope_v8::testing::{all_code, constituents, new_code};
 use vmscope_v8::versions::Layout;
 
-static SNAPSHOTS: LazyLock<[Patchable; 4]> =
+static SNAPSHOTS: LazyLock<[Patchable; NAMES.len()]> =
     LazyLock::new(|| NAMES.map(|name| Patchable::new(&bytes(name)).unwrap()));
 
 fn is_within_bounds(read: &Result<Vec<Record>, AdapterError>) {
@@ -66,7 +66,7 @@ fn limits(records: &[Record]) -> Vec<&str> {
 /// Nodes of V8's list of code that are their own children, or lie nowhere.
 #[test]
 fn lists_of_code_without_an_end() {
-    for name in ["node22", "node24"] {
+    for name in ["node22", "node24", "node26"] {
         let snapshot = snapshot(name);
         let map = word(&snapshot, symbol(&snapshot, "trusted_data_") + 24);
         let root = word(&snapshot, map + 16);
