@@ -50,10 +50,11 @@ function cpu() {
 }
 
 // V8 itself says what TurboFan has compiled: another thread compiles. Until then, Maglev's code runs, which
-// does some work in builtins. V8's OptimizationStatus, since V8 10.
+// does some work in builtins. V8's OptimizationStatus since V8 10: bit 6; since V8 14: bit 5.
 require('node:v8').setFlagsFromString('--allow-natives-syntax');
 const statusOf = new Function('f', 'return %GetOptimizationStatus(f)');
-const isOptimised = (one) => (statusOf(one) & (1 << 6)) !== 0;
+const turbofan = 1 << (Number.parseInt(process.versions.v8, 10) < 14 ? 6 : 5);
+const isOptimised = (one) => (statusOf(one) & turbofan) !== 0;
 
 /**
  * Runs cycles until the end, and prints the times of the ranges. `cycle(counts, spent)` runs each range

@@ -9,8 +9,9 @@ use super::name::line_behind;
 /// Takes apart what V8 writes into a jitdump or a perf map: `Tag:name`, for functions
 /// with the tier's mark and the place (`src/logging/log.cc`, `CodeEventLogger`).
 pub(super) fn split(name: &str) -> Option<CodeName> {
-    // Since V8 13: `RegExp.> src: 'a+' flags: 'g'`.
-    if let Some(rest) = name.strip_prefix("RegExp.> src: '") {
+    // `RegExp.> src: 'a+' flags: 'g'` since V8 13, `RegExp.< src: …` since V8 14.
+    let begins = ["RegExp.> src: '", "RegExp.< src: '"];
+    if let Some(rest) = begins.iter().find_map(|begin| name.strip_prefix(begin)) {
         let (source, flags) = rest.rsplit_once("' flags: '").unwrap_or((rest, ""));
         return Some(regexp(source, flags.trim_end_matches('\'')));
     }

@@ -249,6 +249,7 @@ fn names_that_node_and_deno_write() {
             "",
             0,
         ),
+        ("RegExp.< src: 'a+' flags: ''", "/a+/", RegExp, "", "", 0),
         (
             "Stub:js-to-wasm:i:i",
             "js-to-wasm:i:i",
