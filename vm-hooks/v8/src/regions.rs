@@ -8,8 +8,8 @@
 //! `BodyDescriptorBase::IteratePointers<v8::internal::ScavengeVisitor>` works for
 //! the scavenger.
 //!
-//! Written for, and compared with samples of, Node.js 20, 22 and 24 (V8 11.3, 12.4,
-//! 13.6). Embedded builtins have the same names there as in the dump, but `Builtins_`
+//! Written for, and compared with samples of, Node.js 20, 22, 24 and 26 (V8 11.3, 12.4,
+//! 13.6, 14.6). Embedded builtins have the same names there as in the dump, but `Builtins_`
 //! instead of `Builtin:` in front, and handlers of bytecodes `Handler` behind.
 
 use vmscope_process::region_table::{self, NamePattern, NamePattern::*, RegionEntry};
@@ -180,6 +180,8 @@ const COLLECTORS: &[RegionEntry] = &[
     (Begins("v8::internal::GCTracer"), Region::Gc, HEAP_PART),
     (Holds("Scaveng"), Region::Gc, SCAVENGER),
     (Holds("NewSpace::Evacuat"), Region::Gc, SCAVENGER),
+    // Objects that the stack may refer to stay in their place.
+    (Holds("Pinning"), Region::Gc, SCAVENGER),
     (Holds("ConcurrentMarking"), Region::Gc, CONCURRENT),
     (Holds("MinorMark"), Region::Gc, MINOR),
     (Holds("YoungGenerationM"), Region::Gc, MINOR),
@@ -196,6 +198,7 @@ const COLLECTORS: &[RegionEntry] = &[
     (Holds("UpdatePointers"), Region::Gc, UPDATING),
     (Holds("UpdateSlot"), Region::Gc, UPDATING),
     (Holds("Evacuat"), Region::Gc, EVACUATION),
+    (Holds("CompactionSpace"), Region::Gc, EVACUATION),
     (Holds("MigrateObject"), Region::Gc, EVACUATION),
     (Holds("MigratedSlot"), Region::Gc, EVACUATION),
     (Begins("cppgc::"), Region::Gc, CPPGC),
@@ -205,6 +208,7 @@ const COLLECTORS: &[RegionEntry] = &[
     (Holds("Marking"), Region::Gc, MARKING),
     (Holds("::ClearNonLive"), Region::Gc, MARKING),
     (Holds("WeakObjects"), Region::Gc, MARKING),
+    (Holds("StringTableCleaner"), Region::Gc, MARKING),
     (Holds("MarkCompact"), Region::Gc, MARK_COMPACT),
 ];
 
@@ -234,24 +238,26 @@ const HEAP: &[RegionEntry] = &[
     (Begins("v8::internal::SemiSpace"), Region::Gc, HEAP_PART),
     (Begins("v8::internal::Paged"), Region::Gc, HEAP_PART),
     (Begins("v8::internal::NewSpace"), Region::Gc, HEAP_PART),
-    (Begins("v8::internal::LargeObject"), Region::Gc, HEAP_PART),
-    (
-        Begins("v8::internal::NewLargeObject"),
-        Region::Gc,
-        HEAP_PART,
-    ),
+    (Holds("LargeObjectSpace"), Region::Gc, HEAP_PART),
     (Begins("v8::internal::FreeList"), Region::Gc, HEAP_PART),
     (Begins("v8::internal::Memory"), Region::Gc, HEAP_PART),
     (Begins("v8::internal::MutablePage"), Region::Gc, HEAP_PART),
+    (Begins("v8::internal::NormalPage"), Region::Gc, HEAP_PART),
+    (Begins("v8::internal::LargePage"), Region::Gc, HEAP_PART),
+    (Begins("v8::internal::BasePage"), Region::Gc, HEAP_PART),
+    (Holds("MemoryChunkIterator"), Region::Gc, HEAP_PART),
+    (Holds("CreateFillerObject"), Region::Gc, HEAP_PART),
     (Holds("SlotSet"), Region::Gc, HEAP_PART),
     (Holds("RememberedSet"), Region::Gc, HEAP_PART),
     (Holds("Pretenuring"), Region::Gc, HEAP_PART),
     (Holds("ObjectStats"), Region::Gc, HEAP_PART),
-    (Holds("::SizeFromMap"), Region::Gc, HEAP_PART),
+    (Holds("SizeFromMap("), Region::Gc, HEAP_PART),
     (Holds("BodyDescriptor"), Region::Gc, HEAP_PART),
     (Begins("heap::base::"), Region::Gc, HEAP_PART),
     (Holds("IterateObjectCache"), Region::Gc, ROOTS),
     (Holds("RootVisitor"), Region::Gc, ROOTS),
+    (Holds("ConservativeStackVisitor"), Region::Gc, ROOTS),
+    (Holds("LeftTrimmedPointerVisitor"), Region::Gc, ROOTS),
     (Begins("v8::internal::GlobalHandles"), Region::Gc, ROOTS),
     (Begins("v8::internal::TracedHandles"), Region::Gc, ROOTS),
     (Holds("IsolateSafepoint"), Region::Gc, SAFEPOINTS),

@@ -5,7 +5,7 @@ use crate::testing::place_of_function;
 
 #[test]
 fn functions_of_node_fall_into_their_parts() {
-    // Symbols of Node.js 20 and 24 as cpp_demangle writes them.
+    // Symbols of Node.js 20, 24 and 26 as cpp_demangle writes them.
     let table: &[(&str, Region, &str)] = &[
         (
             "v8::internal::Scavenger::Process(v8::JobDelegate*)",
@@ -61,6 +61,31 @@ fn functions_of_node_fall_into_their_parts() {
             "v8::internal::HeapObject::SizeFromMap(v8::internal::Map) const",
             Region::Gc,
             "heap",
+        ),
+        (
+            "v8::internal::HeapObject::SafeSizeFromMap(v8::internal::Tagged<v8::internal::Map>) const",
+            Region::Gc,
+            "heap",
+        ),
+        (
+            "v8::internal::OldGenerationMemoryChunkIterator::next()",
+            Region::Gc,
+            "heap",
+        ),
+        (
+            "v8::internal::OldLargeObjectSpace::AllocateRaw(v8::internal::LocalHeap*, int)",
+            Region::Gc,
+            "heap",
+        ),
+        (
+            "v8::internal::(anonymous namespace)::PreciseObjectPinningVisitor::HandlePointer(v8::internal::FullObjectSlot)",
+            Region::Gc,
+            "scavenger",
+        ),
+        (
+            "v8::internal::InternalizedStringTableCleaner::VisitRootPointers(v8::internal::Root, char const*, v8::internal::OffHeapObjectSlot, v8::internal::OffHeapObjectSlot)",
+            Region::Gc,
+            "mark-compact: marking",
         ),
         (
             "cppgc::internal::Sweeper::Start(cppgc::internal::SweepingConfig)",
