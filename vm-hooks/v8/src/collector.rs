@@ -235,6 +235,12 @@ impl Collector {
         })
     }
 
+    /// Whether V8 tells its activity.
+    #[must_use]
+    pub fn has_state(&self) -> bool {
+        self.has_state
+    }
+
     /// Whether this address still has the isolate: workers reuse addresses.
     #[must_use]
     pub fn is_same(&self, memory: &dyn Memory) -> bool {

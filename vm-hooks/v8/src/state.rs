@@ -31,7 +31,7 @@ const FIGURES_EVERY: u64 = 1_000_000_000;
 const MAX_ISOLATES: usize = 1 << 12;
 
 /// Names of V8's activities (`StateTag`), by number.
-const STATES: [&str; 7] = [
+const STATES: [&str; 11] = [
     "JavaScript",
     "collector",
     "parser",
@@ -39,7 +39,14 @@ const STATES: [&str; 7] = [
     "compiler",
     "other",
     "outside V8",
+    "Atomics.wait",
+    "idle",
+    "logging",
+    "idle, outside V8",
 ];
+
+/// Number of the activity that stands for unknown numbers.
+const OTHER: usize = 5;
 
 /// Section of the figures.
 const SECTION: &str = "V8";
@@ -67,6 +74,8 @@ pub struct States {
     is_incomplete: bool,
     /// Whether a worker has ended.
     has_ended: bool,
+    /// Whether V8 does not tell its activities.
+    lacks_states: bool,
 }
 
 #[derive(Debug)]
@@ -162,6 +171,10 @@ impl States {
                     continue;
                 }
             };
+            if !collector.has_state() && !std::mem::replace(&mut self.lacks_states, true) {
+                let text = "V8's activities are unknown: vmscope does not find their number";
+                poll.limit(text.to_owned(), "");
+            }
             if self.live.len() + self.ended.len() >= MAX_ISOLATES {
                 self.tell_incomplete("there are too many workers", poll);
                 break;
@@ -330,6 +343,7 @@ impl States {
         }
         let states = STATES.iter().zip(self.looks);
         let marking = ("marking beside JavaScript", self.marking);
+        let states = states.filter(|_| !self.lacks_states);
         for (name, looks) in states.map(|(name, looks)| (*name, looks)).chain([marking]) {
             let total = CounterMeaning::Total;
             poll.counter(SECTION, name, "looks", total, looks as f64);
@@ -339,6 +353,7 @@ impl States {
 
 fn count(look: &Look, (states, marking): (&mut [u64; STATES.len()], &mut u64)) {
     let state = look.state.and_then(|state| usize::try_from(state).ok());
+    let state = state.map(|state| if state < STATES.len() { state } else { OTHER });
     if let Some(looks) = state.and_then(|state| states.get_mut(state)) {
         *looks += 1;
     }

@@ -109,9 +109,10 @@ impl Names {
         self.indices.get(name).copied()
     }
 
-    /// Index of the entry whose name ends with `name`.
+    /// Index of the entry whose name ends with `name`, or with `name()` as from V8 14 on.
     pub fn ending(&self, name: &str) -> Option<usize> {
-        self.names.iter().position(|other| other.ends_with(name))
+        let ends = |other: &String| other.trim_end_matches("()").ends_with(name);
+        self.names.iter().position(ends)
     }
 }
 

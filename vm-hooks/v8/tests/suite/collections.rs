@@ -70,6 +70,8 @@ struct Told {
     /// Newest and first value of each total.
     totals: BTreeMap<String, (f64, f64)>,
     limits: Vec<String>,
+    /// Number of looks at V8 that found it collecting.
+    looks_in_collections: f64,
     /// Milliseconds of the clock before the last look.
     last_look: f64,
 }
@@ -82,6 +84,9 @@ impl Told {
                 Record::Counter(one) if one.section == COLLECTIONS_SECTION => {
                     let total = self.totals.entry(one.name).or_insert((0.0, one.value));
                     total.0 = one.value;
+                }
+                Record::Counter(one) if one.section == "V8" && one.name == "collector" => {
+                    self.looks_in_collections = one.value;
                 }
                 Record::Limit(limit) => {
                     assert!(!limit.text.contains("collections"), "{limit:?}");
@@ -165,6 +170,7 @@ fn collections_are_those_that_v8_logs() {
         }
         assert_eq!(isolates.len(), 2, "{node:?}");
         assert!(told.collections.len() > 4, "{node:?}: {}", log.len());
+        assert!(told.looks_in_collections > 0.0, "{node:?}");
         for (isolate, collector) in isolates.iter().zip(["V8", "V8 worker 1"]) {
             let times = ["scavenge", "mark-compact"].map(|kind| {
                 let of_kind = |line: &&Logged| line.isolate == **isolate && line.kind == kind;
