@@ -24,6 +24,8 @@ struct Printed {
     lines: Vec<(u32, String)>,
     /// Bytecode, offset in the script, begin of a statement.
     positions: Vec<(i64, u32, bool)>,
+    /// Whether the listing has an end.
+    is_whole: bool,
 }
 
 /// An instruction: `  54 S> 0x27b3b4b81f48 @    0 : 0c                LdaZero `.
@@ -91,6 +93,7 @@ fn with_decimal_flags(line: &str) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
+/// Functions in V8's output. The program's last line may come before the end of V8's last listing.
 fn printed(output: &str) -> Vec<Printed> {
     let mut all: Vec<Printed> = Vec::new();
     for line in output.lines() {
@@ -101,8 +104,10 @@ fn printed(output: &str) -> Vec<Printed> {
             });
         } else if let Some(function) = all.last_mut() {
             parse_line(line, function);
+            function.is_whole |= line.starts_with("Source Position Table");
         }
     }
+    all.retain(|function| function.is_whole);
     all
 }
 
