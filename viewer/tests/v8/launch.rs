@@ -11,8 +11,8 @@ use crate::common::whole::list;
 use crate::node::Recorded;
 use crate::v8::nodes::{node, nodes};
 
-/// Prints its environment's NODE_OPTIONS and its flags, and works for a while.
-const TELLS: &str = "console.log(JSON.stringify({ options: process.env.NODE_OPTIONS ?? '', flags: process.execArgv })); \
+/// Prints its environment's NODE_OPTIONS, its flags and its version, and works for a while.
+const TELLS: &str = "console.log(JSON.stringify({ options: process.env.NODE_OPTIONS ?? '', flags: process.execArgv, version: process.versions.node })); \
      const end = Date.now() + 300; while (Date.now() < end);";
 
 fn limits(recorded: &Recorded) -> Vec<&str> {
@@ -29,6 +29,8 @@ fn a_readable_node_is_left_alone() {
         let recorded = Recorded::of(&[], &node.program, ["-e", TELLS]);
         let told = &recorded.said[0];
         recorded.check(told["options"] == "", &format!("{told}"));
+        let vm = &recorded.document["session"]["vm"];
+        recorded.check(vm["version"] == told["version"], &format!("{vm} {told}"));
         assert_eq!(recorded.place.names(), [""; 0], "{node:?}");
     }
 }

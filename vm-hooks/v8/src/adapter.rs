@@ -64,6 +64,8 @@ const MAX_KNOWN: usize = 1 << 18;
 #[derive(Debug)]
 pub struct V8Adapter {
     vm: Arc<V8>,
+    /// Version of the program; empty if unknown.
+    version: String,
     tables: Option<Arc<Tables>>,
     has_begun: bool,
     /// Number of failed polls.
@@ -143,6 +145,7 @@ impl V8Adapter {
     #[must_use]
     pub fn new(vm: V8) -> Self {
         V8Adapter {
+            version: vm.product.version.clone(),
             vm: Arc::new(vm),
             tables: None,
             has_begun: false,
@@ -303,7 +306,14 @@ impl V8Adapter {
         }
         let tables = match &self.tables {
             Some(tables) => Arc::clone(tables),
-            None => Arc::new(vm.tables(first, memory)?),
+            None => {
+                let tables = Arc::new(vm.tables(first, memory)?);
+                // The program may have been recognised before it knew its version.
+                if self.version.is_empty() {
+                    self.version = vm.product.version_now(process);
+                }
+                tables
+            }
         };
         self.tables = Some(Arc::clone(&tables));
         self.states
@@ -462,7 +472,7 @@ impl Adapter for V8Adapter {
     fn identity(&self) -> VmIdentity {
         VmIdentity {
             kind: self.vm.product.name.to_owned(),
-            version: self.vm.product.version.clone(),
+            version: self.version.clone(),
         }
     }
 

@@ -41,6 +41,14 @@ impl Product {
         named.sort_by_key(|(_, module)| module.path != program);
         by_name(process, &named).or_else(|| by_symbol(process, named.first()?))
     }
+
+    /// Node.js's version now; empty while the program starts, and of other products.
+    #[must_use]
+    pub fn version_now(&self, process: &ProcessView) -> String {
+        let is_node = self.name == NODE;
+        let version = is_node.then(|| node_version(process, &self.module));
+        version.flatten().unwrap_or_default()
+    }
 }
 
 /// The product in a process, by the file names of `modules`.
@@ -53,17 +61,15 @@ pub fn by_name(process: &ProcessView, modules: &[(String, LoadedModule)]) -> Opt
     let named: Vec<_> = named.collect();
     let is_large = |module: &LoadedModule| module.code_bytes() >= LEAST_CODE;
     let (name, _, module) = named.iter().find(|(_, _, module)| is_large(module))?;
-    let version = match *name {
-        NODE => node_version(process, module),
-        _ => None,
-    };
-    Some(Product {
+    let product = Product {
         name,
-        version: version.unwrap_or_default(),
+        version: String::new(),
         // A small `node` beside `libnode.so` has Node.js's own code too.
         modules: named.iter().map(|(_, name, _)| (*name).clone()).collect(),
         module: (*module).clone(),
-    })
+    };
+    let version = product.version_now(process);
+    Some(Product { version, ..product })
 }
 
 fn name_of(module: &str) -> Option<&'static str> {

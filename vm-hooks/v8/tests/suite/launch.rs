@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use crate::common::nodes::nodes;
+use crate::common::stopped::Stopped;
 use vmscope_process::testing::FakeMemory;
-use vmscope_process::{MapEntry, ProcessView};
-use vmscope_records::{Avma, FileOffset, Pid};
-use vmscope_v8::V8;
+use vmscope_process::{Adapter as _, KeySource, MapEntry, Poll, ProcessView};
+use vmscope_records::{Avma, FileOffset, Pid, ProcessKey, TimeNs};
 use vmscope_v8::launch::obstacle;
+use vmscope_v8::{V8, V8Adapter};
 
 #[test]
 fn known_releases_can_be_read() {
@@ -18,6 +19,25 @@ fn known_releases_can_be_read() {
         node.as_unknown_version(&copy);
         let why = obstacle(&copy).expect("an unknown version");
         assert!(why.contains("V8 99."), "{why}");
+    }
+}
+
+/// `record` recognises a program before its version is there.
+#[test]
+fn the_version_is_known_after_the_start() {
+    for node in nodes() {
+        let stopped = Stopped::run(&node, &[], "bytecodes.js");
+        let process = stopped.view();
+        let mut vm = V8::open(&process).unwrap().expect("V8");
+        let version = std::mem::take(&mut vm.product.version);
+        let release = version.split('.').next().and_then(|it| it.parse().ok());
+        assert_eq!(release, Some(node.release), "{version}");
+        let mut adapter = V8Adapter::new(vm);
+        assert_eq!(adapter.identity().version, "");
+        let clock = Arc::new(|| TimeNs(1_000_000_000));
+        let mut poll = Poll::new(KeySource::new(), ProcessKey(1), clock);
+        adapter.poll(&process, &mut poll).expect("a poll");
+        assert_eq!(adapter.identity().version, version);
     }
 }
 
