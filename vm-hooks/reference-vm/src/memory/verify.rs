@@ -3,14 +3,49 @@
 use super::classes::FORWARDER;
 use super::view::{Object, walk};
 use super::{Format, Heap, Oop, Roots};
+use fixedbitset::FixedBitSet;
 use rustc_hash::FxHashSet;
 
 /// Knowledge about the heap during verification.
 struct Verifier<'h> {
     heap: &'h Heap,
-    /// All objects' addresses.
-    objects: FxHashSet<Oop>,
+    areas: [Area; 4],
     remembered: FxHashSet<Oop>,
+}
+
+/// Memory of objects without gaps.
+struct Area {
+    /// First address.
+    start: usize,
+    /// A bit for each eight bytes: whether an object begins there.
+    begins: FixedBitSet,
+}
+
+impl Area {
+    /// Bytes for a bit.
+    const UNIT: usize = 8;
+
+    fn of(objects: impl Iterator<Item = Object>) -> Self {
+        let mut area = Area {
+            start: 0,
+            begins: FixedBitSet::new(),
+        };
+        for object in objects {
+            let at = object.oop().address();
+            if area.begins.is_empty() {
+                area.start = at;
+            }
+            area.begins.grow_and_insert((at - area.start) / Area::UNIT);
+        }
+        area
+    }
+
+    fn has(&self, oop: Oop) -> bool {
+        let offset = oop.address().checked_sub(self.start);
+        offset.is_some_and(|offset| {
+            offset.is_multiple_of(Area::UNIT) && self.begins.contains(offset / Area::UNIT)
+        })
+    }
 }
 
 impl Heap {
@@ -20,7 +55,13 @@ impl Heap {
     /// Describes the first defect found.
     pub fn verify(&mut self, roots: &mut dyn Roots) -> Result<(), String> {
         let verifier = Verifier {
-            objects: self.all_objects().map(Object::oop).collect(),
+            areas: [
+                // Most references are to old objects.
+                Area::of(self.old_objects()),
+                Area::of(self.permanent_objects()),
+                Area::of(self.eden_objects()),
+                Area::of(self.survivors()),
+            ],
             remembered: self.remembered.iter().copied().collect(),
             heap: self,
         };
@@ -42,10 +83,14 @@ impl Heap {
         Ok(())
     }
 
-    fn all_objects(&self) -> impl Iterator<Item = Object> + use<> {
+    fn eden_objects(&self) -> impl Iterator<Item = Object> + use<> {
         // SAFETY: objects lie there without gaps, and nobody changes them meanwhile.
-        let eden = unsafe { walk(self.new_space.eden_start, self.eden.free) };
-        eden.chain(self.survivors())
+        unsafe { walk(self.new_space.eden_start, self.eden.free) }
+    }
+
+    fn all_objects(&self) -> impl Iterator<Item = Object> + use<> {
+        self.eden_objects()
+            .chain(self.survivors())
             .chain(self.old_objects())
             .chain(self.permanent_objects())
     }
@@ -100,7 +145,7 @@ impl Verifier<'_> {
 
     /// Checks that a reference is an object or immediate value.
     fn check_reference(&self, oop: Oop) -> Result<(), String> {
-        if !oop.is_pointer() || self.objects.contains(&oop) {
+        if !oop.is_pointer() || self.areas.iter().any(|area| area.has(oop)) {
             Ok(())
         } else {
             Err(format!("{oop:?} is not an object"))
