@@ -5,7 +5,7 @@ use vmscope_process::{AdapterError, Memory};
 use vmscope_records::{Avma, TimeNs};
 
 use crate::isolate::{Isolate, Tables};
-use crate::versions::{MarkingField, PauseFields};
+use crate::versions::{CollectorFields, MarkingField, PauseFields};
 use crate::vm::V8;
 
 /// Bytes of each piece that a look reads: of an event with its times, and of a ring.
@@ -179,23 +179,9 @@ impl Collector {
     ) -> Result<Self, AdapterError> {
         let fields = vm.layout.collector;
         let at = |base: Avma, offset: u64| Avma(base.0.wrapping_add(offset));
-        let heap = at(isolate.0, fields.heap);
         let reading = AdapterError::reading("collector");
-        let tracer = memory.read_pointer(at(heap, fields.tracer));
-        let tracer = tracer.map_err(&reading)?;
-        if tracer.0 == 0 {
-            return Err(AdapterError::NotReady { what: "collector" });
-        }
-        // The tracer's first word is its heap's address.
-        let own = memory.read_u64(tracer).map_err(&reading)?;
-        if own != heap.0 {
-            return Err(AdapterError::Implausible {
-                what: "collector's heap",
-                value: own,
-                at: tracer,
-            });
-        }
-        let number_at = at(isolate.0, fields.number);
+        let (heap, tracer) = heap(isolate, fields, memory)?;
+        let number_at = at(heap, fields.number);
         let number = memory.read_u32(number_at);
         let state = tables.state(isolate, memory)?;
         let marking = "heap_is_marking_flag_address";
@@ -383,6 +369,43 @@ impl Collector {
     }
 }
 
+/// Maximum distance of the heap from its place in the checked release of V8, in bytes: releases with the
+/// same numbers differ by patches of Node.js. The greatest distance seen is 48 (Node.js 22.0.0).
+const MAX_SHIFT: u64 = 256;
+
+/// The heap of an isolate, and its tracer. A tracer's first word is its heap's address.
+fn heap(
+    isolate: Isolate,
+    fields: CollectorFields,
+    memory: &dyn Memory,
+) -> Result<(Avma, Avma), AdapterError> {
+    let reading = AdapterError::reading("collector");
+    let usual = isolate.0.0.wrapping_add(fields.heap);
+    let first = usual.wrapping_sub(MAX_SHIFT);
+    let count = MAX_SHIFT / 8 * 2 + 1;
+    let tracers = Avma(first.wrapping_add(fields.tracer));
+    let tracers = memory.read_u64s(tracers, count, count as usize);
+    let tracers: Vec<Avma> = tracers.map_err(&reading)?.into_iter().map(Avma).collect();
+    let mut own = Vec::new();
+    let read = memory.read_each(&tracers, 8, &mut own).map_err(&reading)?;
+    let (own, _) = own.as_chunks::<8>();
+    let places = (first..).step_by(8).map(Avma);
+    let mut found = places
+        .zip(tracers.iter().zip(own).zip(read))
+        .filter(|(heap, ((_, own), is_read))| *is_read && u64::from_le_bytes(**own) == heap.0);
+    if let Some((heap, ((tracer, _), _))) = found.next() {
+        return Ok((heap, *tracer));
+    }
+    match tracers.get(tracers.len() / 2) {
+        Some(tracer) if tracer.0 != 0 => Err(AdapterError::Implausible {
+            what: "collector",
+            value: tracer.0,
+            at: Avma(usual.wrapping_add(fields.tracer)),
+        }),
+        _ => Err(AdapterError::NotReady { what: "collector" }),
+    }
+}
+
 /// State of an event during its pause.
 const ATOMIC: u32 = 2;
 
@@ -440,5 +463,50 @@ pub fn cause(reason: u32) -> &'static str {
         26 => "finalize concurrent minor mark-sweep",
         27 => "C++ heap allocation failure",
         _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::debug::Debug;
+    use crate::versions::Layout;
+    use vmscope_process::testing::FakeMemory;
+
+    const ISOLATE: Isolate = Isolate(Avma(0x10_0000));
+    const TRACER: u64 = 0x20_0000;
+
+    /// An isolate with its heap so far behind the usual place, and words around the tracer's.
+    fn found(shift: u64) -> Result<(Avma, Avma), AdapterError> {
+        let fields = Layout::new((14, 6), &Debug::default()).unwrap().collector;
+        let heap = (ISOLATE.0.0 + fields.heap).wrapping_add(shift);
+        let mut memory = FakeMemory::new();
+        memory.put(ISOLATE.0, vec![0; 0x2_0000]);
+        memory.put(Avma(TRACER), vec![0; 0x1000]);
+        // Other members' first word is the heap's address, too.
+        for (index, member) in [0, 8, 16, 0x40].into_iter().enumerate() {
+            let object = TRACER + index as u64 * 0x100;
+            let at = Avma(heap + fields.tracer + member);
+            memory.write(at, &object.to_le_bytes());
+            memory.write(Avma(object), &heap.to_le_bytes());
+        }
+        let found = super::heap(ISOLATE, fields, &memory);
+        found.inspect(|(at, _)| assert_eq!(at.0, heap))
+    }
+
+    #[test]
+    fn a_heap_near_its_place_is_found_by_its_tracer() {
+        for shift in [
+            0,
+            8,
+            0x30,
+            MAX_SHIFT,
+            8_u64.wrapping_neg(),
+            0x30_u64.wrapping_neg(),
+        ] {
+            assert_eq!(found(shift).unwrap().1, Avma(TRACER), "{shift:#x}");
+        }
+        let error = found(MAX_SHIFT + 8).unwrap_err();
+        assert!(matches!(error, AdapterError::NotReady { .. }), "{error}");
     }
 }

@@ -161,9 +161,9 @@ pub struct StringFields {
 /// Where an isolate tells its collections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CollectorFields {
-    /// The heap, in an isolate.
+    /// The heap, in an isolate of the checked release. Other patch releases have it some words away.
     pub heap: u64,
-    /// Number of the isolate in its process (32 bits), in an isolate.
+    /// Number of the isolate in its process (32 bits), from the heap's begin.
     pub number: u64,
     /// Numbers of mark-compacts and of all collections (32 bits each), in the heap.
     pub counts: u64,
@@ -308,7 +308,7 @@ const COMMON: Layout = Layout {
     registry: Registry::Trees { allocations: 40 },
     collector: CollectorFields {
         heap: 0xdea0,
-        number: 0xeb30,
+        number: 0xc90,
         counts: 0x1b0,
         pauses: PauseFields::Sum(0x6b8),
         tracer: 0x6c8,
@@ -342,7 +342,7 @@ const V8_14: Layout = Layout {
     },
     collector: CollectorFields {
         heap: 0xf3c0,
-        number: 0xffd8,
+        number: 0xc18,
         counts: 0x240,
         pauses: PauseFields::Sum(0x770),
         tracer: 0x780,
@@ -405,7 +405,7 @@ const V8_10: Layout = Layout {
     registry: PAGES,
     collector: CollectorFields {
         heap: 0xc638,
-        number: 0xd4f0,
+        number: 0xeb8,
         counts: 0x268,
         pauses: PauseFields::Rings([0xcb8, 0xeb0, 0xf58]),
         tracer: 0x918,
@@ -456,7 +456,7 @@ const V8_11: Layout = Layout {
     registry: PAGES,
     collector: CollectorFields {
         heap: 0xd2c0,
-        number: 0xe118,
+        number: 0xe58,
         counts: 0x240,
         pauses: PauseFields::Rings([0xcf0, 0xee8, 0xf90]),
         tracer: 0x8f8,
@@ -501,7 +501,7 @@ const V8_13: Layout = Layout {
     registry: Registry::Trees { allocations: 8 },
     collector: CollectorFields {
         heap: 0xeff8,
-        number: 0xfba0,
+        number: 0xba8,
         counts: 0x238,
         pauses: PauseFields::Sum(0x740),
         tracer: 0x750,

@@ -2,7 +2,7 @@
 //!
 //! A `WasmCodeManager` maps regions of addresses to modules (`NativeModule`). A module has a map from first
 //! instructions to pieces of code (`WasmCode`), and a vector of new pieces that V8 has not put into the map
-//! yet. (V8's `wasm/wasm-code-manager.h`, 10.2 to 14.6.)
+//! yet. (V8's `wasm/wasm-code-manager.h`, 10.2 to 13.6; 14.6 by its memory.)
 
 pub mod names;
 

@@ -200,9 +200,10 @@ impl V8Adapter {
         let what = "source positions";
         let table = reader.heap.bytes(code.positions, MAX_TABLE, what)?;
         if table.is_empty() {
-            // Node.js requests positions for its isolates (`UseDetailedSourcePositionsForProfiling`).
-            let text = "optimised code of some isolates has no bytecodes and lines: addons that make isolates \
-                        rarely request source positions of V8";
+            // Node.js requests positions for its isolates (`UseDetailedSourcePositionsForProfiling`); Maglev
+            // ignored the request in Node.js 22.0 to 22.5 and 24.0 to 24.16.
+            let text = "some optimised code has no bytecodes and lines: V8 keeps no source positions of it \
+                        (Maglev's code in some releases of Node.js 22 and 24, isolates that addons make)";
             self.limit(text, poll);
             return Ok(PcMap::None);
         }
