@@ -47,7 +47,7 @@ pub struct RecordArgs {
     #[arg(long)]
     no_jit_env: bool,
     /// Set such variables for Node.js and Electron too (NODE_OPTIONS=--perf-prof). vmscope reads
-    /// Node.js 18 to 24 without: from memory, with more detail
+    /// Node.js 18 to 26 (even releases) without: from memory, with more detail
     #[arg(long, conflicts_with = "no_jit_env")]
     jit_env: bool,
     /// Exact bytecodes and lines in optimised JVM code: sets JAVA_TOOL_OPTIONS with

@@ -396,6 +396,7 @@ fn heap(
     if let Some((heap, ((tracer, _), _))) = found.next() {
         return Ok((heap, *tracer));
     }
+    // The word at the usual place is 0 while the isolate starts.
     match tracers.get(tracers.len() / 2) {
         Some(tracer) if tracer.0 != 0 => Err(AdapterError::Implausible {
             what: "collector",
@@ -476,7 +477,7 @@ mod tests {
     const ISOLATE: Isolate = Isolate(Avma(0x10_0000));
     const TRACER: u64 = 0x20_0000;
 
-    /// An isolate with its heap so far behind the usual place, and words around the tracer's.
+    /// Heap and tracer of an isolate whose heap is `shift` bytes behind the usual place.
     fn found(shift: u64) -> Result<(Avma, Avma), AdapterError> {
         let fields = Layout::new((14, 6), &Debug::default()).unwrap().collector;
         let heap = (ISOLATE.0.0 + fields.heap).wrapping_add(shift);

@@ -33,7 +33,7 @@ const MAX_ROUTINES: usize = 3 * 256 + 1;
 /// Maximum number of bytes between routines of one range.
 const MAX_GAP: u64 = 64;
 
-/// Maximum bytes of a handler without a symbol (the largest in Node.js 18 to 24: 5,648).
+/// Maximum bytes of a handler without a symbol (the largest in Node.js 18 to 26: 5,728).
 const MAX_HANDLER: u64 = 1 << 14;
 
 /// Bytes of the last handler without a symbol, that of the rarest bytecode.

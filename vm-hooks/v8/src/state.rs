@@ -342,8 +342,8 @@ impl States {
             collections.tell_totals(began, poll);
         }
         let states = STATES.iter().zip(self.looks);
-        let marking = ("marking beside JavaScript", self.marking);
         let states = states.filter(|_| !self.lacks_states);
+        let marking = ("marking beside JavaScript", self.marking);
         for (name, looks) in states.map(|(name, looks)| (*name, looks)).chain([marking]) {
             let total = CounterMeaning::Total;
             poll.counter(SECTION, name, "looks", total, looks as f64);

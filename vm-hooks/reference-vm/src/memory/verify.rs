@@ -9,6 +9,7 @@ use rustc_hash::FxHashSet;
 /// Knowledge about the heap during verification.
 struct Verifier<'h> {
     heap: &'h Heap,
+    /// All objects.
     areas: [Area; 4],
     remembered: FxHashSet<Oop>,
 }
