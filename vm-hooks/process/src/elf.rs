@@ -50,6 +50,8 @@ pub struct Segment {
     pub kind: u32,
     /// Whether it is mapped executable.
     pub executable: bool,
+    /// Whether it is mapped writable.
+    pub writable: bool,
     /// File offset.
     pub offset: u64,
     /// Size in the file, in bytes.
@@ -211,6 +213,7 @@ pub fn parse_segments(bytes: &[u8], header: &ElfHeader) -> Result<Vec<Segment>, 
     let segments = parsed.iter().map(|segment| Segment {
         kind: segment.p_type,
         executable: segment.is_executable(),
+        writable: segment.is_write(),
         offset: segment.p_offset,
         file_bytes: segment.p_filesz,
         address: segment.p_vaddr,

@@ -19,6 +19,9 @@ const FIRST_NODE: u64 = 0x40;
 /// Offset of the isolate's own address: the check.
 const SELF: u64 = 8;
 
+/// Distance from an isolate to the address in its register of roots.
+const ROOT: u64 = 0x80;
+
 /// Bytes from an isolate's begin that hold both tables.
 const HEAD: u64 = 0x6000;
 
@@ -80,7 +83,6 @@ impl Tables {
     pub(crate) fn find(
         isolate: Isolate,
         (references, roots): (&Names, &Names),
-        first_reference: Option<Avma>,
         memory: &dyn Memory,
     ) -> Result<Self, AdapterError> {
         let mut bytes = vec![0; HEAD as usize];
@@ -89,15 +91,7 @@ impl Tables {
         bytes.truncate(length);
         let (words, _) = bytes.as_chunks::<8>();
         let words: Vec<u64> = words.iter().map(|word| u64::from_le_bytes(*word)).collect();
-        let missing = |name: &str| AdapterError::MissingField {
-            name: name.to_owned(),
-        };
-        let first = first_reference.ok_or_else(|| missing("abort_with_reason"))?;
-        let mut pairs = words.windows(2);
-        let references_at = pairs.position(|pair| pair == [0, first.0]);
-        let references_at = references_at.ok_or(AdapterError::NotReady {
-            what: "table of external references",
-        })?;
+        let references_at = find_references(&words, isolate, references)?;
         let roots_at = find_roots(&words, roots, memory)?;
         Ok(Tables {
             references: references_at as u64 * 8,
@@ -157,6 +151,22 @@ impl Tables {
         let object = memory.read_u64(Avma(at));
         object.map(Tagged).map_err(AdapterError::reading("root"))
     }
+}
+
+/// Index of the table of external references: where the isolate's address is, and that of its roots.
+fn find_references(words: &[u64], isolate: Isolate, names: &Names) -> Result<usize, AdapterError> {
+    let missing = || AdapterError::MissingField {
+        name: "isolate_root".to_owned(),
+    };
+    let itself = names.index("isolate").ok_or_else(missing)?;
+    let root = names.ending("isolate_root").ok_or_else(missing)?;
+    let (itself_is, root_is) = (isolate.0.0, isolate.0.0.wrapping_add(ROOT));
+    let found = (0..words.len()).find(|start| {
+        words.get(start + itself) == Some(&itself_is) && words.get(start + root) == Some(&root_is)
+    });
+    found.ok_or(AdapterError::NotReady {
+        what: "table of external references",
+    })
 }
 
 /// Index of the table of roots: where the map of maps is its own map, and another map has it.

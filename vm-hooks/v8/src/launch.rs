@@ -7,7 +7,7 @@ use std::sync::Arc;
 use vmscope_process::{ElfFile, LoadBias, ModuleFile, ReadAt};
 
 use crate::versions::{is_known, reads_node};
-use crate::vm::{PLATFORM, VERSION};
+use crate::vm::VERSION;
 
 /// V8's version, and the size of its tagged values in bytes.
 const CONSTANTS: [&str; 3] = [VERSION[0], VERSION[1], "v8dbg_TaggedSize"];
@@ -24,7 +24,7 @@ pub fn obstacle(program: &Path) -> Option<String> {
     let elf = ElfFile::open(Arc::clone(&file)).ok()?;
     let names = elf.dynamic_names().ok()??;
     if names.iter().any(|name| name == VERSION[0].as_bytes()) {
-        return of_constants(constants(&elf, &*file)?).or_else(|| lacks_isolates(&elf));
+        return of_constants(constants(&elf, &*file)?);
     }
     of_library(names.iter().find_map(|name| library(name))?)
 }
@@ -50,13 +50,6 @@ fn of_constants([major, minor, tagged]: [u32; 3]) -> Option<String> {
     }
     (!is_known((major, minor)))
         .then(|| format!("vmscope does not know where V8 {major}.{minor} keeps its data"))
-}
-
-/// Stripped programs of later versions have no list of isolates.
-fn lacks_isolates(elf: &ElfFile) -> Option<String> {
-    let found = elf.find(&[PLATFORM], LoadBias(0)).ok()?;
-    let is_there = found.into_iter().flatten().next().is_some();
-    (!is_there).then(|| format!("the program is stripped: it has no symbol {PLATFORM}"))
 }
 
 /// The number in the name of Node.js's library.

@@ -4,6 +4,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`vm`], [`isolate`] | V8 in a process: version, tables, isolates |
+//! | [`variables`] | V8's variables, by symbols or by what they hold |
 //! | [`versions`], [`debug`] | where V8 keeps its data: by version, by the binary's constants |
 //! | [`product`], [`regions`] | programs with V8; regions of their native functions |
 //! | [`object`], `strings` | tagged values, objects, strings |
@@ -61,6 +62,7 @@ mod strings;
 pub mod testing;
 mod tree;
 mod unwind;
+pub mod variables;
 pub mod versions;
 mod vlq;
 pub mod vm;

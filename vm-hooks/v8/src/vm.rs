@@ -11,6 +11,7 @@ use crate::object::{Heap, Tagged};
 use crate::product::{NODE, Product};
 use crate::registry::{self, Streams};
 use crate::spaces;
+use crate::variables::{PLATFORM, REFERENCES, ROOTS, Table, Variables};
 use crate::versions::{Layout, Registry, SUPPORTED};
 use crate::wasm::{self, Wasm};
 
@@ -21,11 +22,6 @@ pub(crate) const VERSION: [&str; 4] = [
     "_ZN2v88internal7Version6build_E",
     "_ZN2v88internal7Version6patch_E",
 ];
-/// V8's platform, which lists the isolates.
-pub(crate) const PLATFORM: &str = "_ZN2v88internal2V89platform_E";
-const REFERENCES: &str = "_ZN2v88internal22ExternalReferenceTable9ref_name_E";
-const FIRST_REFERENCE: &str = "_ZN2v88internal17abort_with_reasonEi";
-const ROOTS: &str = "_ZN2v88internal10RootsTable11root_names_E";
 const TRUSTED: &str = "_ZN2v88internal15ThreadIsolation13trusted_data_E";
 
 /// Begin of the names of builtins.
@@ -57,7 +53,6 @@ pub struct V8 {
     trusted: Option<Avma>,
     references: Names,
     roots: Names,
-    first_reference: Option<Avma>,
     /// Symbols of constants, builtins and classes.
     pub(crate) symbols: Vec<Symbol>,
 }
@@ -70,14 +65,13 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    fn read(memory: &dyn Memory, table: Option<&Symbol>) -> Result<Self, AdapterError> {
+    fn read(memory: &dyn Memory, table: Option<Table>) -> Result<Self, AdapterError> {
         let Some(table) = table else {
             return Ok(Names::default());
         };
         let pages = Pages::new(memory);
         let failed = AdapterError::reading("table of names");
-        let count = table.size / 8;
-        let pointers = pages.read_u64s(table.address, count, MAX_NAMES as usize);
+        let pointers = pages.read_u64s(table.address, table.count, MAX_NAMES as usize);
         let names = pointers.map_err(&failed)?.into_iter().map(|at| {
             let name = match pages.read_c_string(Avma(at), MAX_NAME) {
                 Err(error) if error.is_final() => return Err(failed(error)),
@@ -86,7 +80,7 @@ impl Names {
             Ok(String::from_utf8_lossy(&name).into_owned())
         });
         let names: Vec<String> = names.collect::<Result<_, _>>()?;
-        if count > 0 && names.iter().all(String::is_empty) {
+        if table.count > 0 && names.iter().all(String::is_empty) {
             // The loader has not relocated the table.
             return Err(AdapterError::NotReady {
                 what: "table of names",
@@ -145,7 +139,6 @@ impl V8 {
         let memory = process.memory();
         let others = [
             PLATFORM,
-            FIRST_REFERENCE,
             TRUSTED,
             REFERENCES,
             ROOTS,
@@ -183,16 +176,19 @@ impl V8 {
             version: version.clone(),
             supported: SUPPORTED,
         })?;
+        let mut variables = Variables::by_symbols(&all);
+        if variables.platform.is_none() && product.name == NODE {
+            variables = Variables::by_contents(process, &module)?;
+        }
         Ok(Some(V8 {
-            references: Names::read(memory, symbol(REFERENCES))?,
-            roots: Names::read(memory, symbol(ROOTS))?,
+            references: Names::read(memory, variables.references)?,
+            roots: Names::read(memory, variables.roots)?,
             wasm: Wasm::find(
                 memory,
                 (address(wasm::STATE), address(wasm::GETTER)),
                 layout.wasm,
             ),
-            platform: address(PLATFORM),
-            first_reference: address(FIRST_REFERENCE),
+            platform: variables.platform,
             trusted: address(TRUSTED),
             symbols: all,
             version,
@@ -245,7 +241,7 @@ impl V8 {
     /// [`AdapterError::NotReady`] while V8 starts; failed reads.
     pub fn tables(&self, isolate: Isolate, memory: &dyn Memory) -> Result<Tables, AdapterError> {
         let named = (&self.references, &self.roots);
-        Tables::find(isolate, named, self.first_reference, memory)
+        Tables::find(isolate, named, memory)
     }
 
     /// All instruction streams of all isolates.

@@ -1,16 +1,18 @@
 //! Node.js with exported symbols only: stripped releases, and Debian's package, whose V8 is in `libnode.so`.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::path::Path;
 use std::process::Command;
 
 use crate::common::nodes::{Node, RELEASES, debian, node};
 use crate::common::skipped;
 use crate::common::stopped::Stopped;
-use vmscope_process::AdapterError;
 use vmscope_records::{ConstituentKind, InterpreterRules, Record};
+use vmscope_v8::V8;
 use vmscope_v8::launch::obstacle;
 use vmscope_v8::testing::{all_code, constituents, new_code};
+use vmscope_v8::variables::{Table, Variables};
 
 const PROGRAM: &str = "optimised.js";
 
@@ -56,12 +58,16 @@ fn read(node: &Node) -> Vec<Record> {
     records
 }
 
-fn check_without_builtins(records: &[Record]) {
+fn check_without_builtins(release: u32, records: &[Record]) {
     let limits = limits(records);
-    let [limit] = &limits[..] else {
-        panic!("{limits:?}");
+    let expected: &[&str] = match release {
+        ..24 => &["no symbols of its builtins"],
+        _ => &["no symbols of its builtins", "bytecodes are unknown"],
     };
-    assert!(limit.contains("no symbols of its builtins"), "{limit}");
+    assert_eq!(limits.len(), expected.len(), "{limits:?}");
+    for (limit, part) in limits.iter().zip(expected) {
+        assert!(limit.contains(part), "{limit}");
+    }
 }
 
 /// A stripped copy of the program; `None` without the tool.
@@ -85,21 +91,8 @@ fn stripped_releases_have_their_functions() {
         let Some(bare) = stripped(&node, &folder) else {
             return;
         };
-        if node.release >= 24 {
-            // They export no list of isolates.
-            let stopped = Stopped::run(&bare, &[], PROGRAM);
-            let error = all_code(&stopped.view()).unwrap_err();
-            assert!(
-                matches!(error, AdapterError::MissingSymbol { .. }),
-                "{error}"
-            );
-            assert!(error.remedy().contains("unstripped"), "{error}");
-            let why = obstacle(&bare.program).expect("so its dump is needed");
-            assert!(why.contains("stripped"), "{why}");
-            continue;
-        }
         let (whole, bare) = (read(&node), read(&bare));
-        check_without_builtins(&bare);
+        check_without_builtins(node.release, &bare);
         let [whole, bare] = [&whole, &bare].map(|records| bytes_of_handlers(records));
         // Gaps between handlers count for the handler before.
         assert!(
@@ -109,10 +102,37 @@ fn stripped_releases_have_their_functions() {
     }
 }
 
+fn addresses(table: Option<Table>) -> Range<u64> {
+    let Table { address, count } = table.unwrap();
+    address.0..address.0 + count * 8
+}
+
+#[test]
+fn what_variables_hold_tells_their_places() {
+    for node in RELEASES.into_iter().filter_map(node).chain(debian()) {
+        let stopped = Stopped::run(&node, &[], PROGRAM);
+        let view = stopped.view();
+        let module = V8::open(&view).unwrap().unwrap().product.module;
+        let symbols = view.symbols_beginning(&module, &["_ZN2v88internal"], 1 << 20);
+        let named = Variables::by_symbols(&symbols.unwrap());
+        let found = Variables::by_contents(&view, &module).unwrap();
+        let [platform, other] = [named, found].map(|variables| {
+            let platform = view.memory().read_u64(variables.platform.unwrap());
+            platform.unwrap()
+        });
+        assert_eq!(platform, other, "{node:?}");
+        // Pointers around a table count for the table. V8 has no pointers at the end of the first.
+        let [names, roots] = [named.references, named.roots].map(addresses);
+        let [some, all] = [found.references, found.roots].map(addresses);
+        assert!(names.contains(&some.start) && some.end > names.end - 0x100);
+        assert!(all.start <= roots.start && roots.end <= all.end, "{node:?}");
+    }
+}
+
 #[test]
 fn debians_node_has_its_functions() {
     if let Some(node) = debian() {
         let records = read(&node);
-        check_without_builtins(&records);
+        check_without_builtins(node.release, &records);
     }
 }
