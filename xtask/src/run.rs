@@ -15,8 +15,6 @@ pub struct Step {
     pub env: &'static [(&'static str, &'static str)],
     /// What it needs beyond the toolchain, if anything.
     pub needs: Option<Need>,
-    /// Whether it runs beside the next steps, with the CPU time that they leave.
-    pub beside: bool,
 }
 
 /// Something that may not be installed.
@@ -37,25 +35,16 @@ enum Outcome {
     Failed(String),
 }
 
-/// How a step went.
-struct Done {
-    outcome: Outcome,
-    seconds: f64,
-    /// What a step beside others printed.
-    output: String,
-}
-
-/// Linux gives these programs only the CPU time that no others want (`sched(7)`).
-const IDLE: [&str; 3] = ["chrt", "--idle", "0"];
-
 /// Runs every step, then says which passed, failed or were skipped and how long each took.
 /// Returns whether none failed.
 pub fn all(steps: &[&Step]) -> bool {
     let mut lines = Vec::new();
     let mut passed = true;
     let _ = std::fs::remove_file(skipped_tests());
-    let mut note = |step: &Step, done: Done| {
-        let (verdict, detail) = match done.outcome {
+    for step in steps {
+        println!("\n=== {}", step.name);
+        let began = Instant::now();
+        let (verdict, detail) = match run(step) {
             Outcome::Passed => ("passed", String::new()),
             Outcome::Skipped(hint) => {
                 println!("SKIPPED: {hint}");
@@ -66,26 +55,12 @@ pub fn all(steps: &[&Step]) -> bool {
                 ("FAILED", format!(": {why}"))
             }
         };
-        let (seconds, name) = (done.seconds, step.name);
-        lines.push(format!("{verdict:8} {seconds:6.1} s  {name}{detail}"));
-    };
-    std::thread::scope(|scope| {
-        let mut beside = Vec::new();
-        for step in steps {
-            println!("\n=== {}", step.name);
-            if step.beside {
-                beside.push((step, scope.spawn(|| run(step))));
-            } else {
-                note(step, run(step));
-            }
-        }
-        for (step, thread) in beside {
-            if let Ok(done) = thread.join() {
-                println!("\n=== {}\n{}", step.name, done.output);
-                note(step, done);
-            }
-        }
-    });
+        let seconds = began.elapsed().as_secs_f64();
+        lines.push(format!(
+            "{verdict:8} {seconds:6.1} s  {}{detail}",
+            step.name
+        ));
+    }
     if let Ok(skipped) = std::fs::read_to_string(skipped_tests()) {
         println!("\nSKIPPED tests:\n{skipped}");
         let _ = std::fs::remove_file(skipped_tests());
@@ -94,21 +69,8 @@ pub fn all(steps: &[&Step]) -> bool {
     passed
 }
 
-fn run(step: &Step) -> Done {
-    let began = Instant::now();
-    let mut output = String::new();
-    let outcome = outcome(step, &mut output);
-    let seconds = began.elapsed().as_secs_f64();
-    Done {
-        outcome,
-        seconds,
-        output,
-    }
-}
-
-/// Runs a step. The output of a step beside others goes to `output`.
-fn outcome(step: &Step, output: &mut String) -> Outcome {
-    let mut command = step.command.to_vec();
+fn run(step: &Step) -> Outcome {
+    let mut command = step.command;
     if let Some(need) = &step.needs
         && !succeeds(need.probe)
     {
@@ -116,27 +78,13 @@ fn outcome(step: &Step, output: &mut String) -> Outcome {
             return Outcome::Skipped(need.hint);
         }
         println!("({})", need.hint);
-        command = need.instead.to_vec();
+        command = need.instead;
     }
-    println!("    {}", command.join(" "));
-    if step.beside {
-        command.splice(..0, IDLE);
-    }
-    let Some(mut process) = command_of(&command) else {
+    let Some(mut process) = command_of(command) else {
         return Outcome::Failed("there is nothing to run".to_owned());
     };
-    process.envs(step.env.iter().copied());
-    let status = if step.beside {
-        process.output().map(|done| {
-            for bytes in [&done.stdout, &done.stderr] {
-                output.push_str(&String::from_utf8_lossy(bytes));
-            }
-            done.status
-        })
-    } else {
-        process.status()
-    };
-    match status {
+    println!("    {}", command.join(" "));
+    match process.envs(step.env.iter().copied()).status() {
         Ok(status) if status.success() => Outcome::Passed,
         Ok(status) => Outcome::Failed(status.to_string()),
         Err(error) => Outcome::Failed(format!("{}: {error}", command[0])),

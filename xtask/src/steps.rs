@@ -9,12 +9,8 @@ const fn plain(name: &'static str, command: &'static [&'static str]) -> Step {
         command,
         env: &[],
         needs: None,
-        beside: false,
     }
 }
-
-/// Less optimised targets: their build takes longer than their short runs.
-const FUZZING: &[(&str, &str)] = &[("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1")];
 
 /// What CI runs, and README's second command.
 pub const TEST: &[Step] = &[
@@ -32,57 +28,6 @@ pub const TEST: &[Step] = &[
             "warnings",
         ],
     ),
-    // These builds use the CPU time that tests leave. They have folders of their own, since cargo locks a folder.
-    Step {
-        name: "build for fuzzing",
-        command: &[".ci/fuzz", "build"],
-        env: FUZZING,
-        needs: None,
-        beside: true,
-    },
-    Step {
-        name: "all orders of the published ring's memory accesses (loom)",
-        command: &[
-            "cargo",
-            "test",
-            "--package=vmscope-publish",
-            "--locked",
-            "--test=loom",
-        ],
-        env: &[
-            ("RUSTFLAGS", "--cfg loom"),
-            ("CARGO_TARGET_DIR", "target/loom"),
-        ],
-        needs: None,
-        beside: true,
-    },
-    Step {
-        name: "aarch64 compiles",
-        command: &[
-            "cargo",
-            "check",
-            "--workspace",
-            "--locked",
-            "--target",
-            "aarch64-unknown-linux-gnu",
-        ],
-        // A check links nothing: the machine's own C compiler will do for zstd's sources.
-        env: &[
-            ("CARGO_TARGET_DIR", "target/aarch64"),
-            ("CC_aarch64_unknown_linux_gnu", "cc"),
-            ("AR_aarch64_unknown_linux_gnu", "ar"),
-        ],
-        needs: Some(Need {
-            probe: &[
-                "sh",
-                "-c",
-                "rustup target list --installed | grep -q '^aarch64-unknown-linux-gnu$'",
-            ],
-            instead: &[],
-            hint: "rustup target add aarch64-unknown-linux-gnu",
-        }),
-        beside: true,
-    },
     Step {
         name: "tests",
         // Every failure, not the first only.
@@ -100,7 +45,6 @@ pub const TEST: &[Step] = &[
             instead: &["cargo", "test", "--workspace", "--all-targets", "--locked"],
             hint: "cargo-nextest is not installed: cargo test does it",
         }),
-        beside: false,
     },
     plain(
         "documentation tests",
@@ -111,14 +55,53 @@ pub const TEST: &[Step] = &[
         command: &["cargo", "doc", "--workspace", "--no-deps", "--locked"],
         env: &[("RUSTDOCFLAGS", "-D warnings")],
         needs: None,
-        beside: false,
+    },
+    Step {
+        name: "aarch64 compiles",
+        command: &[
+            "cargo",
+            "check",
+            "--workspace",
+            "--locked",
+            "--target",
+            "aarch64-unknown-linux-gnu",
+        ],
+        // A check links nothing: the machine's own C compiler will do for zstd's sources.
+        env: &[
+            ("CC_aarch64_unknown_linux_gnu", "cc"),
+            ("AR_aarch64_unknown_linux_gnu", "ar"),
+        ],
+        needs: Some(Need {
+            probe: &[
+                "sh",
+                "-c",
+                "rustup target list --installed | grep -q '^aarch64-unknown-linux-gnu$'",
+            ],
+            instead: &[],
+            hint: "rustup target add aarch64-unknown-linux-gnu",
+        }),
+    },
+    Step {
+        name: "all orders of the published ring's memory accesses (loom)",
+        command: &[
+            "cargo",
+            "test",
+            "--package=vmscope-publish",
+            "--locked",
+            "--test=loom",
+        ],
+        env: &[
+            ("RUSTFLAGS", "--cfg loom"),
+            ("CARGO_TARGET_DIR", "target/loom"),
+        ],
+        needs: None,
     },
     Step {
         name: "fuzzing, short",
         command: &[".ci/fuzz", "20000", "8"],
-        env: FUZZING,
+        // Less optimised targets: their build takes longer than their short runs.
+        env: &[("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1")],
         needs: None,
-        beside: false,
     },
 ];
 
@@ -140,7 +123,6 @@ pub const DEEP: &[Step] = &[
         ],
         env: &[("PROPTEST_CASES", "20000")],
         needs: None,
-        beside: false,
     },
     Step {
         name: "miri on the records",
@@ -165,7 +147,6 @@ pub const DEEP: &[Step] = &[
             instead: &[],
             hint: "rustup toolchain install nightly --component miri",
         }),
-        beside: false,
     },
     Step {
         name: "licences, duplicates, advisories",
@@ -176,7 +157,6 @@ pub const DEEP: &[Step] = &[
             instead: &[],
             hint: "cargo install cargo-deny --locked",
         }),
-        beside: false,
     },
     plain(
         "benches build",
@@ -231,7 +211,6 @@ pub const DEEP: &[Step] = &[
             instead: &[],
             hint: "apt-get install openjdk-17-jre-headless linux-perf",
         }),
-        beside: false,
     },
     Step {
         name: "benchmark against perf",
@@ -247,6 +226,5 @@ pub const DEEP: &[Step] = &[
             instead: &[],
             hint: "apt-get install linux-perf",
         }),
-        beside: false,
     },
 ];
