@@ -10,7 +10,7 @@ use crate::method::MethodLayout;
 pub const LIBRARY: &str = "libjvm.so";
 
 /// Oldest and newest version with layouts verified against the JVM's own reports.
-pub const TESTED: (u32, u32) = (11, 25);
+pub const TESTED: (u32, u32) = (11, 27);
 
 /// Maximum length of a version string.
 const MAX_VERSION: usize = 256;

@@ -1,4 +1,4 @@
-//! Reader of running HotSpot JVMs (JDK 11 to 25), without agent or flag. It uses
+//! Reader of running HotSpot JVMs (JDK 11 to 27), without agent or flag. It uses
 //! `process_vm_readv` and the VM's description of its own structures.
 //!
 //! [`layout`] has field offsets, [`code`] the code cache with the debug records of nmethods,

@@ -240,7 +240,9 @@ impl DispatchStubs {
             [0xff, 0xa3, a, b, c, d, ..] => (u64::from(u32::from_le_bytes([a, b, c, d])), 6),
             _ => return None,
         };
-        let is_sound = jump > 0 && self.entry.is_none_or(|entry| entry == to);
+        // JDK 28 has three such entries: objects may be passed as their fields.
+        let is_entry = |entry: u64| (0..3).any(|field| entry.wrapping_add(field * 8) == to);
+        let is_sound = jump > 0 && self.entry.is_none_or(is_entry);
         is_sound.then(|| (jump + size + last, format!("{kind} stub, index {index}")))
     }
 }

@@ -25,7 +25,7 @@ const NAME_AGAIN: u64 = 250_000_000;
 /// thread.
 const SHARE_OF_TIME: u64 = 500;
 
-/// Beginnings of VM threads' names, JDK 11 to 25, all collectors; separated by bars.
+/// Beginnings of VM threads' names, JDK 11 to 27, all collectors; separated by bars.
 const ROLES: [(ThreadRole, &str); 5] = [
     (
         ThreadRole::Vm,
@@ -45,6 +45,7 @@ const ROLES: [(ThreadRole, &str); 5] = [
         ThreadRole::Collector,
         "GC Thread#|ParGC Thread#|G1 Main Marker|G1 Conc#|G1 Refine#|G1 Service|G1 Young RemSet|\
          G1 Parallel Mar|CMS Main Thread|CMS Thread#|StrDedup|StringDedup|Shenandoah |\
+         ShenWorker#|ShenUncommit|ShenControl|ShenRegulator|\
          ZDirector|ZDriver|ZStat|ZUncommitter|ZUnmapper|ZWorker|\
          XDirector|XDriver|XStat|XUncommitter|XUnmapper|XWorker",
     ),
@@ -53,9 +54,17 @@ const ROLES: [(ThreadRole, &str); 5] = [
 /// Role of a VM thread of this name (at most 15 characters).
 #[must_use]
 pub fn role_of_name(name: &str) -> Option<ThreadRole> {
-    let is_it = |begins: &str| begins.split('|').any(|begin| name.starts_with(begin));
+    let is_it = |begins: &str| begins.split('|').any(|begin| begins_with(name, begin));
     let found = ROLES.iter().find(|(_, begins)| is_it(begins));
     found.map(|(role, _)| *role)
+}
+
+/// Whether a thread's name begins with `begin`. Up to JDK 25, the kernel has the first 15 characters of a name; as from
+/// JDK 26, the first 7 and the last 6 of a longer one, with two dots between them (`C2 Comp..hread0`).
+fn begins_with(name: &str, begin: &str) -> bool {
+    let first = name.split_once("..").map(|(first, _)| first);
+    let first = first.filter(|first| first.len() == 7 && name.len() == 15);
+    name.starts_with(begin) || first.is_some_and(|first| begin.starts_with(first))
 }
 
 /// Reports the roles and names of new threads.
@@ -146,7 +155,10 @@ impl Threads {
         // C++ class of plain Java threads.
         let plain: FxHashSet<Avma> = threads
             .iter()
-            .filter(|thread| matches!(&*thread.name, "Reference Handl" | "Finalizer"))
+            .filter(|thread| {
+                let names = ["Reference Handl", "Finalizer"];
+                names.iter().any(|begin| begins_with(&thread.name, begin))
+            })
             .filter_map(|thread| by_tid.get(&thread.inner_tid))
             .map(|thread| thread.class)
             .collect();

@@ -137,3 +137,26 @@ fn names_are_told_again_after_a_change() {
     // The kernel's name came after Java's.
     assert_eq!(told("othe", Some("other"), now + 1), (is("other"), 1));
 }
+
+#[test]
+fn threads_of_the_vm_are_known_by_both_forms_of_their_names() {
+    use ThreadRole::{Collector, Compiler, Heartbeat, Vm};
+    let cases = [
+        ("C2 CompilerThre", Some(Compiler)),
+        ("C2 Comp..hread0", Some(Compiler)),
+        ("VM Peri..Thread", Some(Heartbeat)),
+        ("Referen..andler", Some(Vm)),
+        ("Signal ..atcher", Some(Vm)),
+        ("G1 Refi..kers#0", Some(Collector)),
+        ("StringD..Thread", Some(Collector)),
+        ("Shenand..eads#0", Some(Collector)),
+        ("ShenWorker#0", Some(Collector)),
+        // Two dots in a name of the program.
+        ("C2 Comp..", None),
+        ("C2..and others", None),
+        ("worker-..nd-more", None),
+    ];
+    for (name, role) in cases {
+        assert_eq!(role_of_name(name), role, "{name}");
+    }
+}
