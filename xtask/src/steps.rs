@@ -98,7 +98,7 @@ pub const TEST: &[Step] = &[
     },
     Step {
         name: "fuzzing, short",
-        command: &[".ci/fuzz", "20000", "8"],
+        command: &[".ci/fuzz", "20000", "4"],
         // Less optimised targets: their build takes longer than their short runs.
         env: &[("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1")],
         needs: None,

@@ -2,13 +2,11 @@
 //! And the agent: what it tells hangs together. Whether a reader agrees is another test's
 //! business.
 
-mod common;
-
-use common::java::{classes, expanded, line_of_range};
-use common::jdks::jdks;
-use common::jvm::{Jvm, WAITS_FOR_COMPILERS, java};
-use common::oracle::Oracle;
-use common::say;
+use crate::common::java::{classes, expanded, line_of_range};
+use crate::common::jdks::jdks;
+use crate::common::jvm::{Jvm, WAITS_FOR_COMPILERS, java};
+use crate::common::oracle::Oracle;
+use crate::common::say;
 
 #[test]
 fn statements_are_repeated_on_their_line() {
@@ -52,7 +50,7 @@ fn every_program_runs_on_every_release() {
 /// below.
 #[test]
 fn methods_of_known_shares_can_be_compiled() {
-    let (Some(classes), Some(jdk)) = (classes(), common::jdks::compiler()) else {
+    let (Some(classes), Some(jdk)) = (classes(), crate::common::jdks::compiler()) else {
         return;
     };
     let mut javap = std::process::Command::new(jdk.home.join("bin/javap"));

@@ -10,20 +10,14 @@
 //!   has instead are `A/HASH` there (the hash code of their mirror) and `A` in the VM;
 //! - what is dead but not gone (unloaded, zombie) is not reported.
 
-#![allow(clippy::panic, reason = "tests fail by it")]
-
-mod common;
-#[path = "common/outside.rs"]
-mod outside;
-
 use std::collections::{BTreeMap, HashSet};
 
-use common::java::agent;
-use common::jdks::{Jdk, compiler, jdks};
-use common::jvm::Jvm;
-use common::oracle::{Oracle, OracleMethod, OracleNmethod};
-use common::say;
-use outside::{Outside, Zone, read};
+use crate::common::java::agent;
+use crate::common::jdks::{Jdk, compiler, jdks};
+use crate::common::jvm::Jvm;
+use crate::common::oracle::{Oracle, OracleMethod, OracleNmethod};
+use crate::common::say;
+use crate::outside::{Outside, Zone, read};
 use vmscope_hotspot::code::Frame;
 use vmscope_hotspot::method::MethodInfo;
 

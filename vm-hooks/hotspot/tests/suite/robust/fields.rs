@@ -90,7 +90,7 @@ fn each_field(name: &str) {
             with_code.push(called);
         }
     }
-    super::common::say(&format!(
+    crate::common::say(&format!(
         "{name}: {unused} fields are not used; {} are named and done without: {with_code:?}; \
          {} are named, and no code is found without them: {without_code:?}; without names: \
          {without_names:?}",

@@ -1,13 +1,5 @@
 //! Snapshots of real JVMs, read from files: what is found is what was found when they were
 //! made (`tests/snapshots/make`), and damage makes no reader fail otherwise than with an error.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a test that fails is to panic, and it says what it saw"
-)]
-
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

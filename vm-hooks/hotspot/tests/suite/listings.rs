@@ -1,23 +1,12 @@
 //! Listings and lines of methods in a running JVM, against `javap` of the same classes.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a test that fails is to panic, and it says what it saw"
-)]
-
-mod common;
-#[path = "listings/javap.rs"]
-mod javap;
 
 use std::collections::HashSet;
 use std::path::Path;
 use std::process::Command;
 
-use common::java::listed;
-use common::jdks::{self, Jdk};
-use common::jvm::Jvm;
+use crate::common::java::listed;
+use crate::common::jdks::{self, Jdk};
+use crate::common::jvm::Jvm;
 use vmscope_hotspot::bytecode::{ConstantPoolView, PoolLayout, listing, vm_name};
 use vmscope_hotspot::layout::VmStructs;
 use vmscope_hotspot::method::{ClassesLayout, MethodInfo};
@@ -41,8 +30,8 @@ const JDK_CLASSES: [&str; 12] = [
     "java.util.concurrent.ConcurrentHashMap",
 ];
 
-fn javap(program: &Path, jdk: &Jdk, path: &Path, classes: &[String]) -> javap::Methods {
-    let mut all = javap::Methods::new();
+fn javap(program: &Path, jdk: &Jdk, path: &Path, classes: &[String]) -> crate::javap::Methods {
+    let mut all = crate::javap::Methods::new();
     for some in classes.chunks(200) {
         let mut command = Command::new(program);
         command.args(["-J-Dfile.encoding=UTF-8", "-J-Dstdout.encoding=UTF-8"]);
@@ -53,7 +42,9 @@ fn javap(program: &Path, jdk: &Jdk, path: &Path, classes: &[String]) -> javap::M
             .arg(path)
             .args(some);
         let output = command.output().unwrap();
-        all.extend(javap::parse(&String::from_utf8_lossy(&output.stdout)));
+        all.extend(crate::javap::parse(&String::from_utf8_lossy(
+            &output.stdout,
+        )));
     }
     all
 }

@@ -6,9 +6,9 @@ use vmscope_hotspot::HotSpotAdapter;
 use vmscope_process::{Adapter as _, KeySource, Poll, ProcessView};
 use vmscope_records::{ConstituentKind, Pid, ProcessKey, Record, TimeNs};
 
-use super::common::jdks::jdks;
-use super::common::jvm::{Jvm, WAITS_FOR_COMPILERS};
-use super::common::say;
+use crate::common::jdks::jdks;
+use crate::common::jvm::{Jvm, WAITS_FOR_COMPILERS};
+use crate::common::say;
 
 /// Flags, oldest release with these flags, whether methods get compiled.
 const FLAGS: [(&[&str], u32, bool); 17] = [

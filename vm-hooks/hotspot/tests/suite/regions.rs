@@ -2,14 +2,12 @@
 //! `regions.txt` lists the classes that do not, to be read by a person. `VMSCOPE_BLESS=1` rewrites
 //! it.
 
-mod common;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
-use common::jdks::{RELEASES, jdks};
+use crate::common::jdks::{RELEASES, jdks};
 use vmscope_hotspot::regions::{MODULE, rules};
 use vmscope_process::{ElfFile, ModuleFile};
 use vmscope_records::{FunctionName, ThreadRole};

@@ -1,19 +1,10 @@
 //! Core files of running JVMs: same findings as in the process; truncated files give fewer findings
 //! or an error.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a test that fails is to panic, and it says what it saw"
-)]
-
-mod common;
 
 use std::sync::Arc;
 
-use common::jdks::every;
-use common::jvm::{Jvm, WAITS_FOR_COMPILERS};
+use crate::common::jdks::every;
+use crate::common::jvm::{Jvm, WAITS_FOR_COMPILERS};
 use vmscope_hotspot::pages::Pages;
 use vmscope_hotspot::testing::{Walk, walk};
 use vmscope_process::testing::{ElfImage, ImageSegment};
