@@ -54,6 +54,14 @@ pub trait Memory: Send + Sync {
             .collect()
     }
 
+    /// Tells that reads at these addresses follow: a cache reads their pages at once.
+    ///
+    /// # Errors
+    /// As [`Memory::read_partial`].
+    fn expect(&self, _addresses: &[Avma]) -> Result<(), MemoryError> {
+        Ok(())
+    }
+
     /// Pointer size of the target in bytes: 8, or 4 in a 32-bit process.
     fn pointer_bytes(&self) -> usize {
         8

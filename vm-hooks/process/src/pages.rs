@@ -16,6 +16,9 @@ const PAGE: u64 = 4096;
 /// Maximum number of cached pages (16 MiB); then the cache drops all pages.
 const MAX_PAGES: usize = 1 << 12;
 
+/// Pages of one read of [`Pages::expect`] (256 KiB): more do not stay in the CPU's cache.
+const PAGES_AT_ONCE: usize = 64;
+
 /// Maximum number of pages per poll (4 GiB), even with damaged lists: about a hundred times the
 /// size of a large program's classes.
 const MAX_READ: u64 = 1 << 20;
@@ -34,6 +37,12 @@ const MAX_SPARE: usize = 1 << 10;
 
 thread_local! {
     static SPARE: RefCell<Vec<Vec<u8>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A buffer with any contents.
+fn spare() -> Vec<u8> {
+    let spare = SPARE.try_with(|spare| spare.borrow_mut().pop());
+    spare.ok().flatten().unwrap_or_default()
 }
 
 /// The readable bytes from a page's begin on.
@@ -108,8 +117,7 @@ impl<'m> Pages<'m> {
     }
 
     fn read_page(&self, number: u64) -> Result<Page, MemoryError> {
-        let spare = SPARE.try_with(|spare| spare.borrow_mut().pop());
-        let mut bytes = spare.ok().flatten().unwrap_or_default();
+        let mut bytes = spare();
         bytes.resize(usize::try_from(PAGE).unwrap_or(0), 0);
         let start = Avma(number.saturating_mul(PAGE));
         let got = match self.memory.read_partial(start, &mut bytes) {
@@ -143,6 +151,32 @@ impl Memory for Pages<'_> {
         Ok(done)
     }
 
+    fn expect(&self, addresses: &[Avma]) -> Result<(), MemoryError> {
+        let mut numbers: Vec<u64> = addresses.iter().map(|at| at.0 / PAGE).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        let mut kept = self.kept();
+        numbers.retain(|number| !kept.contains_key(number));
+        numbers.truncate(MAX_PAGES.saturating_sub(kept.len()));
+        self.read.fetch_add(numbers.len() as u64, Ordering::Relaxed);
+        let length = usize::try_from(PAGE).unwrap_or(0);
+        let mut bytes = Vec::new();
+        for numbers in numbers.chunks(PAGES_AT_ONCE) {
+            let starts = numbers.iter().map(|number| Avma(number * PAGE));
+            let starts: Vec<Avma> = starts.collect();
+            let read = self.memory.read_each(&starts, length, &mut bytes)?;
+            for ((number, bytes), is_whole) in numbers.iter().zip(bytes.chunks(length)).zip(read) {
+                if is_whole {
+                    let mut page = spare();
+                    page.clear();
+                    page.extend_from_slice(bytes);
+                    kept.insert(*number, Arc::new(Page(page)));
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn pointer_bytes(&self) -> usize {
         self.memory.pointer_bytes()
     }
@@ -174,6 +208,32 @@ mod tests {
         assert_eq!(pages.read_u8(Avma(0x1_0fff)).unwrap(), 7);
         pages.renew();
         assert_eq!(pages.read_u8(Avma(0x1_0fff)).unwrap(), 9);
+    }
+
+    #[test]
+    fn expected_pages_are_read_at_once() {
+        let memory = Changing(AtomicU8::new(7));
+        let pages = Pages::new(&memory);
+        let places = (0..200).map(|index| Avma(0x1_0000 + index * 0x1234));
+        let places: Vec<Avma> = places.collect();
+        pages.expect(&places).unwrap();
+        memory.0.store(9, Ordering::Relaxed);
+        for at in places {
+            assert_eq!(pages.read_u8(at).unwrap(), 7);
+        }
+        assert_eq!(pages.read_u8(Avma(0x9000_0000)).unwrap(), 9);
+    }
+
+    #[test]
+    fn expected_pages_may_be_in_a_gap_or_at_the_end_of_memory() {
+        let mut memory = FakeMemory::new();
+        memory.put(Avma(0x1_0000), vec![7; 0x1800]);
+        let pages = Pages::new(&memory);
+        let places = [0, 0x1_0010, 0x1_17f0, 0x5_0000, u64::MAX].map(Avma);
+        pages.expect(&places).unwrap();
+        assert_eq!(pages.read_u8(Avma(0x1_17ff)).unwrap(), 7);
+        assert_eq!(pages.read_u8(Avma(0x1_1800)).ok(), None);
+        assert_eq!(pages.read_u8(Avma(0x5_0000)).ok(), None);
     }
 
     #[test]

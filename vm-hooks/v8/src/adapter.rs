@@ -34,6 +34,7 @@ use crate::code::{self, Code, Kind};
 use crate::interpreted::Interpreted;
 use crate::interpreter::{Interpreter, sample_needs};
 use crate::isolate::{Isolate, Tables};
+use crate::object::Tagged;
 use crate::owners::Owners;
 use crate::pace::Pace;
 use crate::regions;
@@ -200,9 +201,27 @@ impl V8Adapter {
             .into_iter()
             .filter_map(|code| self.known.get(&code.start));
         let mut all: Vec<Known> = old.cloned().collect();
+        let optimised = new
+            .iter()
+            .filter(|code| matches!(code.kind, Kind::Turbofan | Kind::Maglev));
+        reader.expect(optimised.map(|code| code.data))?;
+        let mut found = Vec::new();
         for code in new {
-            let method = match self.function_of(code, reader, poll.now()) {
+            match self.function_of(code, reader, poll.now()) {
                 Err(error) if error.is_final() => return Err(error),
+                function => found.push((code, function)),
+            }
+        }
+        let infos = found.iter().filter_map(|(_, function)| match function {
+            Ok(Found::Function(info)) => Some(*info),
+            _ => None,
+        });
+        let infos: Vec<Tagged> = infos.collect();
+        reader.expect(infos.iter().copied())?;
+        let names = reader.heap.fields(&infos, self.vm.layout.function.name)?;
+        reader.expect(names.into_iter().flatten())?;
+        for (code, function) in found {
+            let method = match function {
                 Ok(Found::Function(info)) => match self.method_of(info, reader, poll)? {
                     None => self.method_before(code),
                     method => method,

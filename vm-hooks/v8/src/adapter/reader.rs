@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 use vmscope_process::{AdapterError, known};
-use vmscope_records::MethodKey;
+use vmscope_records::{Avma, MethodKey};
 
 use super::MAX_KNOWN;
 use super::names::MethodId;
@@ -61,6 +61,13 @@ impl Reader<'_> {
         heap: &Heap<'_>,
     ) -> Result<Option<Tagged>, AdapterError> {
         heap.bytecodes_of(info, &self.bytecode_maps()?)
+    }
+
+    /// Tells that reads of these objects follow.
+    pub fn expect(&self, objects: impl Iterator<Item = Tagged>) -> Result<(), AdapterError> {
+        let addresses: Vec<Avma> = objects.filter_map(Tagged::address).collect();
+        let read = self.heap.memory.expect(&addresses);
+        read.map_err(AdapterError::reading("objects"))
     }
 
     pub fn first(&self) -> Result<Isolate, AdapterError> {
