@@ -59,8 +59,8 @@ pub fn role_of_name(name: &str) -> Option<ThreadRole> {
     found.map(|(role, _)| *role)
 }
 
-/// Whether a thread's name begins with `begin`. Up to JDK 25, the kernel has the first 15 characters of a name; as from
-/// JDK 26, the first 7 and the last 6 of a longer one, with two dots between them (`C2 Comp..hread0`).
+/// Whether a thread's name begins with `begin`. Up to JDK 25, the kernel has the first 15 characters of the name. JDK 26
+/// gives it the first 7 and the last 6 characters of a longer name, with two dots between them (`C2 Comp..hread0`).
 fn begins_with(name: &str, begin: &str) -> bool {
     let first = name.split_once("..").map(|(first, _)| first);
     let first = first.filter(|first| first.len() == 7 && name.len() == 15);

@@ -16,7 +16,7 @@ const PAGE: u64 = 4096;
 /// Maximum number of cached pages (16 MiB); then the cache drops all pages.
 const MAX_PAGES: usize = 1 << 12;
 
-/// Pages of one read of [`Pages::expect`] (256 KiB): more do not stay in the CPU's cache.
+/// Number of pages that [`Pages::expect`] reads at once: 256 KiB fit into a CPU's cache.
 const PAGES_AT_ONCE: usize = 64;
 
 /// Maximum number of pages per poll (4 GiB), even with damaged lists: about a hundred times the

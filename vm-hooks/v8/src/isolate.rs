@@ -11,7 +11,7 @@ use crate::vm::Names;
 pub struct Isolate(pub Avma);
 
 /// Maximum number of isolates.
-const MAX_ISOLATES: usize = 1 << 10;
+pub(crate) const MAX_ISOLATES: usize = 1 << 10;
 
 /// Node's platform has a `std::unordered_map` of isolates: offset of its first node.
 const FIRST_NODE: u64 = 0x40;

@@ -1,5 +1,5 @@
-//! V8's variables that lead to everything else: by their symbols, or by what the variables hold. A stripped program has
-//! these symbols up to V8 12.
+//! The variables of V8 from which vmscope reaches all other data. Their symbols tell their addresses; a stripped program
+//! has these symbols up to V8 12. Without symbols, the variables' contents identify them.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -10,7 +10,7 @@ use vmscope_process::{
 };
 use vmscope_records::Avma;
 
-use crate::isolate;
+use crate::isolate::{self, MAX_ISOLATES};
 
 /// Section of constant data with all texts of the program (Node.js: 56 MB).
 const CONSTANTS: &str = ".rodata";
@@ -21,6 +21,9 @@ const MAX_VARIABLES: u64 = 16 << 20;
 
 /// Maximum number of pointers to allocated memory among the variables.
 const MAX_POINTERS: usize = 1 << 16;
+
+/// Maximum number of objects among these that are tried (Node.js: up to 27).
+const MAX_OBJECTS: usize = 1 << 9;
 
 /// A name in the table of external references, and one in the table of roots.
 const REFERENCE: &str = "abort_with_reason";
@@ -177,9 +180,12 @@ fn platform(process: &ProcessView, module: &LoadedModule) -> Result<Option<Avma>
     };
     // Lists of other objects can look like a list of isolates, but not with the right number.
     let lists_isolates = |at: Avma| -> Result<bool, AdapterError> {
-        let isolates = known(isolate::list(at, memory))?.map_or(0, |list| list.len());
         let count = known(isolate::count(at, memory))?.map_or(0, |[_, count]| count);
-        Ok(isolates > 0 && isolates as u64 == count)
+        if !(1..=MAX_ISOLATES as u64).contains(&count) {
+            return Ok(false);
+        }
+        let isolates = known(isolate::list(at, memory))?.map_or(0, |list| list.len());
+        Ok(isolates as u64 == count)
     };
     let pieces = variables(process, module)?;
     let all = pieces.iter().flat_map(|piece| {
@@ -187,8 +193,11 @@ fn platform(process: &ProcessView, module: &LoadedModule) -> Result<Option<Avma>
         words.map(|(index, word)| (piece.address(index), word))
     });
     let pointers = all.filter(|(_, word)| word.is_multiple_of(8) && is_allocated(*word));
-    for (at, word) in pointers.take(MAX_POINTERS) {
-        if is_object(word) && lists_isolates(at)? {
+    let objects = pointers
+        .take(MAX_POINTERS)
+        .filter(|(_, word)| is_object(*word));
+    for (at, _) in objects.take(MAX_OBJECTS) {
+        if lists_isolates(at)? {
             return Ok(Some(at));
         }
     }
@@ -212,4 +221,45 @@ fn variables(process: &ProcessView, module: &LoadedModule) -> Result<Vec<Piece>,
         Ok(Piece { at, bytes })
     });
     pieces.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn piece(at: u64, words: &[u64]) -> Piece {
+        let bytes = words.iter().flat_map(|word| word.to_le_bytes());
+        Piece {
+            at: Avma(at),
+            bytes: bytes.collect(),
+        }
+    }
+
+    #[test]
+    fn the_longest_table_with_a_known_text_counts() {
+        let texts = HashSet::from([0x105]);
+        let pieces = [
+            // Without the text.
+            piece(0x1000, &[0x101, 0x102, 0x103, 0x104, 0]),
+            // Two tables with the text; the second ends with its piece.
+            piece(0x2000, &[7, 0x105, 0x106, 0x200, 0x101, 0x105, 0x107]),
+            piece(0x3000, &[0x105]),
+        ];
+        let found = longest(&pieces, &texts, &(0x100..0x200));
+        let expected = Table {
+            address: Avma(0x2020),
+            count: 3,
+        };
+        assert_eq!(found, Some(expected));
+        assert_eq!(longest(&pieces, &texts, &(0x300..0x400)), None);
+        assert_eq!(longest(&[], &texts, &(0x100..0x200)), None);
+    }
+
+    #[test]
+    fn a_piece_at_the_end_of_the_address_space_is_read() {
+        let texts = HashSet::from([0x105]);
+        let pieces = [piece(u64::MAX - 7, &[3, 0x105, 0x106])];
+        let found = longest(&pieces, &texts, &(0x100..0x200)).unwrap();
+        assert_eq!((found.address, found.count), (Avma(0), 2));
+    }
 }
