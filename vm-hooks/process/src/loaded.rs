@@ -21,10 +21,12 @@ impl LoadedModule {
         String::from_utf8_lossy(last.unwrap_or_default()).into_owned()
     }
 
-    /// First mapped address.
+    /// Address of the file's first mapped byte, with the ELF header. A program may map later parts of the file once
+    /// more, at lower addresses.
     #[must_use]
     pub fn start(&self) -> Avma {
-        self.mappings.first().map_or(Avma(0), |first| first.start)
+        let first = self.mappings.iter().min_by_key(|mapping| mapping.offset);
+        first.map_or(Avma(0), |first| first.start)
     }
 
     /// Bytes of executable mappings.

@@ -410,18 +410,28 @@ impl ProcessView {
         Ok(elf)
     }
 
-    /// Load bias of a module.
+    /// Load bias of a module: that of most of its mappings. A program may map parts of the file once more, as V8 does
+    /// with its builtins.
     ///
     /// # Errors
     /// [`SymbolError`], also if no segment fits the mappings.
     pub fn bias(&self, module: &LoadedModule) -> Result<LoadBias, SymbolError> {
         let elf = self.elf(module)?;
-        let code = module.mappings.iter().filter(|mapping| mapping.executable);
-        code.chain(&module.mappings)
-            .find_map(|mapping| elf.bias(mapping))
-            .ok_or_else(|| SymbolError::NoBias {
-                path: display(&module.path),
-            })
+        let (code, data): (Vec<&MapEntry>, Vec<&MapEntry>) = module
+            .mappings
+            .iter()
+            .partition(|mapping| mapping.executable);
+        let all = code.into_iter().chain(data);
+        let biases: Vec<LoadBias> = all.filter_map(|mapping| elf.bias(mapping)).collect();
+        let mut votes: HashMap<u64, usize> = HashMap::new();
+        for bias in &biases {
+            *votes.entry(bias.0).or_default() += 1;
+        }
+        // Of equals, the first: code counts before data.
+        let most = biases.iter().rev().max_by_key(|bias| votes.get(&bias.0));
+        most.copied().ok_or_else(|| SymbolError::NoBias {
+            path: display(&module.path),
+        })
     }
 
     /// Symbols of a module at run-time addresses, in the order of `names`, in one pass. If the file

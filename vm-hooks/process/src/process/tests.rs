@@ -1,7 +1,7 @@
 use super::*;
 use crate::testing::{ElfImage, FakeMemory, ImageSegment};
 use crate::{ModuleFile, SymbolKind};
-use vmscope_records::ModuleState;
+use vmscope_records::{FileOffset, ModuleState};
 
 #[test]
 fn this_very_process() {
@@ -36,6 +36,32 @@ fn this_very_process() {
     let found = view.symbols(&libc, &["getpid"]).unwrap();
     let getpid = found[0].as_ref().unwrap();
     assert!(view.mapping_at(getpid.address).unwrap().executable);
+}
+
+/// V8 maps its builtins, a part of the program's code, once more for each isolate.
+#[test]
+fn copies_of_code_at_lower_addresses_do_not_count() {
+    let view = ProcessView::open(Pid(std::process::id())).unwrap();
+    let module = view
+        .module(|name| name.starts_with("libc.so"))
+        .expect("libc");
+    let code = module.mappings.iter().find(|mapping| mapping.executable);
+    let copy = |start: u64| MapEntry {
+        start: Avma(start),
+        end: Avma(start + 0x2000),
+        offset: FileOffset(code.unwrap().offset.get() + 0x1000),
+        ..code.unwrap().clone()
+    };
+    let mut other = module.clone();
+    other
+        .mappings
+        .splice(..0, [copy(0x10_0000), copy(0x20_0000)]);
+    assert_eq!(view.bias(&other).unwrap(), view.bias(&module).unwrap());
+    assert_eq!(other.start(), module.start());
+    let names = ["getpid"];
+    let found = view.symbols(&other, &names).unwrap();
+    assert_eq!(found, view.symbols(&module, &names).unwrap());
+    assert!(view.exported(&other, &names)[0].is_some());
 }
 
 #[test]
