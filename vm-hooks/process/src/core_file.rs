@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use goblin::elf::header::ET_CORE;
 use goblin::elf::note::{NT_PRPSINFO, NT_PRSTATUS};
-use goblin::elf::program_header::{PT_LOAD, PT_NOTE};
+use goblin::elf::program_header::PT_NOTE;
 use vmscope_records::{Arch, Avma, DurationNs, FileOffset, Pid, Registers, Tid};
 
 use crate::elf::notes;
@@ -171,7 +171,7 @@ impl CoreFile {
             leader.cpu = DurationNs(0);
         }
         let mut pieces = Vec::new();
-        for segment in segments.iter().filter(|segment| segment.kind == PT_LOAD) {
+        for segment in segments.iter().filter(|segment| segment.is_loaded()) {
             let start = segment.address;
             let in_memory = start.saturating_add(segment.memory_bytes);
             if start < in_memory {

@@ -64,6 +64,14 @@ pub struct Segment {
     pub align: u64,
 }
 
+impl Segment {
+    /// Whether the loader maps it (`PT_LOAD`).
+    #[must_use]
+    pub fn is_loaded(&self) -> bool {
+        self.kind == program_header::PT_LOAD
+    }
+}
+
 /// A section header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Section {

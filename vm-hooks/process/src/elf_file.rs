@@ -217,9 +217,7 @@ impl ElfFile {
             let loads = self.segments.iter();
             // Segments that share a page map it twice; permissions distinguish them.
             loads.filter(|segment| {
-                segment.kind == program_header::PT_LOAD
-                    && segment.file_bytes > 0
-                    && segment.executable == executable
+                segment.is_loaded() && segment.file_bytes > 0 && segment.executable == executable
             })
         };
         // A mapping begins at the page of its segment, unless a split (mprotect) cut it. `p_align`
@@ -242,7 +240,7 @@ impl ElfFile {
         let mut segments = self.segments.iter();
         segments.find_map(|segment| {
             let into = address.checked_sub(segment.address)?;
-            let is_there = segment.kind == program_header::PT_LOAD && into < segment.file_bytes;
+            let is_there = segment.is_loaded() && into < segment.file_bytes;
             is_there.then(|| segment.offset.checked_add(into))?
         })
     }

@@ -2,7 +2,7 @@
 //! no sections such as `.symtab`.
 
 use goblin::elf::dynamic::{DT_GNU_HASH, DT_HASH, DT_STRSZ, DT_STRTAB, DT_SYMTAB};
-use goblin::elf::program_header::{PT_DYNAMIC, PT_LOAD, PT_NOTE};
+use goblin::elf::program_header::{PT_DYNAMIC, PT_NOTE};
 use vmscope_records::{Avma, BuildId};
 
 use crate::elf::{
@@ -37,7 +37,7 @@ fn image(memory: &dyn Memory, at: Avma) -> Result<Image, ElfError> {
     let table_at = Avma(at.get().wrapping_add(header.segments_at));
     let table = memory.read_vec(table_at, length as u64, length)?;
     let segments = parse_segments(&table, &header)?;
-    let mut loaded = segments.iter().filter(|segment| segment.kind == PT_LOAD);
+    let mut loaded = segments.iter().filter(|segment| segment.is_loaded());
     let first_page = loaded.find(|segment| segment.offset == 0);
     let linked_at = first_page.map_or(0, |segment| segment.address);
     let bias = LoadBias(at.get().wrapping_sub(linked_at));

@@ -158,6 +158,8 @@ impl Memory for Pages<'_> {
         let mut kept = self.kept();
         numbers.retain(|number| !kept.contains_key(number));
         numbers.truncate(MAX_PAGES.saturating_sub(kept.len()));
+        let left = MAX_READ.saturating_sub(self.read.load(Ordering::Relaxed));
+        numbers.truncate(usize::try_from(left).unwrap_or(usize::MAX));
         self.read.fetch_add(numbers.len() as u64, Ordering::Relaxed);
         let length = usize::try_from(PAGE).unwrap_or(0);
         let mut bytes = Vec::new();

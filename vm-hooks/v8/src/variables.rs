@@ -29,9 +29,6 @@ const MAX_OBJECTS: usize = 1 << 9;
 const REFERENCE: &str = "abort_with_reason";
 const ROOT: &str = "bytecode_array_map";
 
-/// `PT_LOAD` of the ELF specification.
-const LOAD: u32 = 1;
-
 /// Symbol of V8's platform, which lists the isolates.
 pub(crate) const PLATFORM: &str = "_ZN2v88internal2V89platform_E";
 /// Symbols of the tables of names.
@@ -73,9 +70,10 @@ impl Variables {
     /// [`AdapterError::NotReady`] before Node.js has made its first isolate; unreadable headers and sections; failed
     /// reads.
     pub fn by_contents(process: &ProcessView, module: &LoadedModule) -> Result<Self, AdapterError> {
-        let platform = platform(process, module)?;
+        let pieces = variables(process, module)?;
+        let platform = platform(process, module, &pieces)?;
         let platform = platform.ok_or(AdapterError::NotReady { what: "isolate" })?;
-        let [references, roots] = tables(process, module)?;
+        let [references, roots] = tables(process, module, pieces)?;
         Ok(Variables {
             platform: Some(platform),
             references,
@@ -112,11 +110,12 @@ pub struct Table {
     pub count: u64,
 }
 
-/// The tables of names of external references and of roots in `module`; `None` for a missing table. A table may begin
-/// with pointers to other texts.
+/// The tables of names of external references and of roots; `None` for a missing table. They lie in `pieces`, the
+/// program's variables, or in its constant data. A table may begin with pointers to other texts.
 fn tables(
     process: &ProcessView,
     module: &LoadedModule,
+    mut pieces: Vec<Piece>,
 ) -> Result<[Option<Table>; 2], AdapterError> {
     let bias = process.bias(module)?;
     let constants = process.elf(module)?.section(CONSTANTS, MAX_CONSTANTS);
@@ -133,7 +132,6 @@ fn tables(
         let texts = memmem::find_iter(&bytes, &text).map(|at| range.start.wrapping_add(at as u64));
         texts.collect()
     });
-    let mut pieces = variables(process, module)?;
     let at = Avma(range.start);
     pieces.push(Piece { at, bytes });
     Ok(texts.map(|texts| longest(&pieces, &texts, &range)))
@@ -164,8 +162,13 @@ fn longest(pieces: &[Piece], texts: &HashSet<u64>, constants: &Range<u64>) -> Op
     })
 }
 
-/// Address of a variable that holds the address of Node's platform; `None` before Node.js has made its first isolate.
-fn platform(process: &ProcessView, module: &LoadedModule) -> Result<Option<Avma>, AdapterError> {
+/// Address of a variable in `pieces` that holds the address of Node's platform; `None` before Node.js has made its first
+/// isolate.
+fn platform(
+    process: &ProcessView,
+    module: &LoadedModule,
+    pieces: &[Piece],
+) -> Result<Option<Avma>, AdapterError> {
     let memory = process.memory();
     let mappings = process.mappings();
     let mapping = |word: u64| MapEntry::find(&mappings, Avma(word));
@@ -187,7 +190,6 @@ fn platform(process: &ProcessView, module: &LoadedModule) -> Result<Option<Avma>
         let isolates = known(isolate::list(at, memory))?.map_or(0, |list| list.len());
         Ok(isolates as u64 == count)
     };
-    let pieces = variables(process, module)?;
     let all = pieces.iter().flat_map(|piece| {
         let words = piece.words().enumerate();
         words.map(|(index, word)| (piece.address(index), word))
@@ -209,7 +211,7 @@ fn variables(process: &ProcessView, module: &LoadedModule) -> Result<Vec<Piece>,
     let elf = process.elf(module)?;
     let bias = process.bias(module)?;
     let segments = elf.segments().iter();
-    let writable = segments.filter(|segment| segment.kind == LOAD && segment.writable);
+    let writable = segments.filter(|segment| segment.is_loaded() && segment.writable);
     let mut left = MAX_VARIABLES;
     let pieces = writable.map(|segment| {
         let at = bias.apply(segment.address);
