@@ -38,17 +38,8 @@ pub enum AdapterError {
         /// Missing entry, named like the VM names it (`nmethod._state`).
         name: String,
     },
-    /// The adapter does not support this VM version.
-    #[error("{vm} {version} is not supported (vmscope reads {supported})")]
-    UnsupportedVersion {
-        /// The VM.
-        vm: &'static str,
-        /// The VM's version.
-        version: String,
-        /// Supported versions, in words.
-        supported: &'static str,
-    },
-    /// A VM for the same programs with another implementation (a JVM other than HotSpot).
+    /// A VM for the same programs with another implementation (a JVM other than HotSpot), or of a version
+    /// that the adapter does not know.
     #[error("cannot read {vm}: {why}")]
     OtherVm {
         /// VM name, with version if known.
@@ -134,7 +125,6 @@ impl AdapterError {
             AdapterError::Gone { .. }
             | AdapterError::MissingSymbol { .. }
             | AdapterError::MissingField { .. }
-            | AdapterError::UnsupportedVersion { .. }
             | AdapterError::OtherVm { .. } => true,
             AdapterError::Memory { source, .. } => source.is_final(),
             _ => false,

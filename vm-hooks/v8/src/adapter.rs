@@ -31,6 +31,7 @@ use self::names::{MethodId, Names};
 use self::reader::Reader;
 use self::wasm::WasmZone;
 use crate::code::{self, Code, Kind};
+use crate::fit::Fit;
 use crate::interpreted::Interpreted;
 use crate::interpreter::{Interpreter, sample_needs};
 use crate::isolate::{Isolate, Tables};
@@ -479,6 +480,22 @@ impl V8Adapter {
         !self.has_begun && !self.is_last && self.tries < MAX_TRIES
     }
 
+    fn tell_version(&mut self, poll: &mut Poll) {
+        let version = self.vm.version.clone();
+        let Some(fit) = self.vm.fit else {
+            poll.fact("V8", version);
+            return;
+        };
+        let Fit { functions, code } = fit;
+        let checked = format!("layout by checks of {functions} functions, {code} pieces of code");
+        poll.fact("V8", format!("{version}, an unknown version: {checked}"));
+        let text = format!(
+            "vmscope does not know V8 {version}, and does not read there: numbers of collections (those that \
+             vmscope saw are counted), cycles, used bytes of spaces, WebAssembly's functions"
+        );
+        self.limit(&text, poll);
+    }
+
     fn limit(&mut self, text: &str, poll: &mut Poll) {
         if self.told.len() < MAX_LIMITS && !self.told.iter().any(|told| told == text) {
             poll.limit(text.to_owned(), "");
@@ -502,7 +519,7 @@ impl Adapter for V8Adapter {
     fn poll(&mut self, process: &ProcessView, poll: &mut Poll) -> Result<(), AdapterError> {
         if !self.has_begun {
             poll.rules("v8", regions::rules(&self.vm.product.modules));
-            poll.fact("V8", self.vm.version.clone());
+            self.tell_version(poll);
         }
         self.take_touched(poll);
         // The next reading of all code may be seconds away.

@@ -57,6 +57,23 @@ impl Code {
     }
 }
 
+impl Heap<'_> {
+    /// The function (`SharedFunctionInfo`) of optimised code.
+    ///
+    /// # Errors
+    /// Data of another form; failed reads.
+    pub fn function_of_optimised(&self, code: &Code) -> Result<Tagged, AdapterError> {
+        const WRAPPED: u64 = 8;
+        let fields = self.layout.optimised;
+        let what = "data of optimised code";
+        let item = self.item(code.data, fields.function, what)?;
+        match fields.is_wrapped {
+            true => self.field(item, WRAPPED, what),
+            false => Ok(item),
+        }
+    }
+}
+
 /// Kinds of machine code in the heap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {

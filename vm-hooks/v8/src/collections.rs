@@ -21,6 +21,8 @@ pub struct Collections {
     last: Option<Look>,
     /// Number of counted collections without a record, by kind.
     unrecorded: [u64; 2],
+    /// Number of recorded collections, by kind, where V8's counters are unknown.
+    seen: [u64; 2],
     /// Duration of their pauses in nanoseconds.
     unrecorded_ns: u64,
     /// Duration of other pauses in nanoseconds since the first look, by kind; `None` after pauses of
@@ -75,6 +77,7 @@ impl Collections {
             is_new,
             last: None,
             unrecorded: [0; 2],
+            seen: [0; 2],
             unrecorded_ns: 0,
             times: [Some(0); 2],
             without_duration: [0; 2],
@@ -92,6 +95,7 @@ impl Collections {
     #[must_use]
     pub fn since_last(&self, look: &Look) -> u32 {
         let last = self.last.as_ref();
+        let last = last.filter(|last| !look.is_uncounted && !last.is_uncounted);
         last.map_or(0, |last| look.collections.wrapping_sub(last.collections))
     }
 
@@ -106,6 +110,9 @@ impl Collections {
             None => self.before(&look),
         };
         let more = Kind::ALL.map(|kind| {
+            if look.is_uncounted || last.is_uncounted {
+                return 0;
+            }
             let more = look.count(kind).wrapping_sub(last.count(kind));
             // Counters that go back are damaged.
             u64::try_from(more.cast_signed()).unwrap_or(0)
@@ -130,13 +137,23 @@ impl Collections {
         for (at, event) in events.iter().enumerate() {
             let later = events.iter().skip(at + 1);
             let later = later.filter(|later| later.kind == event.kind).count();
-            let number = u64::from(look.count(event.kind)).saturating_sub(later as u64);
+            let number = match look.is_uncounted {
+                true => self.count_seen(event.kind),
+                false => u64::from(look.count(event.kind)).saturating_sub(later as u64),
+            };
             let is_newest = at + 1 == events.len();
             let spaces = if is_newest { spaces() } else { Vec::new() };
             self.record(event, number, spaces, poll);
             self.record_cycle(event, &last, poll);
         }
         self.last = Some(look);
+    }
+
+    /// Number of a seen collection, where V8's counters are unknown.
+    fn count_seen(&mut self, kind: Kind) -> u64 {
+        let seen = &mut self.seen[kind as usize];
+        *seen = seen.saturating_add(1);
+        *seen
     }
 
     /// Adds durations of counted collections to `unrecorded_ns`.
@@ -182,6 +199,7 @@ impl Collections {
                 pauses: match look.pauses {
                     Pauses::Sum(_) => Pauses::Sum(0),
                     Pauses::Rings(_) => Pauses::Rings(Default::default()),
+                    Pauses::Unknown => Pauses::Unknown,
                 },
                 ..Look::default()
             },
@@ -215,7 +233,7 @@ impl Collections {
             missed: std::mem::take(&mut self.unrecorded[event.kind as usize]),
             missed_ns,
             spaces: all,
-            survived_bytes: is_young.then_some(event.survived),
+            survived_bytes: event.survived.filter(|_| is_young),
             ..Collection::default()
         });
     }
@@ -248,6 +266,9 @@ impl Collections {
     /// Duration of missed collections, if looks missed only this kind.
     fn missed_time(&mut self, kind: Kind) -> Option<u64> {
         self.times[kind as usize]?;
+        if self.has_unknown_pauses() {
+            return None;
+        }
         let missed = |kind: Kind| self.unrecorded[kind as usize] > 0;
         let are_others = Kind::ALL
             .iter()
@@ -260,6 +281,11 @@ impl Collections {
         Some(time)
     }
 
+    fn has_unknown_pauses(&self) -> bool {
+        let last = self.last.as_ref();
+        last.is_some_and(|last| last.pauses == Pauses::Unknown)
+    }
+
     fn add_time(&mut self, kind: Kind, more: u64) {
         if let Some(time) = &mut self.times[kind as usize] {
             *time = time.saturating_add(more);
@@ -270,7 +296,9 @@ impl Collections {
     /// zeros at `began`, time of the first look at its process.
     #[expect(clippy::cast_precision_loss, reason = "figures for a report")]
     pub fn tell_totals(&mut self, began: TimeNs, poll: &mut Poll) {
-        let Some(look) = &self.last else { return };
+        let Some(look) = self.last.as_ref().filter(|look| !look.is_uncounted) else {
+            return;
+        };
         let scope = CollectionScope::Whole;
         let was_new = std::mem::take(&mut self.is_new);
         for kind in Kind::ALL {
@@ -279,7 +307,8 @@ impl Collections {
                 Kind::Scavenge => self.unrecorded_ns,
                 Kind::MarkCompact => 0,
             };
-            let time = self.times[kind as usize].map(|time| time.saturating_add(rest));
+            let time = self.times[kind as usize].filter(|_| look.pauses != Pauses::Unknown);
+            let time = time.map(|time| time.saturating_add(rest));
             if was_new {
                 poll.happened_at(Some(began));
                 let none = (0.0, time.map(|_| 0.0));

@@ -1,11 +1,14 @@
 //! State of an isolate with its collector: V8's activity, numbers of collections, V8's two newest
 //! collections (`GCTracer`).
 
+pub(crate) mod learn;
+pub(crate) mod search;
+
 use vmscope_process::{AdapterError, Memory};
 use vmscope_records::{Avma, TimeNs};
 
 use crate::isolate::{Isolate, Tables};
-use crate::versions::{CollectorFields, MarkingField, PauseFields};
+use crate::versions::{CollectorFields, FigureFields, MarkingField, PauseFields};
 use crate::vm::V8;
 
 /// Bytes of each piece that a look reads: of an event with its times, and of a ring.
@@ -41,14 +44,14 @@ pub struct Collector {
     pub number: u32,
     /// Its heap.
     pub heap: Avma,
-    number_at: Avma,
+    /// Address of its number; `None` if unknown.
+    number_at: Option<Avma>,
     pieces: [Avma; PIECES],
     begin: usize,
-    survived: usize,
     has_milliseconds: bool,
     has_state: bool,
-    pauses: PauseFields,
-    marking: MarkingField,
+    has_counts: bool,
+    figures: Option<FigureFields>,
 }
 
 /// Kind of a collection.
@@ -75,8 +78,8 @@ pub struct Event {
     pub objects: (u64, u64),
     /// Bytes of memory after it.
     pub memory: u64,
-    /// Bytes of surviving young objects.
-    pub survived: u64,
+    /// Bytes of surviving young objects, where their place is known.
+    pub survived: Option<u64>,
     /// Whether marking came before the pause.
     pub is_incremental: bool,
     /// Begin of that marking, where V8 keeps it with the event.
@@ -90,6 +93,8 @@ pub enum Pauses {
     Sum(u64),
     /// Of the newest scavenges, of the newest mark-compacts after marking, and of others.
     Rings(Box<[Ring; 3]>),
+    /// Of a V8 of an unknown version.
+    Unknown,
 }
 
 /// Durations of the newest pauses of a kind in nanoseconds.
@@ -130,6 +135,9 @@ pub struct Look {
     pub mark_compacts: u32,
     /// Number of collections, likewise.
     pub collections: u32,
+    /// Whether the places of V8's counters are unknown. Each collection changes both numbers then, and
+    /// they count nothing.
+    pub is_uncounted: bool,
     /// Durations of ended pauses.
     pub pauses: Pauses,
     /// Newest begin of marking, where V8 keeps it apart from events.
@@ -156,17 +164,18 @@ impl Look {
         self.has_open || self.is_collecting()
     }
 
-    /// End of the last mark-compact's pause; `None` during a collection, or if V8 no longer knows it.
+    /// End of the last mark-compact's pause; `None` during a collection, or if V8 no longer knows it. Without
+    /// counters, any collection counts as a mark-compact: V8 may have forgotten a mark-compact before it.
     #[must_use]
     pub fn last_mark_compact(&self) -> Option<TimeNs> {
         let events = self.events.iter().filter(|_| !self.is_in_collection());
-        let events = events.filter(|event| event.kind == Kind::MarkCompact);
+        let events = events.filter(|event| self.is_uncounted || event.kind == Kind::MarkCompact);
         events.map(|event| event.end).max()
     }
 }
 
 impl Collector {
-    /// Places in `isolate`.
+    /// Places in `isolate`. `order`: its number where V8's own is unknown.
     ///
     /// # Errors
     /// [`AdapterError::NotReady`] while the isolate starts; an implausible heap, for a V8 with another
@@ -174,21 +183,24 @@ impl Collector {
     pub fn find(
         vm: &V8,
         tables: &Tables,
-        isolate: Isolate,
+        (isolate, order): (Isolate, u32),
         memory: &dyn Memory,
     ) -> Result<Self, AdapterError> {
         let fields = vm.layout.collector;
+        let figures = fields.figures;
         let at = |base: Avma, offset: u64| Avma(base.0.wrapping_add(offset));
         let reading = AdapterError::reading("collector");
         let (heap, tracer) = heap(isolate, fields, memory)?;
-        let number_at = at(heap, fields.number);
-        let number = memory.read_u32(number_at);
+        let number_at = figures.map(|figures| at(heap, figures.number));
+        let number = number_at.map_or(Ok(order), |at| memory.read_u32(at));
         let state = tables.state(isolate, memory)?;
         let marking = "heap_is_marking_flag_address";
         let marking = tables.reference(isolate, marking, memory)?;
-        let pauses = match fields.pauses {
-            PauseFields::Sum(offset) => [at(heap, offset); 3],
-            PauseFields::Rings(offsets) => offsets.map(|offset| at(tracer, offset)),
+        let counts = fields.counts.map_or(isolate.0, |counts| at(heap, counts));
+        let pauses = match figures.map(|figures| figures.pauses) {
+            Some(PauseFields::Sum(offset)) => [at(heap, offset); 3],
+            Some(PauseFields::Rings(offsets)) => offsets.map(|offset| at(tracer, offset)),
+            None => [isolate.0; 3],
         };
         Ok(Collector {
             isolate,
@@ -197,28 +209,41 @@ impl Collector {
             number_at,
             pieces: [
                 isolate.0,
-                at(heap, fields.counts),
+                counts,
                 state.unwrap_or(isolate.0),
                 marking.unwrap_or(isolate.0),
                 pauses[0],
                 pauses[1],
                 pauses[2],
-                match fields.marking {
-                    MarkingField::Tracer(offset) => at(tracer, offset),
-                    MarkingField::Event(_) => tracer,
+                match figures.map(|figures| figures.marking) {
+                    Some(MarkingField::Tracer(offset)) => at(tracer, offset),
+                    Some(MarkingField::Event(_)) | None => tracer,
                 },
                 tracer,
                 at(tracer, fields.previous),
-                at(heap, fields.counts),
+                counts,
                 tracer,
             ],
             begin: usize::try_from(fields.begin).unwrap_or(0),
-            survived: usize::try_from(fields.survived).unwrap_or(0),
             has_milliseconds: fields.has_milliseconds,
             has_state: state.is_some(),
-            pauses: fields.pauses,
-            marking: fields.marking,
+            has_counts: fields.counts.is_some(),
+            figures,
         })
+    }
+
+    /// Sets the offset of V8's counters in a heap ([`learn`]).
+    pub(crate) fn set_counts(&mut self, offset: u64) {
+        let at = Avma(self.heap.0.wrapping_add(offset));
+        let [_, counts, .., counts_after, _] = &mut self.pieces;
+        (*counts, *counts_after) = (at, at);
+        self.has_counts = true;
+    }
+
+    /// Whether the places of V8's counters are known.
+    #[must_use]
+    pub fn has_counts(&self) -> bool {
+        self.has_counts
     }
 
     /// Whether V8 tells its activity.
@@ -230,9 +255,12 @@ impl Collector {
     /// Whether this address still has the isolate: workers reuse addresses.
     #[must_use]
     pub fn is_same(&self, memory: &dyn Memory) -> bool {
-        memory
-            .read_u32(self.number_at)
-            .is_ok_and(|number| number == self.number)
+        let is_own = |at| {
+            memory
+                .read_u32(at)
+                .is_ok_and(|number| number == self.number)
+        };
+        self.number_at.is_none_or(is_own)
     }
 
     /// Looks at all isolates at once. `None` for isolates that have ended, or began or ended a
@@ -290,22 +318,31 @@ impl Collector {
         // At a begin, V8 copies the current event before it writes a new one.
         events.dedup_by_key(|event| event.begin);
         let is_open = |event: &&[u8; PIECE]| half(event, STATE) == Some(ATOMIC);
+        let [mark_compacts, collections] = match self.has_counts {
+            true => [half(counts, 0)?, half(counts, 4)?],
+            false => {
+                let newest = events.last().map_or(0, |event| event.begin.0 / 1000);
+                [(newest & u64::from(u32::MAX)) as u32; 2]
+            }
+        };
         Some(Look {
             state: half(state, 0).filter(|_| self.has_state),
             is_marking: is_marking.first() == Some(&1),
-            mark_compacts: half(counts, 0)?,
-            collections: half(counts, 4)?,
-            pauses: match self.pauses {
-                PauseFields::Sum(_) => Pauses::Sum(word(pauses, 0)?.checked_mul(1000)?),
-                PauseFields::Rings(_) => Pauses::Rings(Box::new([
+            mark_compacts,
+            collections,
+            is_uncounted: !self.has_counts,
+            pauses: match self.figures.map(|figures| figures.pauses) {
+                Some(PauseFields::Sum(_)) => Pauses::Sum(word(pauses, 0)?.checked_mul(1000)?),
+                Some(PauseFields::Rings(_)) => Pauses::Rings(Box::new([
                     self.ring(pauses)?,
                     self.ring(incremental)?,
                     self.ring(others)?,
                 ])),
+                None => Pauses::Unknown,
             },
-            marking: match self.marking {
-                MarkingField::Tracer(_) => self.time(word(marking, 0)?),
-                MarkingField::Event(_) => None,
+            marking: match self.figures.map(|figures| figures.marking) {
+                Some(MarkingField::Tracer(_)) => self.time(word(marking, 0)?),
+                Some(MarkingField::Event(_)) | None => None,
             },
             events,
             has_open: [previous, current].iter().any(is_open),
@@ -337,9 +374,14 @@ impl Collector {
             return None;
         }
         let number = half(bytes, TYPE)?;
-        let marking = match self.marking {
-            MarkingField::Event(offset) => word(bytes, usize::try_from(offset).ok()?),
-            MarkingField::Tracer(_) => None,
+        let word_at = |offset: u64| word(bytes, usize::try_from(offset).ok()?);
+        let marking = match self.figures.map(|figures| figures.marking) {
+            Some(MarkingField::Event(offset)) => word_at(offset),
+            Some(MarkingField::Tracer(_)) | None => None,
+        };
+        let survived = match self.figures {
+            Some(figures) => Some(word_at(figures.survived)?),
+            None => None,
         };
         Some(Event {
             kind: kind_of(number)?,
@@ -348,7 +390,7 @@ impl Collector {
             end,
             objects: (field(OBJECTS)?, field(OBJECTS + 8)?),
             memory: field(MEMORY_AFTER)?,
-            survived: word(bytes, self.survived)?,
+            survived,
             is_incremental: number == INCREMENTAL,
             marking: marking.and_then(|marking| self.time(marking)),
         })
@@ -356,16 +398,7 @@ impl Collector {
 
     /// A time of V8's clock, which is `CLOCK_MONOTONIC`.
     fn time(&self, value: u64) -> Option<TimeNs> {
-        if !self.has_milliseconds {
-            return value.checked_mul(1000).map(TimeNs);
-        }
-        let ns = f64::from_bits(value) * 1e6;
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "checked before"
-        )]
-        (0.0..1e18).contains(&ns).then_some(TimeNs(ns as u64))
+        search::time(value, self.has_milliseconds)
     }
 }
 

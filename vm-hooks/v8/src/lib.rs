@@ -6,6 +6,7 @@
 //! | [`vm`], [`isolate`] | V8 in a process: version, tables, isolates |
 //! | [`variables`] | V8's variables, by symbols or by what they hold |
 //! | [`versions`], [`debug`] | where V8 keeps its data: by version, by the binary's constants |
+//! | [`fit`] | the layout of an unknown version, by checks of V8's objects |
 //! | [`product`], [`regions`] | programs with V8; regions of their native functions |
 //! | [`object`], `strings` | tagged values, objects, strings |
 //! | [`registry`], `tree`, [`code`] | all machine code, with the objects that describe it |
@@ -16,7 +17,7 @@
 //! | [`positions`], [`inlining`], [`lines`] | from machine code to functions and lines |
 //! | [`sparkplug`], [`bytecodes`] | Sparkplug's bytecodes; instructions and listings |
 //! | `interpreter`, `interpreted` | handlers of bytecodes; interpreted functions |
-//! | `state`, `collector` | activity and collectors of all isolates |
+//! | `state`, [`collector`] | activity and collectors of all isolates |
 //! | `collections`, `spaces` | collections as records; memory of the heap's spaces |
 //! | `unwind` | callers |
 //! | `adapter`, `family` | changes of machine code as records; recognition |
@@ -40,6 +41,7 @@ mod collections;
 pub mod collector;
 pub mod debug;
 mod family;
+pub mod fit;
 pub mod function;
 pub mod inlining;
 mod interpreted;

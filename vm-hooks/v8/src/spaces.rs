@@ -26,13 +26,14 @@ const ADDRESSES: std::ops::Range<u64> = 0x1_0000..1 << 47;
 pub struct SpaceNames {
     /// Their tables of functions.
     tables: Vec<(u64, String)>,
+    /// Fields with used bytes; `None` if unknown.
     fields: Option<SpaceFields>,
 }
 
 impl SpaceNames {
     /// The names among V8's symbols; none from a binary without them.
     #[must_use]
-    pub fn of(symbols: &[Symbol], fields: SpaceFields) -> Self {
+    pub fn of(symbols: &[Symbol], fields: Option<SpaceFields>) -> Self {
         let spaces = symbols.iter().filter_map(|symbol| {
             let name = symbol.name.strip_prefix(PREFIX)?.strip_suffix(SUFFIX)?;
             let name = name.trim_start_matches(|digit: char| digit.is_ascii_digit());
@@ -41,7 +42,7 @@ impl SpaceNames {
         });
         SpaceNames {
             tables: spaces.collect(),
-            fields: Some(fields),
+            fields,
         }
     }
 
@@ -51,9 +52,9 @@ impl SpaceNames {
     /// Failed reads.
     pub fn spaces(&self, heap: Avma, memory: &dyn Memory) -> Result<Spaces, AdapterError> {
         let failed = AdapterError::reading("spaces");
-        let Some(fields) = self.fields.filter(|_| !self.tables.is_empty()) else {
+        if self.tables.is_empty() {
             return Ok(Spaces::default());
-        };
+        }
         let words = memory.read_u64s(heap, WORDS, WORDS as usize);
         let mut places = words.map_err(&failed)?;
         places.retain(|at| ADDRESSES.contains(at) && at.is_multiple_of(8));
@@ -71,7 +72,7 @@ impl SpaceNames {
             (is_read && owner == heap.0).then(|| Space {
                 name: name.clone(),
                 at: *at,
-                used: used_field(name, fields),
+                used: self.fields.and_then(|fields| used_field(name, fields)),
             })
         });
         let mut spaces: Vec<Space> = spaces.collect();

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use vmscope_process::{AdapterError, Memory, Poll, ProcessView};
-use vmscope_records::{CounterMeaning, TimeNs};
+use vmscope_records::{Avma, CounterMeaning, TimeNs};
 
 use crate::collections::Collections;
+use crate::collector::learn::{Learner, PLACES};
 use crate::collector::{Collector, Look};
 use crate::isolate::{Isolate, Tables};
 use crate::spaces::{SpaceNames, Spaces};
@@ -76,6 +77,9 @@ pub struct States {
     has_ended: bool,
     /// Whether V8 does not tell its activities.
     lacks_states: bool,
+    /// Search for V8's counters, if their places are unknown; their offset.
+    learner: Learner,
+    learned: Option<u64>,
 }
 
 #[derive(Debug)]
@@ -162,7 +166,8 @@ impl States {
             {
                 continue;
             }
-            let collector = match Collector::find(vm, tables, *isolate, memory) {
+            let order = u32::try_from(self.live.len() + self.ended.len()).unwrap_or(u32::MAX);
+            let mut collector = match Collector::find(vm, tables, (*isolate, order), memory) {
                 Ok(collector) => collector,
                 Err(AdapterError::NotReady { .. }) => continue,
                 Err(error) if error.is_final() => return Err(error),
@@ -171,6 +176,9 @@ impl States {
                     continue;
                 }
             };
+            if let Some(offset) = self.learned {
+                collector.set_counts(offset);
+            }
             if !collector.has_state() && !std::mem::replace(&mut self.lacks_states, true) {
                 let text = "V8's activities are unknown: vmscope does not find their number";
                 poll.limit(text.to_owned(), "");
@@ -270,6 +278,7 @@ impl States {
     ) -> Result<(), AdapterError> {
         let collectors: Vec<&Collector> = self.live.iter().map(|one| &one.collector).collect();
         let began = poll.now();
+        let before = self.searched(memory);
         let looks = self.looks(memory, is_last)?;
         let stamp = Stamp::of(&collectors, &looks).filter(|_| !self.is_incomplete);
         let (last, looked_at) = &self.last;
@@ -286,7 +295,15 @@ impl States {
         if let Some(stamp) = stamp.filter(|_| !self.is_moving) {
             self.last = (stamp, began);
         }
-        self.has_many = false;
+        if let Some(before) = before {
+            let first = looks.first().and_then(Option::as_ref).cloned();
+            self.learn(before, first.as_ref(), memory);
+        }
+        // The search needs looks between two collections.
+        self.has_many = self
+            .live
+            .first()
+            .is_some_and(|one| !one.collector.has_counts());
         for (one, look) in self.live.iter_mut().zip(looks) {
             let Some(look) = look else {
                 continue;
@@ -309,6 +326,33 @@ impl States {
             self.tell_figures(poll);
         }
         Ok(())
+    }
+
+    /// Bytes of the first heap with V8's counters; `None` if the counters are known.
+    fn searched(&self, memory: &dyn Memory) -> Option<Vec<u8>> {
+        let first = self.live.first()?;
+        if first.collector.has_counts() {
+            return None;
+        }
+        let at = Avma(first.collector.heap.0.wrapping_add(PLACES.start));
+        let mut bytes = vec![0; usize::try_from(PLACES.end - PLACES.start).ok()?];
+        memory.read_into(at, &mut bytes).ok()?;
+        Some(bytes)
+    }
+
+    /// Continues the search for V8's counters with the bytes before a look, if they did not change
+    /// meanwhile.
+    fn learn(&mut self, before: Vec<u8>, look: Option<&Look>, memory: &dyn Memory) {
+        let look = look.filter(|look| !look.is_in_collection());
+        let Some(look) = look.filter(|_| self.searched(memory).as_ref() == Some(&before)) else {
+            return;
+        };
+        self.learned = self.learner.take(before, &look.events);
+        if let Some(offset) = self.learned {
+            for one in &mut self.live {
+                one.collector.set_counts(offset);
+            }
+        }
     }
 
     /// Looks at all isolates. The last looks wait for the end of collections.
@@ -381,7 +425,7 @@ mod tests {
                 end: TimeNs(end),
                 objects: (0, 0),
                 memory: 0,
-                survived: 0,
+                survived: None,
                 is_incremental: false,
                 marking: None,
             }],

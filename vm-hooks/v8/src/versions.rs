@@ -1,4 +1,4 @@
-//! Numbers that V8 does not tell, by version; checked on Node.js 18.20.8 (V8 10.2), 20.20.2 (11.3),
+//! Numbers that V8 does not tell, by version (of others: [`crate::fit`]); checked on Node.js 18.20.8 (V8 10.2), 20.20.2 (11.3),
 //! 22.23.3 (12.4), 24.21.0 (13.6) and 26.12.1 (14.6) on x86-64. Constants of the binary ([`struct@Debug`]) take precedence.
 //!
 //! Offsets are in bytes, from the object's first byte.
@@ -8,10 +8,6 @@ use crate::positions::EntryForm;
 
 /// Main version and release of V8: `(12, 4)` for 12.4.254.
 pub type Version = (u32, u32);
-
-/// Versions with a known layout, in words.
-pub const SUPPORTED: &str =
-    "V8 10.2, 11.3, 12.4, 13.6 and 14.6, as in Node.js 18, 20, 22, 24 and 26";
 
 /// Where V8 keeps its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,8 +36,8 @@ pub struct Layout {
     pub registry: Registry,
     /// Collections.
     pub collector: CollectorFields,
-    /// Spaces.
-    pub spaces: SpaceFields,
+    /// Used bytes of spaces; `None` in a V8 of an unknown version.
+    pub spaces: Option<SpaceFields>,
     /// WebAssembly.
     pub wasm: WasmFields,
 }
@@ -163,24 +159,32 @@ pub struct StringFields {
 pub struct CollectorFields {
     /// The heap, in an isolate of the checked release. Other patch releases have it some words away.
     pub heap: u64,
-    /// Number of the isolate in its process (32 bits), from the heap's begin.
-    pub number: u64,
-    /// Numbers of mark-compacts and of all collections (32 bits each), in the heap.
-    pub counts: u64,
-    /// Durations of pauses.
-    pub pauses: PauseFields,
     /// Address of the `GCTracer`, in the heap.
     pub tracer: u64,
     /// The previous event, in a tracer; the current event is at 0.
     pub previous: u64,
     /// Begin of an event. Its end and its sizes follow.
     pub begin: u64,
+    /// Whether times are milliseconds in floating point, else microseconds.
+    pub has_milliseconds: bool,
+    /// Numbers of mark-compacts and of all collections (32 bits each), in the heap; `None` in a V8 of an
+    /// unknown version.
+    pub counts: Option<u64>,
+    /// Likewise.
+    pub figures: Option<FigureFields>,
+}
+
+/// Figures that no check can tell from other numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FigureFields {
+    /// Number of the isolate in its process (32 bits), from the heap's begin.
+    pub number: u64,
+    /// Durations of pauses.
+    pub pauses: PauseFields,
     /// Bytes of surviving young objects, in an event.
     pub survived: u64,
     /// Begin of incremental marking.
     pub marking: MarkingField,
-    /// Whether times are milliseconds in floating point, else microseconds.
-    pub has_milliseconds: bool,
 }
 
 /// Where V8 keeps durations of pauses.
@@ -308,20 +312,22 @@ const COMMON: Layout = Layout {
     registry: Registry::Trees { allocations: 40 },
     collector: CollectorFields {
         heap: 0xdea0,
-        number: 0xc90,
-        counts: 0x1b0,
-        pauses: PauseFields::Sum(0x6b8),
         tracer: 0x6c8,
         previous: 0x600,
         begin: 32,
-        survived: 112,
-        marking: MarkingField::Event(0x88),
         has_milliseconds: false,
+        counts: Some(0x1b0),
+        figures: Some(FigureFields {
+            number: 0xc90,
+            pauses: PauseFields::Sum(0x6b8),
+            survived: 112,
+            marking: MarkingField::Event(0x88),
+        }),
     },
-    spaces: SpaceFields {
+    spaces: Some(SpaceFields {
         paged: 0x70,
         large: 0x60,
-    },
+    }),
     wasm: WasmFields {
         modules: 0x40,
         code: 0x188,
@@ -342,20 +348,22 @@ const V8_14: Layout = Layout {
     },
     collector: CollectorFields {
         heap: 0xf3c0,
-        number: 0xc18,
-        counts: 0x240,
-        pauses: PauseFields::Sum(0x770),
         tracer: 0x780,
         previous: 0x6c8,
         begin: 40,
-        survived: 192,
-        marking: MarkingField::Event(0xe0),
         has_milliseconds: false,
+        counts: Some(0x240),
+        figures: Some(FigureFields {
+            number: 0xc18,
+            pauses: PauseFields::Sum(0x770),
+            survived: 192,
+            marking: MarkingField::Event(0xe0),
+        }),
     },
-    spaces: SpaceFields {
+    spaces: Some(SpaceFields {
         paged: 0x68,
         large: 0x58,
-    },
+    }),
     wasm: WasmFields {
         code: 0x130,
         bytes: 0xe8,
@@ -405,20 +413,22 @@ const V8_10: Layout = Layout {
     registry: PAGES,
     collector: CollectorFields {
         heap: 0xc638,
-        number: 0xeb8,
-        counts: 0x268,
-        pauses: PauseFields::Rings([0xcb8, 0xeb0, 0xf58]),
         tracer: 0x918,
         previous: 0x588,
         begin: 32,
-        survived: 112,
-        marking: MarkingField::Tracer(0xb38),
         has_milliseconds: true,
+        counts: Some(0x268),
+        figures: Some(FigureFields {
+            number: 0xeb8,
+            pauses: PauseFields::Rings([0xcb8, 0xeb0, 0xf58]),
+            survived: 112,
+            marking: MarkingField::Tracer(0xb38),
+        }),
     },
-    spaces: SpaceFields {
+    spaces: Some(SpaceFields {
         paged: 0x110,
         large: 0xd8,
-    },
+    }),
     wasm: WasmFields {
         modules: 0x48,
         code: 0x1a0,
@@ -456,20 +466,22 @@ const V8_11: Layout = Layout {
     registry: PAGES,
     collector: CollectorFields {
         heap: 0xd2c0,
-        number: 0xe58,
-        counts: 0x240,
-        pauses: PauseFields::Rings([0xcf0, 0xee8, 0xf90]),
         tracer: 0x8f8,
         previous: 0x5b0,
         begin: 32,
-        survived: 112,
-        marking: MarkingField::Tracer(0xb88),
         has_milliseconds: true,
+        counts: Some(0x240),
+        figures: Some(FigureFields {
+            number: 0xe58,
+            pauses: PauseFields::Rings([0xcf0, 0xee8, 0xf90]),
+            survived: 112,
+            marking: MarkingField::Tracer(0xb88),
+        }),
     },
-    spaces: SpaceFields {
+    spaces: Some(SpaceFields {
         paged: 0x98,
         large: 0x60,
-    },
+    }),
     wasm: WasmFields {
         code: 0x130,
         ..COMMON.wasm
@@ -501,20 +513,22 @@ const V8_13: Layout = Layout {
     registry: Registry::Trees { allocations: 8 },
     collector: CollectorFields {
         heap: 0xeff8,
-        number: 0xba8,
-        counts: 0x238,
-        pauses: PauseFields::Sum(0x740),
         tracer: 0x750,
         previous: 0x658,
         begin: 40,
-        survived: 120,
-        marking: MarkingField::Event(0x98),
         has_milliseconds: false,
+        counts: Some(0x238),
+        figures: Some(FigureFields {
+            number: 0xba8,
+            pauses: PauseFields::Sum(0x740),
+            survived: 120,
+            marking: MarkingField::Event(0x98),
+        }),
     },
-    spaces: SpaceFields {
+    spaces: Some(SpaceFields {
         paged: 0x78,
         large: 0x68,
-    },
+    }),
     wasm: WasmFields {
         modules: 0x20,
         code: 0x138,
@@ -533,15 +547,18 @@ pub fn is_known(version: Version) -> bool {
     layout_of(version).is_some()
 }
 
+/// Versions with their layouts, oldest first.
+const KNOWN: [(Version, Layout); 5] = [
+    ((10, 2), V8_10),
+    ((11, 3), V8_11),
+    ((12, 4), COMMON),
+    ((13, 6), V8_13),
+    ((14, 6), V8_14),
+];
+
 fn layout_of(version: Version) -> Option<Layout> {
-    match version {
-        (10, 2) => Some(V8_10),
-        (11, 3) => Some(V8_11),
-        (12, 4) => Some(COMMON),
-        (13, 6) => Some(V8_13),
-        (14, 6) => Some(V8_14),
-        _ => None,
-    }
+    let known = KNOWN.iter().find(|(known, _)| *known == version);
+    known.map(|(_, layout)| *layout)
 }
 
 /// Whether vmscope reads the V8 of this main version of Node.js.
@@ -554,7 +571,36 @@ impl Layout {
     /// The layout of a version with the binary's own constants; `None` for unknown versions.
     #[must_use]
     pub fn new(version: Version, debug: &Debug) -> Option<Self> {
-        let mut layout = layout_of(version)?;
+        Some(layout_of(version)?.with(debug))
+    }
+
+    /// All known layouts, that of the version next to `version` first, with the binary's own constants.
+    #[must_use]
+    pub fn nearest(version: Version, debug: &Debug) -> [Self; KNOWN.len()] {
+        let number = |(major, minor): Version| u64::from(major) * 100 + u64::from(minor.min(99));
+        let mut known = KNOWN;
+        known.sort_by_key(|(other, _)| number(*other).abs_diff(number(version)));
+        // Kinds of code have consecutive numbers: the constant tells which layouts have other ones.
+        let baseline = debug.get("CodeKindBaseline");
+        let has_kinds = |layout: &&Layout| {
+            let own = layout.kinds.baseline;
+            baseline.is_none_or(|baseline| baseline == own)
+        };
+        let mut layouts = known.iter().map(|(_, layout)| layout);
+        let first = layouts.find(has_kinds);
+        let with_kinds = |layout: &Layout| {
+            let found = Some(layout).filter(has_kinds).or(first);
+            Layout {
+                kinds: found.unwrap_or(layout).kinds,
+                ..layout.with(debug)
+            }
+        };
+        known.each_ref().map(|(_, layout)| with_kinds(layout))
+    }
+
+    /// With the binary's own constants.
+    fn with(mut self, debug: &Debug) -> Self {
+        let layout = &mut self;
         let known = |field: &mut u64, name: &str| *field = debug.get(name).unwrap_or(*field);
         known(&mut layout.code.flags, "class_Code__flags__");
         known(&mut layout.code.size, "class_Code__instruction_size__");
@@ -573,7 +619,21 @@ impl Layout {
             "class_Map__instance_type__",
         );
         known(&mut layout.string.not_string, "FirstNonstringType");
-        Some(layout)
+        let optimised = &mut layout.optimised;
+        for (name, is_wrapped) in [
+            ("DeoptimizationDataSharedFunctionInfoIndex", false),
+            ("DeoptimizationDataSharedFunctionInfoWrapperIndex", true),
+            ("DeoptimizationDataWrappedSharedFunctionInfoIndex", true),
+        ] {
+            if let Some(index) = debug.get(name) {
+                (optimised.function, optimised.is_wrapped) = (index, is_wrapped);
+            }
+        }
+        let name = "DeoptimizationDataLiteralArrayIndex";
+        known(&mut optimised.literals, name);
+        let name = "DeoptimizationDataInliningPositionsIndex";
+        known(&mut optimised.inlining, name);
+        self
     }
 }
 

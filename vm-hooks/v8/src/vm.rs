@@ -6,13 +6,14 @@ use vmscope_process::{AdapterError, MapEntry, Memory, ProcessView, Symbol};
 use vmscope_records::Avma;
 
 use crate::debug::{self, Debug};
+use crate::fit::Fit;
 use crate::isolate::{self, Isolate, Tables};
 use crate::object::{Heap, Tagged};
 use crate::product::{NODE, Product};
 use crate::registry::{self, Streams};
 use crate::spaces;
 use crate::variables::{PLATFORM, REFERENCES, ROOTS, Table, Variables};
-use crate::versions::{Layout, Registry, SUPPORTED};
+use crate::versions::{Layout, Registry};
 use crate::wasm::{self, Wasm};
 
 /// Names of V8's variables.
@@ -45,6 +46,8 @@ pub struct V8 {
     pub product: Product,
     /// Where V8 keeps its data.
     pub layout: Layout,
+    /// What confirmed the layout of an unknown version; `None` for known versions.
+    pub fit: Option<Fit>,
     /// The binary's constants.
     pub debug: Debug,
     /// WebAssembly; `None` if its variables are unknown.
@@ -129,8 +132,8 @@ impl V8 {
     /// The V8 in `process`; `None` if it has none.
     ///
     /// # Errors
-    /// [`AdapterError::UnsupportedVersion`]; [`AdapterError::NotReady`] while V8 starts; unreadable
-    /// symbols; failed reads.
+    /// [`AdapterError::OtherVm`] for an unknown version whose layout no check confirms;
+    /// [`AdapterError::NotReady`] while V8 starts; unreadable symbols; failed reads.
     pub fn open(process: &ProcessView) -> Result<Option<Self>, AdapterError> {
         let Some(product) = Product::of(process) else {
             return Ok(None);
@@ -170,24 +173,21 @@ impl V8 {
             });
         }
         let [major, minor, ..] = numbers;
-        let layout = Layout::new((major, minor), &debug);
-        let layout = layout.ok_or_else(|| AdapterError::UnsupportedVersion {
-            vm: "V8",
-            version: version.clone(),
-            supported: SUPPORTED,
-        })?;
+        let known = Layout::new((major, minor), &debug);
+        let candidates = Layout::nearest((major, minor), &debug);
+        let layout = known.unwrap_or(candidates[0]);
         let mut variables = Variables::by_symbols(&all);
         if variables.platform.is_none() && product.name == NODE {
             variables = Variables::by_contents(process, &module)?;
         }
-        Ok(Some(V8 {
+        let mut vm = V8 {
             references: Names::read(memory, variables.references)?,
             roots: Names::read(memory, variables.roots)?,
-            wasm: Wasm::find(
-                memory,
-                (address(wasm::STATE), address(wasm::GETTER)),
-                layout.wasm,
-            ),
+            wasm: known.and_then(|known| {
+                let places = (address(wasm::STATE), address(wasm::GETTER));
+                Wasm::find(memory, places, known.wasm)
+            }),
+            fit: None,
             platform: variables.platform,
             trusted: address(TRUSTED),
             symbols: all,
@@ -195,7 +195,11 @@ impl V8 {
             product,
             layout,
             debug,
-        }))
+        };
+        if known.is_none() {
+            vm.fit = Some(vm.fit_layout(process, &candidates)?);
+        }
+        Ok(Some(vm))
     }
 
     /// Symbols of V8's builtins, with [`BUILTINS`] before their names; none if V8 is stripped.

@@ -30,7 +30,7 @@ impl V8Adapter {
         now: TimeNs,
     ) -> Result<Found, AdapterError> {
         let info = match code.kind {
-            Kind::Turbofan | Kind::Maglev => reader.optimised(code)?,
+            Kind::Turbofan | Kind::Maglev => reader.heap.function_of_optimised(code)?,
             Kind::Baseline => {
                 let owner = match reader.has_owners {
                     // What this poll has read is current, as the check for collections confirms.

@@ -194,7 +194,7 @@ impl V8Adapter {
     ) -> Result<PcMap, AdapterError> {
         let fields = reader.heap.layout.optimised;
         // V8 takes the data from code that it no longer uses.
-        let Some(own) = known(reader.optimised(code))? else {
+        let Some(own) = known(reader.heap.function_of_optimised(code))? else {
             return Ok(PcMap::None);
         };
         let what = "source positions";

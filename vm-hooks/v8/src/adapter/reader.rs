@@ -7,7 +7,6 @@ use vmscope_records::{Avma, MethodKey};
 use super::MAX_KNOWN;
 use super::names::MethodId;
 use crate::bytecodes::ConstantKinds;
-use crate::code::Code;
 use crate::function::{Function, Script};
 use crate::isolate::{Isolate, Tables};
 use crate::object::{Heap, Tagged};
@@ -83,18 +82,6 @@ impl Reader<'_> {
             number: root("heap_number_map")?,
             function: root("shared_function_info_map")?,
         })
-    }
-
-    /// The function of optimised code.
-    pub fn optimised(&self, code: &Code) -> Result<Tagged, AdapterError> {
-        const WRAPPED: u64 = 8;
-        let fields = self.heap.layout.optimised;
-        let what = "data of optimised code";
-        let item = self.heap.item(code.data, fields.function, what)?;
-        match fields.is_wrapped {
-            true => self.heap.field(item, WRAPPED, what),
-            false => Ok(item),
-        }
     }
 
     pub fn script(&mut self, script: Tagged) -> Result<Script, AdapterError> {

@@ -16,7 +16,7 @@ fn event(kind: Kind, begin: u64, length: u64) -> Event {
         end: TimeNs(begin.saturating_add(length)),
         objects: (100, 50),
         memory: 200,
-        survived: 7,
+        survived: Some(7),
         is_incremental: false,
         marking: None,
     }

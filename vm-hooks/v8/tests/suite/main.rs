@@ -11,6 +11,7 @@ mod common;
 
 mod bytecodes;
 mod collections;
+mod fit;
 mod launch;
 mod maps;
 mod robust;
