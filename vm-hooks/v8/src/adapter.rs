@@ -490,8 +490,8 @@ impl V8Adapter {
         let checked = format!("layout by checks of {functions} functions, {code} pieces of code");
         poll.fact("V8", format!("{version}, an unknown version: {checked}"));
         let text = format!(
-            "vmscope does not know V8 {version}, and does not read there: numbers of collections (those that \
-             vmscope saw are counted), cycles, used bytes of spaces, WebAssembly's functions"
+            "vmscope does not know V8 {version} and does not read there: cycles of the collector, durations of \
+             collections between two looks, used bytes of spaces, functions of WebAssembly"
         );
         self.limit(&text, poll);
     }

@@ -2,14 +2,13 @@
 //! collections (`GCTracer`).
 
 pub(crate) mod learn;
-pub(crate) mod search;
+pub mod search;
 
 use vmscope_process::{AdapterError, Memory};
 use vmscope_records::{Avma, TimeNs};
 
 use crate::isolate::{Isolate, Tables};
 use crate::versions::{CollectorFields, FigureFields, MarkingField, PauseFields};
-use crate::vm::V8;
 
 /// Bytes of each piece that a look reads: of an event with its times, and of a ring.
 const PIECE: usize = 232;
@@ -175,18 +174,17 @@ impl Look {
 }
 
 impl Collector {
-    /// Places in `isolate`. `order`: its number where V8's own is unknown.
+    /// Places in `isolate` by `fields`. `order`: its number where V8's own is unknown.
     ///
     /// # Errors
     /// [`AdapterError::NotReady`] while the isolate starts; an implausible heap, for a V8 with another
     /// layout; failed reads.
     pub fn find(
-        vm: &V8,
+        fields: CollectorFields,
         tables: &Tables,
         (isolate, order): (Isolate, u32),
         memory: &dyn Memory,
     ) -> Result<Self, AdapterError> {
-        let fields = vm.layout.collector;
         let figures = fields.figures;
         let at = |base: Avma, offset: u64| Avma(base.0.wrapping_add(offset));
         let reading = AdapterError::reading("collector");
@@ -512,7 +510,10 @@ mod tests {
 
     /// Heap and tracer of an isolate whose heap is `shift` bytes behind the usual place.
     fn found(shift: u64) -> Result<(Avma, Avma), AdapterError> {
-        let fields = Layout::new((14, 6), &Debug::default()).unwrap().collector;
+        let fields = Layout::new((14, 6), &Debug::default())
+            .unwrap()
+            .collector
+            .unwrap();
         let heap = (ISOLATE.0.0 + fields.heap).wrapping_add(shift);
         let mut memory = FakeMemory::new();
         memory.put(ISOLATE.0, vec![0; 0x2_0000]);

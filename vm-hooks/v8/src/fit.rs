@@ -7,12 +7,11 @@ use std::ops::RangeInclusive;
 
 use rustc_hash::FxHashSet;
 use vmscope_process::pages::Pages;
-use vmscope_process::{AdapterError, ProcessView, known, monotonic_time};
-use vmscope_records::{Avma, TimeNs};
+use vmscope_process::{AdapterError, ProcessView, known};
+use vmscope_records::Avma;
 
 use crate::bytecodes::InstructionSet;
 use crate::code::{self, Code, Kind};
-use crate::collector::search;
 use crate::isolate::{Isolate, Tables};
 use crate::object::{Heap, Tagged};
 use crate::owners::Owners;
@@ -25,9 +24,6 @@ const LEAST: usize = 8;
 
 /// Minimum share of those that confirm the part, in percent.
 const SHARE: usize = 90;
-
-/// Longest time of a search in nanoseconds.
-const SEARCH_NS: u64 = 10_000_000_000;
 
 /// Maximum number of functions that are looked at.
 const SAMPLED: usize = 512;
@@ -98,11 +94,7 @@ impl V8 {
         let functions = search.functions(vm)?;
         search.bytecodes(vm, &functions)?;
         let code = search.code(vm)?;
-        let lifetime = process.started().zip(monotonic_time());
-        let (from, to) = lifetime.ok_or_else(|| search.refused("the process has no start time"))?;
-        // A collection may end meanwhile.
-        let to = TimeNs(to.0.saturating_add(SEARCH_NS));
-        vm.layout.collector = search::find(isolate, process.memory(), &(from..=to))?;
+        vm.layout.collector = None;
         vm.layout.spaces = None;
         Ok(Fit {
             functions: functions.len(),

@@ -7,9 +7,10 @@ use vmscope_records::{Avma, CounterMeaning, TimeNs};
 
 use crate::collections::Collections;
 use crate::collector::learn::{Learner, PLACES};
-use crate::collector::{Collector, Look};
+use crate::collector::{Collector, Look, search};
 use crate::isolate::{Isolate, Tables};
 use crate::spaces::{SpaceNames, Spaces};
+use crate::versions::CollectorFields;
 use crate::vm::V8;
 
 /// Pauses between looks: the usual pause, and a short pause during many collections.
@@ -24,6 +25,9 @@ const MANY_COLLECTIONS: u32 = 2;
 
 /// Time in nanoseconds after a collection that freed code in which the next such collection is likely.
 const RECENT: u64 = 1_000_000_000;
+
+/// Interval of searches for an unknown collector in nanoseconds.
+const SEARCH_EVERY: u64 = 500_000_000;
 
 /// Interval of figures in nanoseconds.
 const FIGURES_EVERY: u64 = 1_000_000_000;
@@ -77,6 +81,9 @@ pub struct States {
     has_ended: bool,
     /// Whether V8 does not tell its activities.
     lacks_states: bool,
+    /// Fields of collectors, after the first search for them; the time of the last search.
+    fields: Option<CollectorFields>,
+    searched_at: Option<TimeNs>,
     /// Search for V8's counters, if their places are unknown; their offset.
     learner: Learner,
     learned: Option<u64>,
@@ -167,7 +174,13 @@ impl States {
                 continue;
             }
             let order = u32::try_from(self.live.len() + self.ended.len()).unwrap_or(u32::MAX);
-            let mut collector = match Collector::find(vm, tables, (*isolate, order), memory) {
+            let fields = match self.fields.or(vm.layout.collector) {
+                Some(fields) => Ok(fields),
+                None => self.search(*isolate, process, poll.now()),
+            };
+            let collector = fields
+                .and_then(|fields| Collector::find(fields, tables, (*isolate, order), memory));
+            let mut collector = match collector {
                 Ok(collector) => collector,
                 Err(AdapterError::NotReady { .. }) => continue,
                 Err(error) if error.is_final() => return Err(error),
@@ -202,6 +215,27 @@ impl States {
     #[must_use]
     pub fn are_followed(&self, isolates: u64) -> bool {
         self.is_incomplete || self.live.len() as u64 == isolates
+    }
+
+    /// Searches the fields of collectors in an isolate, at times.
+    fn search(
+        &mut self,
+        isolate: Isolate,
+        process: &ProcessView,
+        now: TimeNs,
+    ) -> Result<CollectorFields, AdapterError> {
+        let not_ready = AdapterError::NotReady { what: "collector" };
+        let is_early = |at: TimeNs| now.since(at).0 < SEARCH_EVERY;
+        let started = process
+            .started()
+            .filter(|_| !self.searched_at.is_some_and(is_early));
+        let started = started.ok_or(not_ready)?;
+        self.searched_at = Some(now);
+        // A collection may end during the search.
+        let latest = TimeNs(now.0.saturating_add(SEARCH_EVERY));
+        let found = search::find(isolate, process.memory(), &(started..=latest))?;
+        self.fields = Some(found);
+        Ok(found)
     }
 
     fn tell_incomplete(&mut self, why: &str, poll: &mut Poll) {

@@ -34,8 +34,8 @@ pub struct Layout {
     pub string: StringFields,
     /// All machine code, where V8 has a list of it; its pages otherwise.
     pub registry: Registry,
-    /// Collections.
-    pub collector: CollectorFields,
+    /// Collections; `None` in a V8 of an unknown version.
+    pub collector: Option<CollectorFields>,
     /// Used bytes of spaces; `None` in a V8 of an unknown version.
     pub spaces: Option<SpaceFields>,
     /// WebAssembly.
@@ -310,7 +310,7 @@ const COMMON: Layout = Layout {
         not_string: 0x80,
     },
     registry: Registry::Trees { allocations: 40 },
-    collector: CollectorFields {
+    collector: Some(CollectorFields {
         heap: 0xdea0,
         tracer: 0x6c8,
         previous: 0x600,
@@ -323,7 +323,7 @@ const COMMON: Layout = Layout {
             survived: 112,
             marking: MarkingField::Event(0x88),
         }),
-    },
+    }),
     spaces: Some(SpaceFields {
         paged: 0x70,
         large: 0x60,
@@ -346,7 +346,7 @@ const V8_14: Layout = Layout {
         builtin: 3,
         baseline: 11,
     },
-    collector: CollectorFields {
+    collector: Some(CollectorFields {
         heap: 0xf3c0,
         tracer: 0x780,
         previous: 0x6c8,
@@ -359,7 +359,7 @@ const V8_14: Layout = Layout {
             survived: 192,
             marking: MarkingField::Event(0xe0),
         }),
-    },
+    }),
     spaces: Some(SpaceFields {
         paged: 0x68,
         large: 0x58,
@@ -411,7 +411,7 @@ const V8_10: Layout = Layout {
     },
     scope: OLD_SCOPE,
     registry: PAGES,
-    collector: CollectorFields {
+    collector: Some(CollectorFields {
         heap: 0xc638,
         tracer: 0x918,
         previous: 0x588,
@@ -424,7 +424,7 @@ const V8_10: Layout = Layout {
             survived: 112,
             marking: MarkingField::Tracer(0xb38),
         }),
-    },
+    }),
     spaces: Some(SpaceFields {
         paged: 0x110,
         large: 0xd8,
@@ -464,7 +464,7 @@ const V8_11: Layout = Layout {
     },
     scope: OLD_SCOPE,
     registry: PAGES,
-    collector: CollectorFields {
+    collector: Some(CollectorFields {
         heap: 0xd2c0,
         tracer: 0x8f8,
         previous: 0x5b0,
@@ -477,7 +477,7 @@ const V8_11: Layout = Layout {
             survived: 112,
             marking: MarkingField::Tracer(0xb88),
         }),
-    },
+    }),
     spaces: Some(SpaceFields {
         paged: 0x98,
         large: 0x60,
@@ -511,7 +511,7 @@ const V8_13: Layout = Layout {
         inlining: 8,
     },
     registry: Registry::Trees { allocations: 8 },
-    collector: CollectorFields {
+    collector: Some(CollectorFields {
         heap: 0xeff8,
         tracer: 0x750,
         previous: 0x658,
@@ -524,7 +524,7 @@ const V8_13: Layout = Layout {
             survived: 120,
             marking: MarkingField::Event(0x98),
         }),
-    },
+    }),
     spaces: Some(SpaceFields {
         paged: 0x78,
         large: 0x68,

@@ -38,7 +38,7 @@ const STATES: u32 = 4;
 ///
 /// # Errors
 /// [`AdapterError::NotReady`] before the second collection; failed reads.
-pub(crate) fn find(
+pub fn find(
     isolate: Isolate,
     memory: &dyn Memory,
     lifetime: &RangeInclusive<TimeNs>,
@@ -71,7 +71,7 @@ pub(crate) fn find(
         }
     }
     let not_ready = || AdapterError::NotReady {
-        what: "second collection, by which vmscope finds the collector of an unknown V8,",
+        what: "second collection",
     };
     let heap = counts.into_iter().max_by_key(|(_, count)| *count);
     let heap = heap.filter(|(_, count)| *count >= LEAST_MEMBERS);

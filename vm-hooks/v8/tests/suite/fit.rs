@@ -1,7 +1,8 @@
 //! Layouts that V8's objects confirm, against the layouts of known versions.
 
-use vmscope_process::{AdapterError, ProcessView};
+use vmscope_process::{AdapterError, ProcessView, monotonic_time};
 use vmscope_v8::V8;
+use vmscope_v8::collector::search;
 use vmscope_v8::versions::{CollectorFields, Layout, ScopeFields};
 
 use crate::common::nodes::{Node, node, nodes};
@@ -26,11 +27,7 @@ fn found(layout: Layout, before: &Layout) -> Layout {
             ..layout.scope
         },
         wasm: before.wasm,
-        collector: CollectorFields {
-            counts: None,
-            figures: None,
-            ..layout.collector
-        },
+        collector: None,
         spaces: None,
         ..layout
     }
@@ -67,6 +64,29 @@ fn checks_find_the_own_layout() {
                 found(known.layout, &vm.layout),
                 "{own:?} near {near:?}"
             );
+        }
+    }
+}
+
+/// Heap, tracer and events stand where the layouts of known versions have them.
+#[test]
+fn collectors_are_found_by_what_they_hold() {
+    for node in nodes() {
+        let stopped = Stopped::run(&node, &[], "collections.js");
+        let process = stopped.view();
+        let vm = open(&process);
+        let known = vm.layout.collector.expect("a known version");
+        let expected = CollectorFields {
+            counts: None,
+            figures: None,
+            ..known
+        };
+        let lifetime = process.started().expect("a start")..=monotonic_time().expect("a clock");
+        let isolates = vm.isolates(process.memory()).expect("isolates");
+        assert!(isolates.len() > 1, "there is a worker");
+        for isolate in isolates {
+            let found = search::find(isolate, process.memory(), &lifetime).expect("a collector");
+            assert_eq!(found, expected, "{}", vm.version);
         }
     }
 }
