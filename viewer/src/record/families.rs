@@ -51,7 +51,7 @@ impl FamilyOptions {
         if self.adapter.as_deref() == Some(FILES) {
             launch.files = Some(FilesReason::Asked);
         }
-        if launch.files.is_none() {
+        if launch.files.is_none() && self.allow(FILES) {
             let obstacle = families.iter().find_map(|one| one.launch_obstacle(launch));
             launch.files = obstacle.map(FilesReason::Obstacle);
         }

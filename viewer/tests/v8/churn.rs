@@ -10,7 +10,7 @@ use crate::common::ran::{KINDS, Ran, last_begun, log_of};
 use crate::common::say;
 use crate::common::vmscope::{Folder, can_sample};
 use crate::node::Recorded;
-use crate::v8::nodes::{Node, nodes};
+use crate::v8::nodes::{Node, node, nodes};
 
 /// Outcome of every single sample.
 #[derive(Debug, Default)]
@@ -72,13 +72,13 @@ fn ask(profile: &Profile, log: &[Ran]) -> Asked {
     asked
 }
 
-fn churned(node: &Node, flags: &[&str]) {
+fn churned(node: &Node, options: &[&str], flags: &[&str]) {
     let log = Folder::new();
     let file = log.file("log");
     let script = crate::common::programs::script("churn.js");
     let mut arguments = vec![script.as_os_str(), "--log".as_ref(), file.as_os_str()];
     arguments.extend(flags.iter().map(OsStr::new));
-    let recorded = Recorded::of(&[], &node.program, arguments);
+    let recorded = Recorded::of(options, &node.program, arguments);
     let asked = ask(&recorded.profile, &log_of(&file));
     let collections = &recorded.said[0]["collections"];
     let told = format!(
@@ -100,7 +100,21 @@ fn churned(node: &Node, flags: &[&str]) {
 fn each_sample_is_of_the_function_that_ran_then() {
     if can_sample() {
         for node in nodes() {
-            churned(&node, &[]);
+            churned(&node, &[], &[]);
+        }
+    }
+}
+
+/// Checks of V8's own objects find its layout, and the changes of its counters their place.
+#[test]
+fn each_sample_is_of_the_function_that_ran_then_in_an_unknown_version() {
+    if can_sample() {
+        let folder = Folder::new();
+        for release in [22, 24, 26] {
+            let Some(known) = node(release) else { continue };
+            let program = folder.file("node");
+            known.as_unknown_version(&program);
+            churned(&Node { program, release }, &["--adapter", "v8"], &[]);
         }
     }
 }
@@ -109,7 +123,11 @@ fn each_sample_is_of_the_function_that_ran_then() {
 fn each_sample_is_of_the_regular_expression_that_ran_then() {
     if can_sample() {
         for node in nodes() {
-            churned(&node, &["--regexp", "1", "--lives", "300", "--ms", "7"]);
+            churned(
+                &node,
+                &[],
+                &["--regexp", "1", "--lives", "300", "--ms", "7"],
+            );
         }
     }
 }
@@ -118,7 +136,7 @@ fn each_sample_is_of_the_regular_expression_that_ran_then() {
 fn each_sample_is_of_the_webassembly_function_that_ran_then() {
     if can_sample() {
         for node in nodes() {
-            churned(&node, &["--wasm", "1"]);
+            churned(&node, &[], &["--wasm", "1"]);
         }
     }
 }

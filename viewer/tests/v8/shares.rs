@@ -10,7 +10,7 @@ use crate::common::vmscope::{Folder, attached, can_sample};
 use crate::measured::JITTER;
 use crate::node::Recorded;
 use crate::running::ready;
-use crate::v8::nodes::{Node, nodes};
+use crate::v8::nodes::{Node, node, nodes};
 
 const BOTH: [Detail; 2] = [Detail::Functions, Detail::Lines];
 const LOOPS: &str = "2000,4000,6000,8000,3000,5000";
@@ -91,20 +91,35 @@ fn functions_of_each_kind() {
 }
 
 /// A process that nobody prepared.
+fn attach_agrees(node: &Node, what: &str) {
+    let (folder, place) = (Folder::new(), Folder::new());
+    let words = ["known_shares.js", "--forever", "--jitter", JITTER];
+    let mut target = ready(node, &[], &words, &place);
+    let working = attached(target.pid(), &folder.file("out.vmscope"), 6000);
+    target.signal(Signal::SIGTERM);
+    let program: Value = serde_json::from_str(&target.wait()).expect("its report");
+    let run = working.end().code(0);
+    let recorded = Recorded::read(&folder, place, run);
+    agrees(what, &recorded, &program, &BOTH);
+}
+
 #[test]
 fn a_running_process() {
     of_nodes(0, |node| {
-        let (folder, place) = (Folder::new(), Folder::new());
-        let words = ["known_shares.js", "--forever", "--jitter", JITTER];
-        let mut target = ready(node, &[], &words, &place);
-        let working = attached(target.pid(), &folder.file("out.vmscope"), 6000);
-        target.signal(Signal::SIGTERM);
-        let program: Value = serde_json::from_str(&target.wait()).expect("its report");
-        let run = working.end().code(0);
-        let recorded = Recorded::read(&folder, place, run);
-        let what = format!("Node {}, attach", node.release);
-        agrees(&what, &recorded, &program, &BOTH);
+        attach_agrees(node, &format!("Node {}, attach", node.release));
     });
+}
+
+/// Checks of V8's own objects find its layout.
+#[test]
+fn a_running_process_of_an_unknown_version() {
+    let Some(node) = node(26).filter(|_| can_sample()) else {
+        return;
+    };
+    let folder = Folder::new();
+    let program = folder.file("node");
+    node.as_unknown_version(&program);
+    attach_agrees(&Node { program, ..node }, "V8 99, attach");
 }
 
 /// docs/truth.md §6, as in the suite `truth`: `share_b` is made to take twice as long by its loop

@@ -25,8 +25,16 @@ const LEAST: usize = 8;
 /// Minimum share of those that confirm the part, in percent.
 const SHARE: usize = 90;
 
-/// Maximum number of functions that are looked at.
-const SAMPLED: usize = 512;
+/// Minimum number of functions with bytecodes. A started Node.js has 400.
+const FUNCTIONS: usize = 100;
+
+/// Number of functions that are looked at, at most twice as many, and their maximum bytes of bytecodes.
+const SAMPLED: usize = 256;
+const MAX_BYTECODES: i32 = 1 << 14;
+
+/// Maximum bytes of a function's source positions, and their name in messages.
+const MAX_POSITIONS: usize = 1 << 16;
+const POSITIONS: &str = "source positions";
 
 /// Possible offsets of the first bytecode, and of the fields with constants and source positions.
 const FIRST_BYTECODES: RangeInclusive<u64> = 48..=72;
@@ -149,6 +157,7 @@ impl Search<'_> {
 
     /// Finds the fields of functions: they name a script, and a position in its text.
     fn functions(&mut self, vm: &mut V8) -> Result<Vec<Owned>, AdapterError> {
+        let mut most = 0;
         for fields in values(self.candidates, |layout| layout.function) {
             vm.layout.function = fields;
             let heap = vm.heap(self.pages);
@@ -160,9 +169,11 @@ impl Search<'_> {
                     bytecodes,
                 })
                 .collect();
+            most = most.max(all.len());
             all.sort_unstable_by_key(|one| one.function);
             let step = (all.len() / SAMPLED).max(1);
-            let all: Vec<Owned> = all.into_iter().step_by(step).collect();
+            let mut all: Vec<Owned> = all.into_iter().step_by(step).collect();
+            all.retain(|one| is_short(&heap, one.bytecodes));
             for scope in values(self.candidates, |layout| layout.scope) {
                 vm.layout.scope = scope;
                 let (heap, mut checked) = (vm.heap(self.pages), Checked::default());
@@ -174,7 +185,10 @@ impl Search<'_> {
                 }
             }
         }
-        Err(self.refused("no known layout fits its functions"))
+        match most {
+            ..FUNCTIONS => Err(AdapterError::NotReady { what: "functions" }),
+            _ => Err(self.refused("no known layout fits its functions")),
+        }
     }
 
     /// Finds the fields of bytecodes, and the form of source positions: instructions end where the
@@ -306,6 +320,12 @@ impl Search<'_> {
     }
 }
 
+/// Whether bytecodes are few: hostile memory must not cost much.
+fn is_short(heap: &Heap<'_>, bytecodes: Tagged) -> bool {
+    let length = heap.integer(bytecodes, 8, "bytecodes");
+    length.is_ok_and(|length| length <= MAX_BYTECODES)
+}
+
 /// Whether a function has a script whose text contains the function's position.
 fn is_in_its_script(heap: &Heap<'_>, function: Tagged) -> Result<bool, AdapterError> {
     let Some(function) = known(heap.function(function))? else {
@@ -329,7 +349,9 @@ fn positions_of(
 ) -> Result<Checked, AdapterError> {
     let mut checked = Checked::default();
     for (one, starts) in functions.iter().zip(starts) {
-        let table = known(heap.bytecode_positions(one.bytecodes))?.unwrap_or_default();
+        let table = heap.field(one.bytecodes, heap.layout.bytecodes.positions, POSITIONS);
+        let table = table.and_then(|table| heap.bytes(table, MAX_POSITIONS, POSITIONS));
+        let table = known(table)?.unwrap_or_default();
         let mut entries = positions(&table, heap.layout.positions);
         let is_start = |code: i64| code == -1 || starts.contains(&code);
         let are_right = entries.all(|entry| entry.is_ok_and(|entry| is_start(entry.code)));

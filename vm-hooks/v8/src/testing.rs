@@ -8,7 +8,10 @@ use vmscope_records::{
     ThreadRole, TimeNs,
 };
 
-use crate::{Family, regions};
+use crate::collector::search;
+use crate::fit::Fit;
+use crate::versions::Layout;
+use crate::{Family, V8, regions};
 
 /// Begins of the names of all symbols that the reader asks for, and of V8's own code.
 pub const SYMBOLS: [&str; 11] = [
@@ -162,4 +165,21 @@ pub fn all_code(process: &ProcessView) -> Result<Vec<Record>, AdapterError> {
     all.extend(polls.hits(process, touched)?);
     all.extend(polls.finish(process)?);
     Ok(all)
+}
+
+/// The checks of a layout, as of an unknown version, and the search for collectors.
+///
+/// # Errors
+/// As [`V8::open`] and [`V8::fit_layout`].
+pub fn check_layout(process: &ProcessView) -> Result<Option<Fit>, AdapterError> {
+    let Some(mut vm) = V8::open(process)? else {
+        return Ok(None);
+    };
+    for isolate in vm.isolates(process.memory())? {
+        let always = TimeNs(0)..=TimeNs(u64::MAX);
+        // Most damaged isolates have none.
+        let _ = search::find(isolate, process.memory(), &always);
+    }
+    let candidates = Layout::nearest((12, 4), &vm.debug);
+    vm.fit_layout(process, &candidates).map(Some)
 }
