@@ -490,8 +490,9 @@ impl V8Adapter {
         let checked = format!("layout by checks of {functions} functions, {code} pieces of code");
         poll.fact("V8", format!("{version}, an unknown version: {checked}"));
         let text = format!(
-            "vmscope does not know V8 {version} and does not read there: cycles of the collector, durations of \
-             collections between two looks, used bytes of spaces, functions of WebAssembly"
+            "vmscope does not know V8 {version} and does not read there: numbers of collections until it has found \
+             V8's counters, durations of collections between two looks, cycles of the collector, used bytes of \
+             spaces, functions of WebAssembly"
         );
         self.limit(&text, poll);
     }

@@ -1,7 +1,7 @@
 //! Layout of a V8 of an unknown version, made of parts of known layouts that V8's own objects confirm.
 //!
-//! A part fits if nearly all objects that it describes refer to each other as they must. The versions next
-//! to the unknown version come first. No part is taken without such a check.
+//! A part fits if V8's objects, read by this part, refer to each other as V8's rules require. Versions next to
+//! the unknown version come first. No part is taken without such a check.
 
 use std::ops::RangeInclusive;
 

@@ -174,6 +174,13 @@ impl V8 {
         }
         let [major, minor, ..] = numbers;
         let known = Layout::new((major, minor), &debug);
+        if known.is_none() && product.name != NODE {
+            return Err(AdapterError::OtherVm {
+                vm: format!("V8 {version}"),
+                why: "vmscope knows its data in Node.js only",
+                remedy: "",
+            });
+        }
         let candidates = Layout::nearest((major, minor), &debug);
         let layout = known.unwrap_or(candidates[0]);
         let mut variables = Variables::by_symbols(&all);

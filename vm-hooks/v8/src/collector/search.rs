@@ -1,7 +1,7 @@
 //! Heap and tracer of a V8 of an unknown version, by what they hold.
 //!
-//! Members of a heap hold the heap's address in their first or second word; no other address inside the
-//! isolate has as many. The tracer is the member with two events: each has a type, a state, and times of V8's clock
+//! A heap's members hold the heap's address in their first or second word. Other addresses inside the isolate
+//! have few such members. The tracer is the member with two events: each has a type, a state, and times of V8's clock
 //! (V8's `heap/gc-tracer.h`, 10.2 to 14.6).
 
 use std::ops::RangeInclusive;
