@@ -26,6 +26,8 @@ pub(super) struct Maps {
     waiting: FxHashSet<Avma>,
     /// Sampled addresses of code whose function a later poll reads.
     later: Vec<Avma>,
+    /// Code with a damaged map at its first reading: pages of a poll are of different times.
+    damaged: FxHashSet<Avma>,
     /// Whether a limit tells of damage.
     has_told: bool,
 }
@@ -51,6 +53,14 @@ impl Maps {
     /// Keeps sampled addresses for the next poll.
     pub fn keep(&mut self, at: impl Iterator<Item = Avma>) {
         self.later.extend(at.take(MAX_WAITING));
+    }
+
+    /// Whether no earlier reading of the code at `start` found damage.
+    fn is_first_damage(&mut self, start: Avma) -> bool {
+        if self.damaged.len() >= MAX_WAITING {
+            self.damaged.clear();
+        }
+        self.damaged.insert(start)
     }
 
     /// Whether `is_it` accepts some sampled address that waits.
@@ -120,9 +130,10 @@ impl V8Adapter {
         reader: &mut Reader<'_>,
         poll: &mut Poll,
     ) -> Result<(), AdapterError> {
-        let Some(Known { code, identity, .. }) = self.known.get(&start).cloned() else {
+        let Some(known_code) = self.known.get(&start).cloned() else {
             return Ok(());
         };
+        let Known { code, identity, .. } = known_code;
         let map = match code.kind {
             Kind::Baseline => self.boundaries(&code, process, reader, poll),
             _ => self.covers(&code, process, reader, poll),
@@ -138,6 +149,12 @@ impl V8Adapter {
                 self.maps.waiting.insert(start);
                 return Ok(());
             }
+            Err(_) if !self.is_last && self.maps.is_first_damage(start) => {
+                self.maps.waiting.insert(start);
+                return Ok(());
+            }
+            // A collection has freed the code, and V8 uses the place of its map again.
+            Err(_) if !self.is_fresh(&known_code) => PcMap::None,
             Err(error) => {
                 poll.lost(Stream::Adapter, 1, poll.began());
                 if !std::mem::replace(&mut self.maps.has_told, true) {
@@ -148,6 +165,7 @@ impl V8Adapter {
             }
             Ok(map) => map,
         };
+        self.maps.damaged.remove(&start);
         if let Some(known) = self.known.get_mut(&start) {
             known.is_mapped = true;
         }
