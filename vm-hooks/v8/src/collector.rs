@@ -45,6 +45,10 @@ pub struct Collector {
     pub heap: Avma,
     /// Address of its number; `None` if unknown.
     number_at: Option<Avma>,
+    /// Address of the pointer to its tracer, and the tracer.
+    tracer: (Avma, Avma),
+    /// Begin of the newest mark-compact that looks have seen.
+    newest_move: TimeNs,
     pieces: [Avma; PIECES],
     begin: usize,
     has_milliseconds: bool,
@@ -134,9 +138,10 @@ pub struct Look {
     pub mark_compacts: u32,
     /// Number of collections, likewise.
     pub collections: u32,
-    /// Whether the places of V8's counters are unknown. Each collection changes both numbers then, and
-    /// they count nothing.
+    /// Whether the places of V8's counters are unknown: both numbers are 0 then.
     pub is_uncounted: bool,
+    /// A number that changes with each mark-compact; without counters, with each collection.
+    pub moves: u32,
     /// Durations of ended pauses.
     pub pauses: Pauses,
     /// Newest begin of marking, where V8 keeps it apart from events.
@@ -205,6 +210,8 @@ impl Collector {
             number: number.map_err(&reading)?,
             heap,
             number_at,
+            tracer: (at(heap, fields.tracer), tracer),
+            newest_move: TimeNs(0),
             pieces: [
                 isolate.0,
                 counts,
@@ -253,12 +260,13 @@ impl Collector {
     /// Whether this address still has the isolate: workers reuse addresses.
     #[must_use]
     pub fn is_same(&self, memory: &dyn Memory) -> bool {
-        let is_own = |at| {
-            memory
+        let (tracer_at, tracer) = self.tracer;
+        match self.number_at {
+            Some(at) => memory
                 .read_u32(at)
-                .is_ok_and(|number| number == self.number)
-        };
-        self.number_at.is_none_or(is_own)
+                .is_ok_and(|number| number == self.number),
+            None => memory.read_u64(tracer_at).is_ok_and(|own| own == tracer.0),
+        }
     }
 
     /// Looks at all isolates at once. `None` for isolates that have ended, or began or ended a
@@ -318,10 +326,12 @@ impl Collector {
         let is_open = |event: &&[u8; PIECE]| half(event, STATE) == Some(ATOMIC);
         let [mark_compacts, collections] = match self.has_counts {
             true => [half(counts, 0)?, half(counts, 4)?],
-            false => {
-                let newest = events.last().map_or(0, |event| event.begin.0 / 1000);
-                [(newest & u64::from(u32::MAX)) as u32; 2]
-            }
+            false => [0; 2],
+        };
+        let moves = match self.figures {
+            Some(_) => mark_compacts,
+            // The search may have found other numbers than V8's counters.
+            None => mark_compacts.wrapping_add((self.newest_move(&events).0 / 1000) as u32),
         };
         Some(Look {
             state: half(state, 0).filter(|_| self.has_state),
@@ -329,6 +339,7 @@ impl Collector {
             mark_compacts,
             collections,
             is_uncounted: !self.has_counts,
+            moves,
             pauses: match self.figures.map(|figures| figures.pauses) {
                 Some(PauseFields::Sum(_)) => Pauses::Sum(word(pauses, 0)?.checked_mul(1000)?),
                 Some(PauseFields::Rings(_)) => Pauses::Rings(Box::new([
@@ -345,6 +356,18 @@ impl Collector {
             events,
             has_open: [previous, current].iter().any(is_open),
         })
+    }
+
+    /// Remembers the newest mark-compact of a look, which V8 forgets after two other collections.
+    pub(crate) fn remember(&mut self, look: &Look) {
+        self.newest_move = self.newest_move(&look.events);
+    }
+
+    /// Begin of the newest mark-compact, of `events` or earlier; without counters, of the newest collection.
+    fn newest_move(&self, events: &[Event]) -> TimeNs {
+        let is_move = |event: &&Event| !self.has_counts || event.kind == Kind::MarkCompact;
+        let newest = events.iter().rfind(is_move);
+        newest.map_or(self.newest_move, |event| event.begin.max(self.newest_move))
     }
 
     fn ring(&self, bytes: &[u8; PIECE]) -> Option<Ring> {

@@ -7,7 +7,7 @@ use vmscope_records::{Avma, CounterMeaning, TimeNs};
 
 use crate::collections::Collections;
 use crate::collector::learn::{Learner, PLACES};
-use crate::collector::{Collector, Look, search};
+use crate::collector::{Collector, Event, Look, search};
 use crate::isolate::{Isolate, Tables};
 use crate::spaces::{SpaceNames, Spaces};
 use crate::versions::CollectorFields;
@@ -96,7 +96,7 @@ struct Watched {
     spaces: Spaces,
 }
 
-/// Numbers of isolates, each with V8's counter of collections that move old objects.
+/// Numbers of isolates, each with a number that changes with each collection that moves old objects.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stamp(Vec<(u32, u32)>);
 
@@ -104,7 +104,7 @@ impl Stamp {
     /// The counters of all isolates, the present collection included; `None` if one is unreadable.
     fn of(collectors: &[&Collector], looks: &[Option<Look>]) -> Option<Self> {
         let each = collectors.iter().zip(looks);
-        let each = each.map(|(one, look)| Some((one.number, look.as_ref()?.mark_compacts)));
+        let each = each.map(|(one, look)| Some((one.number, look.as_ref()?.moves)));
         each.collect::<Option<_>>().map(Stamp)
     }
 
@@ -333,15 +333,17 @@ impl States {
             let first = looks.first().and_then(Option::as_ref).cloned();
             self.learn(before, first.as_ref(), memory);
         }
-        // The search needs looks between two collections.
-        self.has_many = self
-            .live
-            .first()
-            .is_some_and(|one| !one.collector.has_counts());
+        // The search for counters needs looks between two collections.
+        let is_recent = |event: &Event| began.since(event.end).0 < RECENT;
+        self.has_many = looks.iter().flatten().any(|look| {
+            let newest = look.events.last();
+            look.is_uncounted && newest.is_some_and(is_recent)
+        });
         for (one, look) in self.live.iter_mut().zip(looks) {
             let Some(look) = look else {
                 continue;
             };
+            one.collector.remember(&look);
             self.has_many |= one.collections.since_last(&look) >= MANY_COLLECTIONS;
             count(&look, (&mut self.looks, &mut self.marking));
             let had_begun = one.collections.has_begun();
@@ -443,7 +445,7 @@ mod tests {
     use std::slice;
 
     use super::*;
-    use crate::collector::{Event, Kind};
+    use crate::collector::Kind;
 
     const BEFORE: TimeNs = TimeNs(100);
 
