@@ -590,9 +590,10 @@ impl Layout {
         let first = layouts.find(has_kinds);
         let with_kinds = |layout: &Layout| {
             let found = Some(layout).filter(has_kinds).or(first);
+            let own = layout.with(debug);
             Layout {
-                kinds: found.unwrap_or(layout).kinds,
-                ..layout.with(debug)
+                kinds: found.map_or(own.kinds, |found| found.kinds),
+                ..own
             }
         };
         known.each_ref().map(|(_, layout)| with_kinds(layout))
