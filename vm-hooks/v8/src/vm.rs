@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 use vmscope_process::pages::Pages;
-use vmscope_process::{AdapterError, MapEntry, Memory, ProcessView, Symbol};
+use vmscope_process::{AdapterError, MapEntry, Memory, ProcessView, Symbol, monotonic_time};
 use vmscope_records::Avma;
 
 use crate::debug::{self, Debug};
@@ -128,6 +128,21 @@ fn missing(product: &'static str, symbol: &str) -> AdapterError {
     }
 }
 
+/// Age in nanoseconds of a process up to which its V8 may still start.
+const YOUNG: u64 = 10_000_000_000;
+
+/// A young process may have too few objects for a check: its refusal is not the last word.
+fn while_young(process: &ProcessView, error: AdapterError) -> AdapterError {
+    let age = process.started().zip(monotonic_time());
+    let is_young = age.is_some_and(|(started, now)| now.since(started).0 < YOUNG);
+    match error {
+        AdapterError::OtherVm { .. } if is_young => AdapterError::NotReady {
+            what: "data, by which vmscope checks the layout of an unknown V8,",
+        },
+        error => error,
+    }
+}
+
 impl V8 {
     /// The V8 in `process`; `None` if it has none.
     ///
@@ -204,7 +219,8 @@ impl V8 {
             debug,
         };
         if known.is_none() {
-            vm.fit = Some(vm.fit_layout(process, &candidates)?);
+            let fit = vm.fit_layout(process, &candidates);
+            vm.fit = Some(fit.map_err(|error| while_young(process, error))?);
         }
         Ok(Some(vm))
     }
