@@ -327,7 +327,9 @@ impl States {
         }
         self.is_moving = died.is_none() && looks.iter().flatten().any(Look::is_collecting);
         if let Some(stamp) = stamp.filter(|_| !self.is_moving) {
-            self.last = (stamp, began);
+            // Before the collector is found, a search is what tells that V8 has not collected.
+            let searched = self.searched_at.filter(|_| self.live.is_empty());
+            self.last = (stamp, searched.unwrap_or(began));
         }
         if let Some(before) = before {
             let first = looks.first().and_then(Option::as_ref).cloned();
