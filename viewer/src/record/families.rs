@@ -41,7 +41,7 @@ impl FamilyOptions {
 
     /// Families for a command that vmscope starts with requests for descriptions of code. If one of them
     /// can't read the command's VM, or the user prefers files, files describe V8 to the end:
-    /// [`Launch::files`] gets the reason.
+    /// [`Launch::files`] gets the reason. A user's choice of another adapter leaves no files.
     pub(super) fn launching(
         &self,
         lifetimes: Option<LifetimeRate>,

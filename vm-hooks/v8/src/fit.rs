@@ -1,7 +1,8 @@
 //! Layout of a V8 of an unknown version, made of parts of known layouts that V8's own objects confirm.
 //!
 //! A part fits if V8's objects, read by this part, refer to each other as V8's rules require. Versions next to
-//! the unknown version come first. No part is taken without such a check.
+//! the unknown version come first. Some fields have no check: the number of `r0`, scopes of modules, the number
+//! of builtins among kinds of code. They are those of the nearest version (kinds: with V8's own constant).
 
 use std::ops::RangeInclusive;
 

@@ -19,7 +19,7 @@ const WORDS: u64 = 0x50;
 const COMMITTED: u64 = 24;
 
 /// Addresses that a process may have.
-const ADDRESSES: std::ops::Range<u64> = 0x1_0000..1 << 47;
+pub(crate) const ADDRESSES: std::ops::Range<u64> = 0x1_0000..1 << 47;
 
 /// Classes of spaces.
 #[derive(Clone, Debug, Default)]

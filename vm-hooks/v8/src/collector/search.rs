@@ -12,6 +12,7 @@ use vmscope_records::{Avma, TimeNs};
 
 use super::{STATE, TYPE};
 use crate::isolate::Isolate;
+use crate::spaces::ADDRESSES;
 use crate::versions::CollectorFields;
 
 /// Bytes of an isolate that contain its heap's members.
@@ -19,9 +20,6 @@ const ISOLATE_BYTES: usize = 0x1_6000;
 
 /// Minimum number of members that hold the heap's address. Node.js has 30.
 const LEAST_MEMBERS: usize = 12;
-
-/// Addresses of objects.
-const ADDRESSES: RangeInclusive<u64> = 0x1_0000..=1 << 47;
 
 /// Bytes of a tracer with both events.
 const TRACER_BYTES: usize = 0xa00;
