@@ -47,7 +47,7 @@ impl Share {
         worst: &mut Worst,
     ) {
         let whole = 1.0 + slowed.share;
-        // Error bound: derivatives of the prediction, with equal signs.
+        // Error bound of the prediction: its derivatives, with equal signs.
         let (predicted, error) = if is_slowed {
             (
                 2.0 * before.share / whole,
@@ -59,7 +59,8 @@ impl Share {
         };
         let measured = Share {
             share: self.share,
-            error: self.error + error,
+            // Recordings are independent of each other.
+            error: self.error.hypot(error),
         };
         worst.compare(range, measured, predicted, missing);
     }
