@@ -476,13 +476,13 @@ fn losses_after_the_end_are_told_and_explain_unnamed_code() {
         spread.into(&mut recording);
         recording.end(8 * SECOND).bytes()
     };
-    let no_name = "in JIT code without a name: the VM reported no name";
+    let no_name = "the VM reported no name, or removed the code before";
     let complete = report(&with(&[]), &["--width=300"]);
     assert!(complete.contains(no_name), "{complete}");
     let file = with(&[1_950_000]);
     let text = report(&file, &["--width=300"]);
     let lost = "1,950,000 VM code events";
-    let why = format!("{lost} were lost, perhaps with the name");
+    let why = format!("vmscope read it too late or lost it ({lost} were lost)");
     assert!(text.contains(&why), "{text}");
     assert!(!text.contains(no_name), "{text}");
     assert!(text.contains("1,950,000 VM code events (some"), "{text}");

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 
-use vmscope_records::ConstituentKind;
+use vmscope_records::{ConstituentKind, Stream};
 use vmscope_symbolizer::profile::{Entry, EntryKind};
 use vmscope_symbolizer::{Profile, Region};
 
@@ -91,6 +91,10 @@ fn churned(node: &Node, options: &[&str], flags: &[&str]) {
     recorded.check(asked.right > 500, &shown);
     // Nobody sees a collection between the last look and the program's end.
     recorded.check(asked.wrong * 200 <= asked.right, &shown);
+    // What V8 freed is no loss.
+    let lost = recorded.profile.trace.lost.iter();
+    let lost = lost.filter(|lost| lost.stream == Stream::Adapter).count();
+    recorded.check(lost == 0, &format!("{lost} losses of code; {shown}"));
     // New code has no name until the next poll. Samples before a collection are not given to code that
     // was found after it.
     recorded.check(asked.doubtful + asked.unnamed < asked.right, &shown);

@@ -104,6 +104,11 @@ impl<I: Clone + Eq + Hash> CodeZone<I> {
         }
     }
 
+    /// Whether code executed after the last time of [`CodeZone::dies_until`].
+    pub fn is_in_use(&self, identity: &I) -> bool {
+        self.known.get(identity).is_some_and(|known| known.lives)
+    }
+
     /// Time up to which new code was absent, or unknown code may have had its place.
     fn absent_at(&self, replaced_at: Option<TimeNs>) -> Option<TimeNs> {
         self.last_poll.max(self.died_until).max(replaced_at)

@@ -366,6 +366,12 @@ impl V8Adapter {
         Ok(())
     }
 
+    /// Whether no collection has moved or freed objects since `reader` was made.
+    fn is_unmoved(&self, process: &ProcessView, reader: &Reader<'_>) -> Result<bool, AdapterError> {
+        let now = self.states.stamp(process.memory())?;
+        Ok(now.is_some() && now == reader.stamp)
+    }
+
     /// Checks that no collection has moved objects since `reader` was made: what it read may be of
     /// different times then.
     fn check_unmoved(
@@ -373,8 +379,7 @@ impl V8Adapter {
         process: &ProcessView,
         reader: &Reader<'_>,
     ) -> Result<(), AdapterError> {
-        let now = self.states.stamp(process.memory())?;
-        match now.is_some() && now == reader.stamp {
+        match self.is_unmoved(process, reader)? {
             true => Ok(()),
             false if self.is_last || self.moved >= MAX_MOVED => Ok(()),
             false => Err(AdapterError::Busy { what: "code" }),

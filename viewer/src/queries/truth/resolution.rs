@@ -33,7 +33,9 @@ pub(super) fn tell(profile: &Profile, summary: &Summary, lines: &mut Vec<TruthLi
             0 => "the VM reported no name, or removed the code before vmscope read it".to_owned(),
             lost => {
                 let events = some(lost, "VM code event was", "VM code events were");
-                format!("{events} lost, perhaps with the name")
+                format!(
+                    "the VM reported no name, or vmscope read it too late or lost it ({events} lost)"
+                )
             }
         };
         let text = format!(

@@ -26,8 +26,6 @@ pub(super) struct Maps {
     waiting: FxHashSet<Avma>,
     /// Sampled addresses of code whose function a later poll reads.
     later: Vec<Avma>,
-    /// Code with a damaged map at its first reading: pages of a poll are of different times.
-    damaged: FxHashSet<Avma>,
     /// Whether a limit tells of damage.
     has_told: bool,
 }
@@ -53,14 +51,6 @@ impl Maps {
     /// Keeps sampled addresses for the next poll.
     pub fn keep(&mut self, at: impl Iterator<Item = Avma>) {
         self.later.extend(at.take(MAX_WAITING));
-    }
-
-    /// Whether no earlier reading of the code at `start` found damage.
-    fn is_first_damage(&mut self, start: Avma) -> bool {
-        if self.damaged.len() >= MAX_WAITING {
-            self.damaged.clear();
-        }
-        self.damaged.insert(start)
     }
 
     /// Whether `is_it` accepts some sampled address that waits.
@@ -134,10 +124,13 @@ impl V8Adapter {
             return Ok(());
         };
         let Known { code, identity, .. } = known_code;
-        let map = match code.kind {
-            Kind::Baseline => self.boundaries(&code, process, reader, poll),
-            _ => self.covers(&code, process, reader, poll),
-        };
+        let mut map = self.map(&code, process, reader, poll);
+        if matches!(&map, Err(error) if !error.is_final()) {
+            // The poll's pages are of different times.
+            let cached = std::mem::replace(&mut reader.heap, reader.direct);
+            map = self.map(&code, process, reader, poll);
+            reader.heap = cached;
+        }
         // V8 may have freed or moved the objects since vmscope read the list of code.
         if !code.is_still(&reader.direct)? {
             self.maps.waiting.insert(start);
@@ -149,12 +142,13 @@ impl V8Adapter {
                 self.maps.waiting.insert(start);
                 return Ok(());
             }
-            Err(_) if !self.is_last && self.maps.is_first_damage(start) => {
+            // A collection has freed the code, and V8 uses the place of its map again.
+            Err(_) if !self.is_fresh(&known_code) => PcMap::None,
+            // V8 may free a map before the code; then a later poll finds no code.
+            Err(_) if !self.is_unmoved(process, reader)? || !self.zone.is_in_use(&identity) => {
                 self.maps.waiting.insert(start);
                 return Ok(());
             }
-            // A collection has freed the code, and V8 uses the place of its map again.
-            Err(_) if !self.is_fresh(&known_code) => PcMap::None,
             Err(error) => {
                 poll.lost(Stream::Adapter, 1, poll.began());
                 if !std::mem::replace(&mut self.maps.has_told, true) {
@@ -165,7 +159,6 @@ impl V8Adapter {
             }
             Ok(map) => map,
         };
-        self.maps.damaged.remove(&start);
         if let Some(known) = self.known.get_mut(&start) {
             known.is_mapped = true;
         }
@@ -173,6 +166,19 @@ impl V8Adapter {
             self.tell_again(&identity, map, poll);
         }
         Ok(())
+    }
+
+    fn map(
+        &mut self,
+        code: &Code,
+        process: &ProcessView,
+        reader: &mut Reader<'_>,
+        poll: &mut Poll,
+    ) -> Result<PcMap, AdapterError> {
+        match code.kind {
+            Kind::Baseline => self.boundaries(code, process, reader, poll),
+            _ => self.covers(code, process, reader, poll),
+        }
     }
 
     /// Map of Sparkplug's code.
