@@ -19,7 +19,7 @@ pub fn counts(node: &Path, options: &[&str], flags: &[&str]) -> Counts {
         .arg("--")
         .arg(node)
         .args(flags);
-    recording.arg(script("callers.js")).args(["--seconds", "3"]);
+    recording.arg(script("callers.js")).args(["--seconds", "2"]);
     recording.current_dir(folder.path());
     let recorded = run(recording).code(0);
     let told = &said(&recorded.stdout)[0];

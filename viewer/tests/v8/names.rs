@@ -156,7 +156,7 @@ fn compare(recording: &Path, telling: &Telling) -> (BTreeMap<String, Tally>, Vec
 fn compared(node: &Node, flags: &[&str], words: &[&str], tiers: &[&str]) -> Vec<String> {
     let (folder, place) = (Folder::new(), Folder::new());
     let file = folder.file("out.vmscope");
-    let pid = recorded(ready(node, flags, words, &place), &file, 5000);
+    let pid = recorded(ready(node, flags, words, &place), &file, 3000);
     let telling = match flags.contains(&"--perf-prof") {
         true => Telling::of_dump(pid, place.path()),
         false => Telling::of_map(pid),
