@@ -63,7 +63,8 @@ pub struct V8 {
 /// Names of a table's entries, in order.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Names {
-    names: Vec<String>,
+    /// Names without parentheses.
+    names: Vec<Box<str>>,
     indices: FxHashMap<String, usize>,
 }
 
@@ -89,11 +90,17 @@ impl Names {
                 what: "table of names",
             });
         }
+        // V8 14 and later write `name()` in the table of references.
+        let plain = names.iter().map(|name| name.trim_end_matches("()").into());
+        let plain = plain.collect();
         let mut indices = FxHashMap::default();
-        for (index, name) in names.iter().enumerate() {
-            indices.entry(name.clone()).or_insert(index);
+        for (index, name) in names.into_iter().enumerate() {
+            indices.entry(name).or_insert(index);
         }
-        Ok(Names { names, indices })
+        Ok(Names {
+            names: plain,
+            indices,
+        })
     }
 
     /// Number of names.
@@ -106,10 +113,9 @@ impl Names {
         self.indices.get(name).copied()
     }
 
-    /// Index of the entry whose name ends with `name`, or with `name()` as from V8 14 on.
+    /// Index of the entry whose name ends with `name`.
     pub fn ending(&self, name: &str) -> Option<usize> {
-        let ends = |other: &String| other.trim_end_matches("()").ends_with(name);
-        self.names.iter().position(ends)
+        self.names.iter().position(|other| other.ends_with(name))
     }
 }
 

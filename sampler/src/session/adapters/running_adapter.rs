@@ -94,7 +94,8 @@ impl RunningAdapter {
         let has_others = !self.touched.is_empty();
         self.touched.extend_from_slice(touched);
         if has_others {
-            self.touched.sort_unstable();
+            // Two ascending runs: the stable sort merges them.
+            self.touched.sort();
             self.touched.dedup();
         }
         let too_many = self.touched.len().saturating_sub(MAX_TOUCHED_OF_A_POLL);
