@@ -7,7 +7,7 @@ mod recordings;
 #[path = "common/golden.rs"]
 mod golden_file;
 
-use golden_file::{fits, fits_one_screen, golden, golden_of, report};
+use golden_file::{fits, fits_one_screen, golden, golden_of, printed, report};
 use recordings::{PROCESS, PROGRAM, PROGRAM_AT, Recording, THREAD};
 use vmscope_records::{
     Collection, CollectionKey, CollectionScope, Compilation, Counter, CounterMeaning, Fact, Limit,
@@ -79,7 +79,7 @@ fn collections(recording: &mut Recording) {
         collection(4, "young", "G1 Evacuation Pause", 4000, 0),
         collection(5, "full", "System.gc()", 5000, 60_000),
     ];
-    let mut concurrent = collection(6, "concurrent", "", 5500, 300_000);
+    let mut concurrent = collection(6, "concurrent", "Metadata GC Threshold", 5500, 300_000);
     concurrent.scope = CollectionScope::Cycle;
     concurrent.spaces.clear();
     concurrent.phases = vec![Phase {
@@ -353,6 +353,16 @@ fn no_line_is_wider_than_was_asked_for_and_none_disturbs_a_terminal() {
     let json: serde_json::Value =
         serde_json::from_str(&report(&hostile(), &["--json"])).expect("JSON");
     assert_eq!(json["vm"].as_array().map(Vec::len), Some(16));
+}
+
+/// The VM counts collections and no cycles, though a cycle has a cause, too.
+#[test]
+fn the_brief_report_has_the_causes_of_the_collections_that_it_counts() {
+    let text = printed("report", &jvm(1), &["--width=200"]);
+    let text: Vec<&str> = text.split_whitespace().collect();
+    let text = text.join(" ");
+    let causes = "causes: G1 Evacuation Pause 3, Metadata GC Threshold 1, System.gc() 1";
+    assert!(text.contains(causes), "{text}");
 }
 
 /// docs/report-json.md names every field of the new parts.

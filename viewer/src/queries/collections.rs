@@ -206,6 +206,13 @@ pub fn counts(profile: &Profile, filter: &Filter, summary: &Summary, vms: &Vms<'
             }
             all.observed += row.observed;
             all.pauses.extend(&row.pauses);
+            // V8 counts no marking cycles: each belongs to a collection, which has its cause.
+            let is_counted = |scope| collected.count(scope).is_some();
+            if row.scope.is_some_and(|scope| !is_counted(scope))
+                && CollectionScope::ALL.into_iter().any(is_counted)
+            {
+                continue;
+            }
             for &(cause, count) in &row.causes.listed {
                 *causes.entry(cause).or_default() += count;
             }

@@ -297,6 +297,7 @@ const PARSING: &[RegionEntry] = &[
 
 const RUNTIME: &str = "runtime";
 const JSON: &str = "JSON";
+const NUMBERS: &str = "number conversion";
 const PROFILER: &str = "inspector and profilers";
 const IC: &str = "inline-cache misses";
 const DEOPTIMIZER: &str = "deoptimizer";
@@ -333,9 +334,27 @@ const VM: &[RegionEntry] = &[
     (Begins("v8_inspector::"), Region::Vm, PROFILER),
     (Begins("v8_crdtp::"), Region::Vm, PROFILER),
     (Holds("RegExp"), Region::Vm, "regexp"),
+    (Begins("v8::internal::DoubleTo"), Region::Vm, NUMBERS),
+    (Begins("v8::internal::StringToDouble"), Region::Vm, NUMBERS),
+    (Holds("InternalStringToDouble"), Region::Vm, NUMBERS),
     (Holds("v8::internal::"), Region::Vm, RUNTIME),
     (Begins("v8::bigint::"), Region::Vm, RUNTIME),
     (Begins("v8::base::ieee754::"), Region::Vm, RUNTIME),
+    (Begins("v8::base::Bignum"), Region::Vm, NUMBERS),
+    (Begins("v8::base::DiyFp::"), Region::Vm, NUMBERS),
+    (Begins("v8::base::DoubleToAscii"), Region::Vm, NUMBERS),
+    (Begins("v8::base::FastDtoa"), Region::Vm, NUMBERS),
+    (Begins("v8::base::FastFixedDtoa"), Region::Vm, NUMBERS),
+    (Begins("v8::base::FillDigits64"), Region::Vm, NUMBERS),
+    (Begins("v8::base::FillFractionals"), Region::Vm, NUMBERS),
+    (
+        Begins("v8::base::GenerateCountedDigits"),
+        Region::Vm,
+        NUMBERS,
+    ),
+    (Begins("v8::base::PowersOfTenCache::"), Region::Vm, NUMBERS),
+    (Begins("v8::base::RoundWeedCounted"), Region::Vm, NUMBERS),
+    (Begins("v8::base::Strtod"), Region::Vm, NUMBERS),
     (Begins("v8::base::"), Region::Vm, PLATFORM),
     (Begins("absl::"), Region::Vm, PLATFORM),
     (Begins("v8::platform::"), Region::Vm, PLATFORM),

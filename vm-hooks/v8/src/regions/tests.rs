@@ -8,6 +8,17 @@ fn functions_of_node_fall_into_their_parts() {
     // Symbols of Node.js 20, 24 and 26 as cpp_demangle writes them.
     let table: &[(&str, Region, &str)] = &[
         (
+            "v8::base::FastDtoa(double, v8::base::FastDtoaMode, int, v8::base::Vector<char>, int*, int*)",
+            Region::Vm,
+            "number conversion",
+        ),
+        (
+            "v8::internal::DoubleToStringView(double, v8::base::Vector<char>)",
+            Region::Vm,
+            "number conversion",
+        ),
+        ("v8::base::Mutex::Lock()", Region::Vm, "platform"),
+        (
             "v8::internal::Scavenger::Process(v8::JobDelegate*)",
             Region::Gc,
             "scavenger",
