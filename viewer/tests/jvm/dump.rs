@@ -159,7 +159,7 @@ fn check_core_files(
     chains: &Chains,
     live: &BTreeMap<String, (Vec<String>, bool)>,
 ) -> usize {
-    let mut leaves = 0;
+    let (mut leaves, mut cut) = (0, 0);
     for _ in 0..MAX_KILLS {
         let (Some(folder), Some(program)) = (
             CoreFolder::new(),
@@ -191,8 +191,13 @@ fn check_core_files(
             waiting += 1;
         }
         assert!(waiting >= 2, "{release}: {shown:?}");
+        // Code that has just been compiled may have no name, as in the live JVM.
+        if !is_whole {
+            cut += 1;
+            assert!(cut <= 1, "{release}: {dump:#}");
+            continue;
+        }
         let outermost = methods.last().map_or("", |method| method);
-        assert!(is_whole, "{release}: {methods:?}");
         assert_eq!(outermost, "programs.Callers.main", "{release}");
         if let Some(leaf) = leaf_in(&methods) {
             let stack = &methods[leaf..];
@@ -203,7 +208,7 @@ fn check_core_files(
         }
     }
     say(&format!(
-        "core files, {release}: {leaves} stacks of the busy thread"
+        "core files, {release}: {leaves} stacks of the busy thread, {cut} cut off"
     ));
     leaves
 }
