@@ -38,6 +38,9 @@ const EPILOGUE: usize = 12;
 /// Maximum number of instructions of a routine without a frame size, on all paths to its end.
 const ROUTINE: usize = 2000;
 
+/// Maximum bytes of the instructions that make a stub's frame.
+const STUB_ENTRY: u64 = 32;
+
 /// Unwinds the frames of one JVM.
 pub struct HotSpotUnwinder {
     memory: Arc<dyn Memory>,
@@ -119,7 +122,10 @@ impl HotSpotUnwinder {
 
     /// A frame with a fixed size.
     fn sized(&mut self, frame: &Frame<'_>, piece: &Piece) -> Result<Unwound, ChainEnd> {
-        let FrameRegisters { pc, sp, .. } = frame.registers;
+        if let Some(caller) = self.in_code_cache(frame, piece) {
+            return Ok(Unwound::certain(caller));
+        }
+        let pc = frame.registers.pc;
         if frame.sampled.is_some() {
             let is_method = piece.kind == BlobKind::Nmethod;
             if is_method && pc < piece.frame_complete {
@@ -135,12 +141,7 @@ impl HotSpotUnwinder {
                 return Ok(Unwound::certain(caller));
             }
         }
-        let above = |words: u64| sp.wrapping_add(piece.frame_bytes).wrapping_sub(8 * words);
-        let caller = FrameRegisters {
-            pc: frame.word(above(1))?,
-            fp: frame.word(above(2))?,
-            sp: above(0),
-        };
+        let caller = by_size(frame, piece)?;
         if self.is_return(caller.pc, piece.kind) {
             return Ok(Unwound::certain(caller));
         }
@@ -149,7 +150,7 @@ impl HotSpotUnwinder {
         pushed.map(Unwound::certain).ok_or(ChainEnd::Broken)
     }
 
-    /// A compiled method before its frame is complete.
+    /// Code before its frame is complete, called by compiled code.
     fn in_prologue(&mut self, frame: &Frame<'_>, start: u64) -> Result<Unwound, ChainEnd> {
         let entered = self.entered(start..frame.registers.pc)?;
         let caller = entered_from(frame, entered)?;
@@ -166,8 +167,53 @@ impl HotSpotUnwinder {
         entered(&code, start).ok_or(ChainEnd::Broken)
     }
 
+    /// The caller of a stub, if it is in the code cache. A stub has ways out to other stubs, where a
+    /// word on top of the stack only looks like a return address in native code.
+    fn in_code_cache(&mut self, frame: &Frame<'_>, piece: &Piece) -> Option<FrameRegisters> {
+        if piece.kind != BlobKind::Other {
+            return None;
+        }
+        let is_sampled = frame.sampled.is_some();
+        let has_size = piece.frame_bytes > 0;
+        let code = self.blobs.code_of(piece, &*self.memory)?;
+        let begin = piece.code.start;
+        if (is_sampled || !has_size)
+            && let Some(caller) = self.run_into_code(&code, frame, piece, Jumps::Tail)
+        {
+            return Some(caller);
+        }
+        let by_size = by_size(frame, piece).ok().filter(|_| has_size);
+        if let Some(caller) = by_size.filter(|caller| self.is_in_code_cache(caller)) {
+            return Some(caller);
+        }
+        if let Some(caller) = self.run_into_code(&code, frame, piece, Jumps::Popped) {
+            return Some(caller);
+        }
+        let is_entry = frame.registers.pc.wrapping_sub(begin) < STUB_ENTRY;
+        let caller = (is_sampled && is_entry).then(|| self.in_prologue(frame, begin));
+        Some(caller?.ok()?.caller)
+    }
+
+    fn run_into_code(
+        &mut self,
+        code: &[u8],
+        frame: &Frame<'_>,
+        piece: &Piece,
+        jumps: Jumps,
+    ) -> Option<FrameRegisters> {
+        let mut run = Run::new(code, piece.code.start, frame);
+        run.caller_if(ROUTINE, jumps, |caller| self.is_in_code_cache(caller))
+    }
+
+    fn is_in_code_cache(&mut self, caller: &FrameRegisters) -> bool {
+        self.blobs.holds(Avma(caller.pc)) && self.is_return(caller.pc, BlobKind::Other)
+    }
+
     /// Code without a frame size: a stub, an adapter.
     fn routine(&mut self, frame: &Frame<'_>, piece: &Piece) -> Result<Unwound, ChainEnd> {
+        if let Some(caller) = self.in_code_cache(frame, piece) {
+            return Ok(Unwound::certain(caller));
+        }
         if let Some(caller) = self.runs_to(frame, piece, (ROUTINE, Jumps::Tail)) {
             return Ok(Unwound::certain(caller));
         }
@@ -301,6 +347,16 @@ impl HotSpotUnwinder {
             _ => self.blobs.is_after_call(&piece, pc, &*self.memory),
         }
     }
+}
+
+/// The caller of a frame with a fixed size.
+fn by_size(frame: &Frame<'_>, piece: &Piece) -> Result<FrameRegisters, ChainEnd> {
+    let end = (frame.registers.sp).wrapping_add(piece.frame_bytes);
+    Ok(FrameRegisters {
+        pc: frame.word(end.wrapping_sub(8))?,
+        fp: frame.word(end.wrapping_sub(16))?,
+        sp: end,
+    })
 }
 
 /// The caller of code just entered, by the frame pointer or the place of its return address.

@@ -21,6 +21,9 @@ pub enum Jumps {
     TailLast,
     /// A jump through a register is the return (`templateTable_x86.cpp`, `_return`).
     Return,
+    /// A jump through a register leads to code of the caller, whose return address was popped, or else is in
+    /// that register (`c1_Runtime1_x86.cpp`, `generate_unwind_exception`).
+    Popped,
     /// Unknown: the run fails.
     Unknown,
 }
@@ -37,6 +40,8 @@ struct Values {
     registers: [Option<u64>; 16],
     /// Stores to the stack, newest last.
     stores: Vec<(u64, Option<u64>)>,
+    /// The word popped last.
+    popped: Option<u64>,
 }
 
 /// Code that was met.
@@ -261,6 +266,7 @@ impl<'a> Run<'a> {
         Values {
             registers: std::array::from_fn(|number| of_caller(number).or_else(|| sampled(number))),
             stores: Vec::new(),
+            popped: None,
         }
     }
 
@@ -302,10 +308,11 @@ impl<'a> Run<'a> {
                 Step::Returns(caller) => Step::Leaves(caller),
                 end => end,
             },
-            (FlowControl::IndirectBranch, Jumps::Return) if is_by_register => {
+            (FlowControl::IndirectBranch, Jumps::Return | Jumps::Popped) if is_by_register => {
+                let popped = values.popped.filter(|_| jumps == Jumps::Popped);
                 let caller = || {
                     Some(FrameRegisters {
-                        pc: values.get(insn.op0_register())?,
+                        pc: popped.or_else(|| values.get(insn.op0_register()))?,
                         sp: values.get(Register::RSP)?,
                         fp: values.get(Register::RBP)?,
                     })
@@ -347,6 +354,7 @@ impl<'a> Run<'a> {
             }
             Mnemonic::Pop => {
                 let value = sp.and_then(|sp| self.word(values, sp));
+                values.popped = value;
                 values.set(Register::RSP, sp.map(|sp| sp.wrapping_add(8)));
                 if insn.op0_kind() == OpKind::Register {
                     values.set(insn.op0_register(), value);

@@ -115,6 +115,18 @@ fn the_interpreter_returns_by_a_register() {
 }
 
 #[test]
+fn a_stub_for_exceptions_pops_its_return_address_and_jumps_to_the_handler() {
+    let code = [
+        0x5a, // pop rdx
+        0xff, 0xe3, // jmp rbx
+    ];
+    assert_eq!(caller(&code, Jumps::Popped), Some((0x100, SP + 8, FP)));
+    // The handler in rbx, register 1 of the kernel, is in the caller, too.
+    let handler = Some((0x9001, SP, FP));
+    assert_eq!(caller(&code[1..], Jumps::Popped), handler);
+}
+
+#[test]
 fn an_unknown_stack_pointer_is_no_answer() {
     // mov rsp, [rax]; ret
     assert_eq!(caller(&[0x48, 0x8b, 0x20, 0xc3], Jumps::Tail), None);
@@ -124,7 +136,7 @@ proptest! {
     /// Whatever the code, a run ends.
     #[test]
     fn any_code_ends(code in proptest::collection::vec(any::<u8>(), 0..300)) {
-        for jumps in [Jumps::Tail, Jumps::Return, Jumps::Unknown] {
+        for jumps in [Jumps::Tail, Jumps::Return, Jumps::Popped, Jumps::Unknown] {
             caller(&code, jumps);
         }
     }
