@@ -191,7 +191,7 @@ fn check_core_files(
             waiting += 1;
         }
         assert!(waiting >= 2, "{release}: {shown:?}");
-        // Code that has just been compiled may have no name, as in the live JVM.
+        // As in the live JVM, a frame may have no rule.
         if !is_whole {
             cut += 1;
             assert!(cut <= 1, "{release}: {dump:#}");
