@@ -206,7 +206,7 @@ pub fn counts(profile: &Profile, filter: &Filter, summary: &Summary, vms: &Vms<'
             }
             all.observed += row.observed;
             all.pauses.extend(&row.pauses);
-            // V8 counts no marking cycles: each belongs to a collection, which has its cause.
+            // V8 counts mark-compacts, but no marking cycles. Both have the same cause.
             let is_counted = |scope| collected.count(scope).is_some();
             if row.scope.is_some_and(|scope| !is_counted(scope))
                 && CollectionScope::ALL.into_iter().any(is_counted)

@@ -167,7 +167,7 @@ impl HotSpotUnwinder {
         entered(&code, start).ok_or(ChainEnd::Broken)
     }
 
-    /// The caller of a stub, if it is in the code cache. A stub has ways out to other stubs, where a
+    /// Caller of a stub, if the code cache holds the caller's code. Stubs have exits to other stubs. There, a
     /// word on top of the stack only looks like a return address in native code.
     fn in_code_cache(&mut self, frame: &Frame<'_>, piece: &Piece) -> Option<FrameRegisters> {
         if piece.kind != BlobKind::Other {
@@ -175,10 +175,9 @@ impl HotSpotUnwinder {
         }
         let is_sampled = frame.sampled.is_some();
         let has_size = piece.frame_bytes > 0;
-        let code = self.blobs.code_of(piece, &*self.memory)?;
         let begin = piece.code.start;
         if (is_sampled || !has_size)
-            && let Some(caller) = self.run_into_code(&code, frame, piece, Jumps::Tail)
+            && let Some(caller) = self.run_into_code(frame, piece, Jumps::Tail)
         {
             return Some(caller);
         }
@@ -186,7 +185,7 @@ impl HotSpotUnwinder {
         if let Some(caller) = by_size.filter(|caller| self.is_in_code_cache(caller)) {
             return Some(caller);
         }
-        if let Some(caller) = self.run_into_code(&code, frame, piece, Jumps::Popped) {
+        if let Some(caller) = self.run_into_code(frame, piece, Jumps::Popped) {
             return Some(caller);
         }
         let is_entry = frame.registers.pc.wrapping_sub(begin) < STUB_ENTRY;
@@ -194,14 +193,15 @@ impl HotSpotUnwinder {
         Some(caller?.ok()?.caller)
     }
 
+    /// Caller by the remaining code of a stub: the first exit to code of the code cache.
     fn run_into_code(
         &mut self,
-        code: &[u8],
         frame: &Frame<'_>,
         piece: &Piece,
         jumps: Jumps,
     ) -> Option<FrameRegisters> {
-        let mut run = Run::new(code, piece.code.start, frame);
+        let code = self.blobs.code_of(piece, &*self.memory)?;
+        let mut run = Run::new(&code, piece.code.start, frame);
         run.caller_if(ROUTINE, jumps, |caller| self.is_in_code_cache(caller))
     }
 
