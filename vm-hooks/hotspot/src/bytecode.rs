@@ -9,7 +9,7 @@ mod reference;
 mod text;
 
 pub use decode::{BytecodeError, Instruction, Instructions, Operands, instructions, length_at};
-pub use listing::{listing, operand_text};
+pub use listing::listing;
 pub use opcode::{mnemonic, op, original, vm_name};
 pub use pool::{Constant, ConstantPoolView, PoolLayout};
 pub use reference::{Callee, Reference, ReferenceKind};

@@ -13,8 +13,8 @@
 //!    lengths, classes, numbers, arithmetic, allocation. `templates`: the code of an intrinsic
 //!    is one call.
 //! 4. `path`, `steps`: the cheapest path through the bytecodes of the tree (Viterbi), along
-//!    the instructions; a branch's target begins with the costs of its source. `parts`: of large
-//!    code, the search covers only the surroundings of the sampled pcs.
+//!    the instructions; a branch's target begins with the costs of its source. `parts`: the search
+//!    covers only the surroundings of the sampled pcs.
 //! 5. `recorded`: a return address with a record needs no search.
 //! 6. `assemble`: *exact* positions are the record's own pc, the prologue, and in C1's code
 //!    the entry of the implicit-exception table; all others are *approximate*.
@@ -230,7 +230,7 @@ pub(crate) fn covers(ranges: &[Range<u32>], offset: u32) -> bool {
 }
 
 /// Map of an nmethod from all evidence, for the tables of a JVM without
-/// `-XX:+DebugNonSafepoints`. For complete tables, use [`full()`]. Of a large nmethod, the map
+/// `-XX:+DebugNonSafepoints`. For complete tables, use [`full()`]. With hits, the map
 /// covers at least the sampled pcs `hits` (offsets in the code, ascending) with some code around
 /// them; without hits, the whole code. Hits at return addresses with a record need no search: if all
 /// hits are such, the map covers them alone.
@@ -258,12 +258,14 @@ pub fn pieces_weighted(
     let mut tree = tree::Tree::of(nmethod, methods);
     let anchors = anchors::anchors(nmethod, &machine, &tree);
     let called = anchors::real_calls(nmethod, &machine, &anchors);
+    let near = parts.nodes(&tree, &anchors);
+    let is_far = |node: u32| near.get(node as usize) == Some(&false);
     tree.guess(methods, &weights.limits, |node, bci| {
-        called.contains(&(node, bci))
+        is_far(node) || called.contains(&(node, bci))
     });
     let templates = templates::regions(&machine);
     let evidence = (anchors.as_slice(), templates.as_slice());
-    let states = path::shortest(&machine, &tree, evidence, &parts.context, weights);
+    let states = path::shortest(&machine, &tree, &near, evidence, &parts.context, weights);
     let prologue = u32::try_from(nmethod.blob.frame_complete).unwrap_or(0);
     // C2 moves loads away from their possible fault, and checks of several bytecodes together.
     let implicit = if nmethod.is_by_c2() {

@@ -10,6 +10,6 @@ mod read;
 pub use classes::{Classes, ClassesLayout, Loader, MAX_CLASSES};
 pub use info::MethodInfo;
 pub use lines::line_table;
-pub(crate) use names::primitive;
 pub use names::{class_name, readable_signature};
+pub(crate) use names::{primitive, push_class_name, push_signature};
 pub use read::{MethodLayout, Stamp};

@@ -1,6 +1,6 @@
 //! Measures the pc maps of compiled code against full debug tables.
 //!
-//! `evidence PID IPS [ablate] [cost] [digest] [wrong] [shares] [entries] [NAME=VALUE …]`
+//! `evidence PID IPS [ablate] [each] [cost] [digest] [wrong] [shares] [entries] [NAME=VALUE …]`
 //!
 //! PID is a JVM that runs with `-XX:+UnlockDiagnosticVMOptions -XX:+DebugNonSafepoints`
 //! (stop it, so that its code stays), IPS a file with sampled pcs, hexadecimal, one in a
@@ -10,7 +10,7 @@
 //! The reference is the full table under the next-record rule. Maps are made from the table of a
 //! JVM without the flag. `raw`: all samples. `sound`: without samples whose reference is a stale
 //! scope (C2 gives late nodes the scope parsed last) or contradicts the instruction. `ablate`: adds
-//! the kinds of evidence one by one. `cost`: times over all nmethods. `digest`: hashes of all maps,
+//! the kinds of evidence one by one. `each`: a map for each sampled pc. `cost`: times over all nmethods. `digest`: hashes of all maps,
 //! for comparison of builds. `wrong`: places with most disagreement. `entries`: lines for `real.py`. `shares`: shares of the
 //! innermost methods, also for a JVM without the flag.
 #![allow(clippy::print_stdout, reason = "it is what it is for")]
@@ -47,7 +47,7 @@ struct Hit {
 
 fn main() -> Result<(), Error> {
     let mut args = std::env::args().skip(1);
-    let usage = "usage: evidence PID IPS [ablate] [cost] [digest] [wrong] [shares] [entries] [NAME=VALUE …]";
+    let usage = "usage: evidence PID IPS [ablate] [each] [cost] [digest] [wrong] [shares] [entries] [NAME=VALUE …]";
     let pid = args.next().ok_or(usage)?.parse()?;
     let ips = std::fs::read_to_string(args.next().ok_or(usage)?)?;
     let options: Vec<String> = args.collect();
@@ -102,7 +102,14 @@ fn main() -> Result<(), Error> {
         steps = ablation(&weights);
     }
     for (name, weights) in steps {
-        evidence_scores(name, &hits, &methods, &weights, &mut names, has("wrong"));
+        evidence_scores(
+            name,
+            &hits,
+            &methods,
+            &weights,
+            &mut names,
+            (has("wrong"), has("each")),
+        );
     }
     Ok(())
 }
@@ -349,14 +356,23 @@ fn evidence_scores(
     methods: &MemoryMethods<'_>,
     weights: &Weights,
     names: &mut Names<'_>,
-    shows_wrong: bool,
+    (shows_wrong, is_for_each): (bool, bool),
 ) {
     let [mut raw, mut sound, mut exact, mut raw_exact] = [Score::default(); 4];
     let mut unrelated = 0;
+    let mut spent = Duration::ZERO;
     let mut wrong = Vec::new();
     for hit in hits {
-        let map: evidence::Map = pieces_weighted(&hit.reduced, methods, &[], weights);
+        let mut map: evidence::Map = match is_for_each {
+            true => evidence::Map::default(),
+            false => pieces_weighted(&hit.reduced, methods, &[], weights),
+        };
         for (pc, count, truth, is_sound) in &hit.samples {
+            if is_for_each {
+                let began = Instant::now();
+                map = pieces_weighted(&hit.reduced, methods, &[*pc], weights);
+                spent += began.elapsed();
+            }
             let found = map.at(*pc);
             let answer = found.map_or(&[][..], |(_, chain)| chain);
             let is_exact = found.is_some_and(|(piece, _)| piece.exactness == Exactness::Exact);
@@ -388,6 +404,9 @@ fn evidence_scores(
                 unrelated += count * u64::from(!is_related);
             }
         }
+    }
+    if is_for_each {
+        println!("maps took {spent:?}");
     }
     raw.show(&format!("{name}, raw"));
     sound.show(&format!("{name}, sound"));

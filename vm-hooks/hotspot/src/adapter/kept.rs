@@ -22,7 +22,7 @@ const KEEP_GONE: u64 = 2_000_000_000;
 const PAUSE: u64 = 1_000_000_000;
 
 /// Minimum bytes of large code. Smaller code mostly has one map, of the whole code.
-const LARGE: usize = 3 << 10;
+const LARGE: usize = 768;
 
 /// A compiled method and its constituent in the recording.
 #[derive(Debug)]

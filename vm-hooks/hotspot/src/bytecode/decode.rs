@@ -224,11 +224,10 @@ impl Instruction {
         })
     }
 
-    /// Name of the instruction; the wide form as in `javap` (`iload_w`).
+    /// Name of the instruction without the mark of its wide form.
     #[must_use]
-    pub fn name(&self) -> String {
-        let name = mnemonic(self.opcode).unwrap_or_default();
-        format!("{name}{}", if self.is_wide { "_w" } else { "" })
+    pub fn mnemonic(&self) -> &'static str {
+        mnemonic(self.opcode).unwrap_or_default()
     }
 }
 

@@ -1,13 +1,15 @@
 //! Listings of a method's bytecodes for people.
 
+use std::fmt::Write as _;
+
 use vmscope_process::{quoted, shortened};
 use vmscope_records::BytecodePc;
 
 use super::decode::{Instruction, Operands, instructions};
 use super::pool::{Constant, ConstantPoolView};
 use super::reference::{Reference, ReferenceKind};
-use super::text::newarray_type;
-use crate::method::{MethodInfo, class_name, readable_signature};
+use super::text::{newarray_type, push_array_or_class};
+use crate::method::{MethodInfo, push_signature};
 
 /// Maximum number of cases shown per switch.
 const MAX_CASES: usize = 16;
@@ -17,18 +19,15 @@ const MAX_CASES: usize = 16;
 #[must_use]
 pub fn listing(method: &MethodInfo, pool: &ConstantPoolView<'_>) -> Vec<(BytecodePc, String)> {
     let mut lines = Vec::new();
+    let mut line = String::with_capacity(128);
     let mut at = 0;
     for instruction in instructions(&method.bytecodes) {
         match instruction {
             Ok(instruction) => {
                 at = instruction.bci.0.saturating_add(instruction.length);
-                let mut line = instruction.name();
-                let operands = operand_text(&instruction, pool);
-                if !operands.is_empty() {
-                    line.push(' ');
-                    line.push_str(&operands);
-                }
-                lines.push((instruction.bci, shortened(line)));
+                line.clear();
+                push_instruction(&mut line, &instruction, pool);
+                lines.push((instruction.bci, shortened(line.as_str().to_owned())));
             }
             Err(error) => lines.push((BytecodePc(at), format!("({error})"))),
         }
@@ -36,34 +35,53 @@ pub fn listing(method: &MethodInfo, pool: &ConstantPoolView<'_>) -> Vec<(Bytecod
     lines
 }
 
-/// Text of an instruction's operand; empty for none.
-#[must_use]
-pub fn operand_text(instruction: &Instruction, pool: &ConstantPoolView<'_>) -> String {
+/// Appends formatted text; a `String` takes all of it.
+macro_rules! push {
+    ($text:expr, $($format:tt)*) => {
+        $text.write_fmt(format_args!($($format)*)).unwrap_or_default()
+    };
+}
+
+/// Appends an instruction with its operand.
+fn push_instruction(line: &mut String, instruction: &Instruction, pool: &ConstantPoolView<'_>) {
+    line.push_str(instruction.mnemonic());
+    if instruction.is_wide {
+        line.push_str("_w");
+    }
+    if instruction.operands != Operands::None {
+        line.push(' ');
+        push_operand(line, instruction, pool);
+    }
+}
+
+fn push_operand(line: &mut String, instruction: &Instruction, pool: &ConstantPoolView<'_>) {
     match &instruction.operands {
-        Operands::None => String::new(),
-        Operands::Local(local) => local.to_string(),
-        Operands::Increment(local, by) => format!("{local}, {by}"),
-        Operands::Value(value) => value.to_string(),
-        Operands::Constant(slot) => constant(pool, *slot),
+        Operands::None => {}
+        Operands::Local(local) => push!(line, "{local}"),
+        Operands::Increment(local, by) => push!(line, "{local}, {by}"),
+        Operands::Value(value) => push!(line, "{value}"),
+        Operands::Constant(slot) => push_constant(line, pool, *slot),
         Operands::Resolved(number) => match pool.slot_of_resolved(*number) {
-            Some(slot) => constant(pool, slot),
-            None => format!("resolved reference {number}"),
+            Some(slot) => push_constant(line, pool, slot),
+            None => push!(line, "resolved reference {number}"),
         },
         Operands::Member(bytes) => match pool.reference(instruction) {
-            Some(reference) => member(&reference),
-            None => format!("#{}", u16::from_le_bytes(*bytes)),
+            Some(reference) => push_member(line, &reference),
+            None => push!(line, "#{}", u16::from_le_bytes(*bytes)),
         },
         Operands::CallSite(bytes) => match pool.reference(instruction) {
-            Some(reference) => member(&reference),
-            None => format!("#{}", !u32::from_le_bytes(*bytes)),
+            Some(reference) => push_member(line, &reference),
+            None => push!(line, "#{}", !u32::from_le_bytes(*bytes)),
         },
-        Operands::Primitive(number) => {
-            newarray_type(*number).map_or_else(|| number.to_string(), str::to_owned)
-        }
+        Operands::Primitive(number) => match newarray_type(*number) {
+            Some(name) => line.push_str(name),
+            None => push!(line, "{number}"),
+        },
         Operands::Dimensions(slot, dimensions) => {
-            format!("{}, {dimensions}", constant(pool, *slot))
+            push_constant(line, pool, *slot);
+            push!(line, ", {dimensions}");
         }
-        Operands::Jump(target) => target.to_string(),
+        Operands::Jump(target) => push!(line, "{target}"),
         Operands::Table {
             low,
             default,
@@ -72,13 +90,13 @@ pub fn operand_text(instruction: &Instruction, pool: &ConstantPoolView<'_>) -> S
             let shown = targets.iter().take(MAX_CASES).map(i32::to_string);
             let high = i64::from(*low) + targets.len() as i64 - 1;
             let cases = cases(shown.collect(), targets.len());
-            format!("{low}..{high}: {cases}default: {default}")
+            push!(line, "{low}..{high}: {cases}default: {default}");
         }
         Operands::Lookup { default, pairs } => {
             let shown = pairs.iter().take(MAX_CASES);
             let shown = shown.map(|(number, target)| format!("{number}: {target}"));
             let cases = cases(shown.collect(), pairs.len());
-            format!("{cases}default: {default}")
+            push!(line, "{cases}default: {default}");
         }
     }
 }
@@ -94,53 +112,45 @@ fn cases(mut shown: Vec<String>, all: usize) -> String {
     shown.join(", ")
 }
 
-fn constant(pool: &ConstantPoolView<'_>, slot: u16) -> String {
+fn push_constant(line: &mut String, pool: &ConstantPoolView<'_>, slot: u16) {
     match pool.constant(slot) {
-        None => format!("#{slot}"),
-        Some(Constant::Integer(value)) => value.to_string(),
-        Some(Constant::Long(value)) => format!("{value}L"),
-        Some(Constant::Float(value)) => format!("{}f", number(value.into(), &format!("{value:?}"))),
-        Some(Constant::Double(value)) => number(value, &format!("{value:?}")),
-        Some(Constant::String(text, is_whole)) => quoted(&text, is_whole),
-        Some(Constant::Class(class)) => class,
+        None => push!(line, "#{slot}"),
+        Some(Constant::Integer(value)) => push!(line, "{value}"),
+        Some(Constant::Long(value)) => push!(line, "{value}L"),
+        Some(Constant::Float(value)) => {
+            push!(line, "{}f", number(value.into(), &format!("{value:?}")));
+        }
+        Some(Constant::Double(value)) => line.push_str(&number(value, &format!("{value:?}"))),
+        Some(Constant::String(text, is_whole)) => line.push_str(&quoted(&text, is_whole)),
+        Some(Constant::Class(class)) => line.push_str(&class),
         Some(Constant::MethodType(descriptor)) => {
-            format!("method type {}", readable_signature(&descriptor))
+            line.push_str("method type ");
+            push_signature(line, &descriptor);
         }
         Some(Constant::MethodHandle(class, name, descriptor)) => {
-            let parameters = parameters(&descriptor);
-            format!("method handle {class}.{name}{parameters}")
+            push!(line, "method handle {class}.{name}");
+            push_parameters(line, &descriptor);
         }
-        Some(Constant::Dynamic(name, _)) => format!("dynamic {name}"),
+        Some(Constant::Dynamic(name, _)) => push!(line, "dynamic {name}"),
     }
 }
 
 /// A field's descriptor has no parameters.
-fn parameters(descriptor: &str) -> String {
+fn push_parameters(line: &mut String, descriptor: &str) {
     if descriptor.starts_with('(') {
-        readable_signature(descriptor)
-    } else {
-        String::new()
+        push_signature(line, descriptor);
     }
 }
 
-fn member(reference: &Reference) -> String {
-    let name = &reference.name;
-    match reference.kind {
-        ReferenceKind::Field => format!("{}.{name}", class_of(reference)),
-        ReferenceKind::CallSite => format!("{name}{}", parameters(&reference.signature)),
-        ReferenceKind::Method | ReferenceKind::InterfaceMethod => {
-            let parameters = parameters(&reference.signature);
-            format!("{}.{name}{parameters}", class_of(reference))
-        }
+fn push_member(line: &mut String, reference: &Reference) {
+    if reference.kind != ReferenceKind::CallSite {
+        // Arrays have `clone` calls.
+        push_array_or_class(line, &reference.class);
+        line.push('.');
     }
-}
-
-/// Arrays have `clone` calls.
-fn class_of(reference: &Reference) -> String {
-    if reference.class.starts_with('[') {
-        super::text::array_or_class(&reference.class)
-    } else {
-        class_name(&reference.class)
+    line.push_str(&reference.name);
+    if reference.kind != ReferenceKind::Field {
+        push_parameters(line, &reference.signature);
     }
 }
 

@@ -259,7 +259,7 @@ impl<'m> ConstantPoolView<'m> {
         let at = self.symbol_address(index)?;
         let methods = &self.layout.methods;
         let (bytes, is_whole) = methods.symbol_bytes(self.memory, at, most).ok()?;
-        Some((decode_utf8(&bytes), is_whole))
+        Some((decode_utf8(bytes), is_whole))
     }
 
     /// Class in a slot, in the VM's form (`[Ljava/lang/String;`).

@@ -1,16 +1,17 @@
 //! Text forms of a class's names and strings.
 
-use crate::method::{class_name, primitive};
+use crate::method::{primitive, push_class_name};
 
 /// Decodes the class file's UTF-8: a zero has two bytes, and characters beyond 16 bits are two
 /// surrogates of three bytes each. Invalid bytes become U+FFFD.
 #[must_use]
-pub(crate) fn decode_utf8(bytes: &[u8]) -> String {
-    if let Ok(plain) = std::str::from_utf8(bytes) {
-        return plain.to_owned();
-    }
+pub(crate) fn decode_utf8(bytes: Vec<u8>) -> String {
+    let bytes = match String::from_utf8(bytes) {
+        Ok(plain) => return plain,
+        Err(error) => error.into_bytes(),
+    };
     let mut units = Vec::with_capacity(bytes.len());
-    let mut rest = bytes;
+    let mut rest = bytes.as_slice();
     while let Some((&first, after)) = rest.split_first() {
         let low = |byte: &u8| u16::from(byte & 0x3f);
         let high = u16::from(first);
@@ -32,18 +33,25 @@ pub(crate) fn decode_utf8(bytes: &[u8]) -> String {
 /// Java form of a class name from a constant pool, where arrays have descriptors as names:
 /// `[[J` is `long[][]`.
 pub(super) fn array_or_class(name: &str) -> String {
+    let mut text = String::with_capacity(name.len());
+    push_array_or_class(&mut text, name);
+    text
+}
+
+/// Appends [`array_or_class`].
+pub(super) fn push_array_or_class(text: &mut String, name: &str) {
     let element = name.trim_start_matches('[');
     let dimensions = name.len() - element.len();
     if dimensions == 0 {
-        return class_name(name);
+        return push_class_name(text, name);
     }
     let class = element.strip_prefix('L').and_then(|e| e.strip_suffix(';'));
-    let shown = match (class, primitive(element)) {
-        (Some(class), _) => class_name(class),
-        (None, Some(primitive)) => primitive.to_owned(),
-        (None, None) => return name.to_owned(),
-    };
-    shown + &"[]".repeat(dimensions.min(255))
+    match (class, primitive(element)) {
+        (Some(class), _) => push_class_name(text, class),
+        (None, Some(primitive)) => text.push_str(primitive),
+        (None, None) => return text.push_str(name),
+    }
+    text.extend(std::iter::repeat_n("[]", dimensions.min(255)));
 }
 
 /// Element type of `newarray`.
@@ -60,11 +68,17 @@ mod tests {
 
     #[test]
     fn class_file_strings() {
-        assert_eq!(decode_utf8(b"plain"), "plain");
-        assert_eq!(decode_utf8(b"a\xc0\x80b"), "a\0b");
-        assert_eq!(decode_utf8(b"\xed\xa0\xbd\xed\xb8\x80\xc3\xa9"), "😀é");
-        assert_eq!(decode_utf8(b"\xed\xa0\xbd!"), "\u{fffd}!");
-        assert_eq!(decode_utf8(b"\xff\xe2\x82"), "\u{fffd}\u{fffd}\u{fffd}");
+        assert_eq!(decode_utf8(b"plain".to_vec()), "plain");
+        assert_eq!(decode_utf8(b"a\xc0\x80b".to_vec()), "a\0b");
+        assert_eq!(
+            decode_utf8(b"\xed\xa0\xbd\xed\xb8\x80\xc3\xa9".to_vec()),
+            "😀é"
+        );
+        assert_eq!(decode_utf8(b"\xed\xa0\xbd!".to_vec()), "\u{fffd}!");
+        assert_eq!(
+            decode_utf8(b"\xff\xe2\x82".to_vec()),
+            "\u{fffd}\u{fffd}\u{fffd}"
+        );
     }
 
     #[test]

@@ -1,15 +1,18 @@
-//! Parts of large code: the surroundings of sampled pcs. Large code has most of its samples at few
-//! places, and the search takes most of a map's time.
+//! Parts of code: the surroundings of sampled pcs. Code has most of its samples at few places, and the
+//! search takes most of a map's time. Methods without code nearby take no part in the search, which finds
+//! as many right methods then (docs/truth.md).
 
 use std::ops::Range;
 
+use super::anchors::Anchor;
 use super::machine::Machine;
+use super::tree::Tree;
 
 /// Instructions on each side of a sampled one that decide on its position …
-const CONTEXT: usize = 160;
+const CONTEXT: usize = 80;
 
 /// … and those with a result.
-const CORE: usize = 64;
+const CORE: usize = 32;
 
 /// Ranges of instructions, ascending.
 #[derive(Debug, PartialEq, Eq)]
@@ -22,12 +25,12 @@ pub struct Parts {
 
 impl Parts {
     /// Surroundings of sampled pcs (offsets in the code, ascending). Without pcs, or if the
-    /// surroundings make up half of the code, the parts cover the whole code.
+    /// surroundings make up the code, the parts cover the whole code.
     pub fn of(machine: &Machine, hits: &[u32]) -> Self {
         let count = machine.insns.len();
         let context = around(machine, hits, CONTEXT);
         let length: usize = context.iter().map(Range::len).sum();
-        if hits.is_empty() || 2 * length >= count {
+        if hits.is_empty() || length >= count {
             let whole: Vec<Range<usize>> = std::iter::once(0..count).collect();
             return Parts {
                 context: whole.clone(),
@@ -38,6 +41,33 @@ impl Parts {
             context,
             core: around(machine, hits, CORE),
         }
+    }
+
+    /// Nodes of a tree that the search considers: those with an anchor in the parts, and their callers.
+    pub fn nodes(&self, tree: &Tree, anchors: &[Anchor]) -> Vec<bool> {
+        let mut nodes = vec![false; tree.nodes.len()];
+        if let Some(root) = nodes.first_mut() {
+            *root = true;
+        }
+        for anchor in anchors {
+            let part = self.context.partition_point(|part| part.end <= anchor.insn);
+            let is_inside = self
+                .context
+                .get(part)
+                .is_some_and(|part| part.start <= anchor.insn);
+            let mut at = Some(anchor.node as usize).filter(|_| is_inside);
+            while let Some(is_near) = at
+                .and_then(|at| nodes.get_mut(at))
+                .filter(|is_near| !**is_near)
+            {
+                *is_near = true;
+                let node = at.and_then(|at| tree.nodes.get(at));
+                at = node
+                    .and_then(|node| node.parent)
+                    .map(|(parent, _)| parent as usize);
+            }
+        }
+        nodes
     }
 }
 

@@ -34,12 +34,13 @@ const MAX_CELLS: usize = 6 << 20;
 pub fn shortest(
     machine: &Machine,
     tree: &Tree,
+    near: &[bool],
     (anchors, templates): (&[Anchor], &[Range<usize>]),
     parts: &[Range<usize>],
     weights: &Weights,
 ) -> Vec<Option<State>> {
     let mut told = vec![None; machine.insns.len()];
-    let states = States::of(tree);
+    let states = States::of(tree, near);
     if states.all.is_empty() {
         return told;
     }

@@ -20,16 +20,16 @@ const MAX_UNDER: usize = 4;
 pub struct States {
     /// Ordered by node, then by step.
     pub all: Vec<State>,
-    /// First state of each node.
-    pub first: Vec<usize>,
+    /// First state of each node; `None` for nodes without states.
+    pub first: Vec<Option<usize>>,
     /// State of the parent that calls each node.
     pub calls: Vec<Option<usize>>,
     pub by_sign: FxHashMap<Sign, Vec<u32>>,
 }
 
 impl States {
-    /// States of all nodes of a tree.
-    pub fn of(tree: &Tree) -> Self {
+    /// States of a tree's nodes without those that are not `near`; guesses are.
+    pub fn of(tree: &Tree, near: &[bool]) -> Self {
         let mut states = States {
             all: Vec::new(),
             first: Vec::new(),
@@ -38,7 +38,12 @@ impl States {
         };
         for (index, node) in tree.nodes.iter().enumerate() {
             let first = states.all.len();
-            states.first.push(first);
+            if near.get(index) == Some(&false) {
+                states.first.push(None);
+                states.calls.push(None);
+                continue;
+            }
+            states.first.push(Some(first));
             let call = node
                 .parent
                 .and_then(|(node, bci)| states.index(tree, node, bci));
@@ -78,6 +83,6 @@ impl States {
     /// State of a bytecode in a node.
     pub fn index(&self, tree: &Tree, node: u32, bci: i32) -> Option<usize> {
         let step = tree.nodes.get(node as usize)?.facts.step_at(bci);
-        Some(self.first.get(node as usize)? + usize::from(step))
+        Some(self.first.get(node as usize).copied()?? + usize::from(step))
     }
 }

@@ -50,12 +50,15 @@ impl<'a> Steps<'a> {
     pub fn new(tree: &Tree, states: &States, weights: &'a Weights) -> Self {
         let count = states.all.len();
         let nodes = tree.nodes.iter().zip(&states.first).zip(&states.calls);
-        let places = nodes.map(|((node, &first), &call)| Place {
-            first,
-            end: first + node.facts.steps.len(),
-            call,
-            guess: if node.is_recorded { 0.0 } else { weights.guess },
-            least: NOWHERE,
+        let places = nodes.filter_map(|((node, first), &call)| {
+            let first = (*first)?;
+            Some(Place {
+                first,
+                end: first + node.facts.steps.len(),
+                call,
+                guess: if node.is_recorded { 0.0 } else { weights.guess },
+                least: NOWHERE,
+            })
         });
         Steps {
             costs: vec![0.0; count],

@@ -324,11 +324,11 @@ fn methods_that_call_each_other_end() {
     assert!(given.asked.get() < 100_000, "{}", given.asked.get());
 }
 
-/// In large code, the search covers only surroundings of hits; its result mostly equals a search
-/// through all code. Callers have their records' chains, wherever the surroundings end.
+/// The search covers only surroundings of hits; its result mostly equals a search through all code.
+/// Callers have their records' chains, wherever the surroundings end.
 #[test]
 fn a_map_of_parts_says_mostly_what_the_whole_map_says() {
-    let (mut large, mut same, mut callers) = (0, 0, 0);
+    let (mut large, mut same, mut same_method, mut callers) = (0, 0, 0, 0);
     for release in [17, 25] {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/snapshots");
         let file = std::fs::File::open(format!("{folder}/jdk{release}.snapshot.zst")).unwrap();
@@ -365,8 +365,9 @@ fn a_map_of_parts_says_mostly_what_the_whole_map_says() {
                 assert!(part.pieces.iter().all(|piece| known.start <= piece.start));
                 if !part.is_whole() {
                     large += 1;
-
                     same += usize::from(frames(&part) == frames(&whole));
+                    let method = |map: &Map| frames(map).and_then(|it| Some(it.first()?.method));
+                    same_method += usize::from(method(&part) == method(&whole));
                 } else {
                     assert_eq!(part, whole);
                 }
@@ -374,5 +375,6 @@ fn a_map_of_parts_says_mostly_what_the_whole_map_says() {
         }
     }
     assert!(large > 20 && callers > 1000, "{large} {callers}");
-    assert!(100 * same >= 95 * large, "{same} of {large}");
+    assert!(100 * same >= 85 * large, "{same} of {large}");
+    assert!(100 * same_method >= 95 * large, "{same_method} of {large}");
 }

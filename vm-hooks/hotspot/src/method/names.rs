@@ -21,12 +21,25 @@ impl MethodInfo {
 /// number (`Main$$Lambda+0x1234`), without leading zeros.
 #[must_use]
 pub fn class_name(internal: &str) -> String {
-    match internal.split_once("+0x") {
-        Some((class, number)) => {
-            let number = number.trim_start_matches('0');
-            format!("{}+0x{number}", class.replace('/', "."))
+    let mut name = String::with_capacity(internal.len());
+    push_class_name(&mut name, internal);
+    name
+}
+
+/// Appends [`class_name`].
+pub(crate) fn push_class_name(text: &mut String, internal: &str) {
+    let (class, number) = match internal.split_once("+0x") {
+        Some((class, number)) => (class, Some(number)),
+        None => (internal, None),
+    };
+    for (index, part) in class.split('/').enumerate() {
+        if index > 0 {
+            text.push('.');
         }
-        None => internal.replace('/', "."),
+        text.push_str(part);
+    }
+    if let Some(number) = number {
+        text.extend(["+0x", number.trim_start_matches('0')]);
     }
 }
 
@@ -34,14 +47,26 @@ pub fn class_name(internal: &str) -> String {
 /// Invalid descriptors stay unchanged.
 #[must_use]
 pub fn readable_signature(descriptor: &str) -> String {
-    parameters(descriptor).unwrap_or_else(|| descriptor.to_owned())
+    let mut text = String::with_capacity(descriptor.len());
+    push_signature(&mut text, descriptor);
+    text
 }
 
-fn parameters(descriptor: &str) -> Option<String> {
-    let (mut rest, _) = descriptor.strip_prefix('(')?.split_once(')')?;
-    let mut all = String::from("(");
+/// Appends [`readable_signature`].
+pub(crate) fn push_signature(text: &mut String, descriptor: &str) {
+    let before = text.len();
+    if push_parameters(text, descriptor).is_none() {
+        text.truncate(before);
+        text.push_str(descriptor);
+    }
+}
+
+fn push_parameters(all: &mut String, descriptor: &str) -> Option<()> {
+    let (parameters, _) = descriptor.strip_prefix('(')?.split_once(')')?;
+    let mut rest = parameters;
+    all.push('(');
     while !rest.is_empty() {
-        if all.len() > 1 {
+        if rest.len() < parameters.len() {
             all.push_str(", ");
         }
         let element = rest.trim_start_matches('[');
@@ -60,7 +85,7 @@ fn parameters(descriptor: &str) -> Option<String> {
         }
     }
     all.push(')');
-    Some(all)
+    Some(())
 }
 
 /// Primitive type of a one-letter descriptor; `None` for other letters.

@@ -312,7 +312,7 @@ impl MethodLayout {
     /// As [`MethodLayout::read`].
     pub fn symbol(&self, memory: &dyn Memory, at: Avma) -> Result<String, AdapterError> {
         let (bytes, _) = self.symbol_bytes(memory, at, usize::from(u16::MAX))?;
-        Ok(decode_utf8(&bytes))
+        Ok(decode_utf8(bytes))
     }
 
     /// First `most` bytes of the symbol at `at`, and whether the symbol is complete.
