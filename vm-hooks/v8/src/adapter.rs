@@ -7,6 +7,7 @@ mod interpreted;
 mod maps;
 mod methods;
 mod names;
+mod optimised;
 mod patterns;
 mod reader;
 mod wasm;

@@ -40,6 +40,7 @@ pub mod code;
 mod collections;
 pub mod collector;
 pub mod debug;
+pub mod deopt;
 mod family;
 pub mod fit;
 pub mod function;

@@ -4,6 +4,7 @@
 //! Offsets are in bytes, from the object's first byte.
 
 use crate::debug::Debug;
+use crate::deopt::DeoptForm;
 use crate::positions::EntryForm;
 
 /// Main version and release of V8: `(12, 4)` for 12.4.254.
@@ -34,6 +35,9 @@ pub struct Layout {
     pub string: StringFields,
     /// All machine code, where V8 has a list of it; its pages otherwise.
     pub registry: Registry,
+    /// Places at which V8 can leave Maglev's code; `None` in versions whose form is unknown, or that have source
+    /// positions of all code.
+    pub deopt: Option<DeoptForm>,
     /// Collections; `None` in a V8 of an unknown version.
     pub collector: Option<CollectorFields>,
     /// Used bytes of spaces; `None` in a V8 of an unknown version.
@@ -309,6 +313,7 @@ const COMMON: Layout = Layout {
         second: 24,
         not_string: 0x80,
     },
+    deopt: None,
     registry: Registry::Trees { allocations: 40 },
     collector: Some(CollectorFields {
         heap: 0xdea0,
@@ -341,6 +346,7 @@ const COMMON: Layout = Layout {
 };
 
 const V8_14: Layout = Layout {
+    deopt: None,
     positions: EntryForm::Flags,
     kinds: Kinds {
         builtin: 3,
@@ -490,6 +496,12 @@ const V8_11: Layout = Layout {
 };
 
 const V8_13: Layout = Layout {
+    deopt: Some(DeoptForm {
+        operands: &[
+            6, 4, 3, 3, 2, 1, 3, 4, 3, 3, 3, 1, 0, 0, 3, 3, 1, 1, 1, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1,
+            1, 1, 1, 1, 1, 1, 1, 1, 0, 1, 1, 1, 1, 1, 2, 1,
+        ],
+    }),
     code: CodeFields {
         flags: 52,
         size: 56,
@@ -574,7 +586,8 @@ impl Layout {
         Some(layout_of(version)?.with(debug))
     }
 
-    /// All known layouts, that of the version next to `version` first, with the binary's own constants.
+    /// All known layouts, that of the version next to `version` first, with the binary's own constants. Without
+    /// forms of deoptimisation, which no check tells.
     #[must_use]
     pub fn nearest(version: Version, debug: &Debug) -> [Self; KNOWN.len()] {
         let number = |(major, minor): Version| u64::from(major) * 100 + u64::from(minor.min(99));
@@ -592,6 +605,7 @@ impl Layout {
             let found = Some(layout).filter(has_kinds).or(first);
             let own = layout.with(debug);
             Layout {
+                deopt: None,
                 kinds: found.map_or(own.kinds, |found| found.kinds),
                 ..own
             }

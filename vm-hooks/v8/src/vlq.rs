@@ -19,9 +19,13 @@ pub(crate) fn unsigned(bytes: &mut &[u8]) -> Option<u64> {
 
 /// Takes a signed number, whose sign is in bit 0: 0, -1, 1, -2, …
 pub(crate) fn signed(bytes: &mut &[u8]) -> Option<i64> {
-    let value = unsigned(bytes)?;
+    unsigned(bytes).map(sign)
+}
+
+/// The signed number that an unsigned one stands for.
+pub(crate) fn sign(value: u64) -> i64 {
     let half = (value >> 1).cast_signed();
-    Some(if value & 1 == 0 { half } else { !half })
+    if value & 1 == 0 { half } else { !half }
 }
 
 /// Appends `value` as [`unsigned`] reads it.

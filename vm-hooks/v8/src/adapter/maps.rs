@@ -1,20 +1,15 @@
 //! Pc maps of sampled code: covers of optimised code, boundaries of Sparkplug's.
 
-use std::sync::Arc;
+use rustc_hash::FxHashSet;
+use vmscope_process::{AdapterError, MAX_TOUCHED_OF_A_POLL, Poll, ProcessView};
+use vmscope_records::{Avma, PcMap, Stream};
 
-use rustc_hash::{FxHashMap, FxHashSet};
-use vmscope_process::{AdapterError, MAX_TOUCHED_OF_A_POLL, Poll, ProcessView, known};
-use vmscope_records::{Avma, Chain, ChainFrame, Cover, Exactness, PcMap, Stream};
-
-use super::methods::Whole;
 use super::{Known, Reader, V8Adapter};
 use crate::code::{Code, Kind};
-use crate::inlining::Inlining;
-use crate::positions::{self, ScriptPosition};
 use crate::sparkplug;
 
 /// Maximum bytes of a table.
-const MAX_TABLE: usize = 64 << 20;
+pub(super) const MAX_TABLE: usize = 64 << 20;
 
 /// Maximum number of sampled addresses that wait for their map.
 const MAX_WAITING: usize = 4 * MAX_TOUCHED_OF_A_POLL;
@@ -207,112 +202,9 @@ impl V8Adapter {
         let map = sparkplug::map(&table, instructions.map(|it| it.pc), code.size());
         map.map_err(|error| damaged(error, code))
     }
-
-    /// Map of optimised code.
-    fn covers(
-        &mut self,
-        code: &Code,
-        process: &ProcessView,
-        reader: &mut Reader<'_>,
-        poll: &mut Poll,
-    ) -> Result<PcMap, AdapterError> {
-        let fields = reader.heap.layout.optimised;
-        // V8 takes the data from code that it no longer uses.
-        let Some(own) = known(reader.heap.function_of_optimised(code))? else {
-            return Ok(PcMap::None);
-        };
-        let what = "source positions";
-        let table = reader.heap.bytes(code.positions, MAX_TABLE, what)?;
-        if table.is_empty() {
-            // Node.js requests positions for its isolates (`UseDetailedSourcePositionsForProfiling`); Maglev
-            // ignored the request in Node.js 22.0 to 22.5 and 24.0 to 24.16.
-            let text = "some optimised code has no bytecodes and lines: V8 keeps no source positions of it \
-                        (Maglev's code in some releases of Node.js 22 and 24, isolates that addons make)";
-            self.limit(text, poll);
-            return Ok(PcMap::None);
-        }
-        let pieces = positions::pieces(&table, code.size(), reader.heap.layout.positions);
-        let pieces = pieces.map_err(|error| damaged(error, code))?;
-        let what = "inlined calls";
-        let calls = reader.heap.item(code.data, fields.inlining, what)?;
-        let calls = reader.heap.bytes(calls, MAX_TABLE, what)?;
-        let literals = reader.heap.item(code.data, fields.literals, what)?;
-
-        let mut functions: FxHashMap<Option<u32>, Option<Arc<Whole>>> = FxHashMap::default();
-        let mut function = |number: Option<u32>| -> Result<_, AdapterError> {
-            if let Some(known) = functions.get(&number) {
-                return Ok(known.clone());
-            }
-            let read = match number {
-                None => Ok(own),
-                Some(number) => reader.heap.item(literals, number.into(), what),
-            };
-            let read = read.and_then(|info| self.whole(info, process, reader, poll));
-            let whole = match read {
-                Err(busy @ AdapterError::Busy { .. }) => return Err(busy),
-                read => known(read)?.flatten(),
-            };
-            functions.insert(number, whole.clone());
-            Ok(whole)
-        };
-        let mut chains: Vec<Chain> = Vec::new();
-        let mut numbers: FxHashMap<ScriptPosition, Option<u32>> = FxHashMap::default();
-        let mut covers: Vec<Cover> = Vec::new();
-        for piece in pieces {
-            let number = match numbers.get(&piece.position) {
-                Some(number) => *number,
-                None => {
-                    let chain = chain(&calls, piece.position, &mut function)?;
-                    let number = u32::try_from(chains.len()).ok();
-                    let number = number.filter(|_| chain.is_some());
-                    chains.extend(chain);
-                    numbers.insert(piece.position, number);
-                    number
-                }
-            };
-            // An unknown function must not count for its caller: the code's own method stands for the
-            // piece.
-            let Some(chain) = number else {
-                continue;
-            };
-            covers.push(Cover {
-                start: piece.start,
-                end: piece.end,
-                chain,
-                exactness: Exactness::Approximate,
-                method_error: 0,
-            });
-        }
-        Ok(match covers.is_empty() {
-            true => PcMap::None,
-            false => PcMap::Covers { covers, chains },
-        })
-    }
 }
 
-/// The chain at a position; `None` if it has an unknown function.
-fn chain(
-    calls: &[u8],
-    position: ScriptPosition,
-    function: &mut dyn FnMut(Option<u32>) -> Result<Option<Arc<Whole>>, AdapterError>,
-) -> Result<Option<Chain>, AdapterError> {
-    let Ok(frames) = Inlining::of(calls).chain(position) else {
-        return Ok(None);
-    };
-    let mut chain = Vec::with_capacity(frames.len());
-    for (depth, frame) in frames.into_iter().enumerate() {
-        let Some(whole) = function(frame.function)? else {
-            return Ok(None);
-        };
-        chain.push(ChainFrame {
-            method: whole.key,
-            position: whole.position(frame.offset, depth > 0),
-        });
-    }
-    Ok(Some(chain))
-}
-
-fn damaged(error: impl std::fmt::Display, code: &Code) -> AdapterError {
+pub(super) fn damaged(error: impl std::fmt::Display, code: &Code) -> AdapterError {
     AdapterError::Damaged {
         what: "code",
         why: error.to_string(),

@@ -27,6 +27,7 @@ fn found(layout: Layout, before: &Layout) -> Layout {
             ..layout.scope
         },
         wasm: before.wasm,
+        deopt: before.deopt,
         collector: None,
         spaces: None,
         ..layout

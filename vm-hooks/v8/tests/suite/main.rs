@@ -11,6 +11,7 @@ mod common;
 
 mod bytecodes;
 mod collections;
+mod deopt;
 mod fit;
 mod launch;
 mod maps;

@@ -28,10 +28,10 @@ const PROGRAM: &str = "optimised.js";
 
 /// What an adapter told.
 #[derive(Default)]
-struct Told {
+pub(super) struct Told {
     keys: KeySource,
-    code: HashMap<ConstituentKey, Constituent>,
-    methods: HashMap<MethodKey, Method>,
+    pub code: HashMap<ConstituentKey, Constituent>,
+    pub methods: HashMap<MethodKey, Method>,
 }
 
 impl Told {
@@ -54,7 +54,7 @@ impl Told {
         }
     }
 
-    fn line(&self, frame: &ChainFrame) -> Option<u32> {
+    pub fn line(&self, frame: &ChainFrame) -> Option<u32> {
         match frame.position {
             Position::Line(line) => Some(line),
             Position::Unknown => None,
@@ -127,7 +127,7 @@ fn loads(dump: &[u8]) -> HashMap<Avma, Load> {
 }
 
 /// The adapter's records of a Node.js at the end of a program, after samples in all code.
-fn told(node: &Node, options: &[&str]) -> (Stopped, Told) {
+pub(super) fn told(node: &Node, options: &[&str]) -> (Stopped, Told) {
     let stopped = Stopped::run(node, options, PROGRAM);
     let process = stopped.view();
     let mut adapter = vmscope_v8::Family.recognise(&process).unwrap().expect("V8");
