@@ -21,16 +21,17 @@ static class Callers {
     [MethodImpl(Apart)] static int InA(int n) { return Leaf(n) + 1; }
     [MethodImpl(Apart)] static int InB(int n) { return Leaf(n) + 1; }
     [MethodImpl(Apart)] static int InC(int n) { return Leaf(n) + 1; }
-    [MethodImpl(Apart)] static int CallerA() { return InA(100000) + 1; }
-    [MethodImpl(Apart)] static int CallerB() { return InB(200000) + 1; }
-    [MethodImpl(Apart)] static int CallerC() { return InC(300000) + 1; }
-    [MethodImpl(Apart)] static int Middle() { return CallerA() + CallerB() + CallerC(); }
+    [MethodImpl(Apart)] static int CallerA(int n) { return InA(n) + 1; }
+    [MethodImpl(Apart)] static int CallerB(int n) { return InB(2 * n) + 1; }
+    [MethodImpl(Apart)] static int CallerC(int n) { return InC(3 * n) + 1; }
+    [MethodImpl(Apart)] static int Middle(int n) { return CallerA(n) + CallerB(n) + CallerC(n); }
 
     static void Main(string[] arguments) {
         double seconds = arguments.Length > 0 ? double.Parse(arguments[0]) : 2;
         var self = Process.GetCurrentProcess();
         while (self.TotalProcessorTime.TotalSeconds < seconds) {
-            for (int i = 0; i < 10; i++) Middle();
+            // Rounds of equal length can keep in step with the samples.
+            for (int i = 0; i < 10; i++) Middle(60000 + 10007 * i);
             self.Refresh();
         }
         string chains = "";

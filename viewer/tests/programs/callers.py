@@ -19,15 +19,18 @@ def leaf(n):
 def in_a(n): return leaf(n)
 def in_b(n): return leaf(n)
 def in_c(n): return leaf(n)
-def callerA(): return in_a(10000)
-def callerB(): return in_b(20000)
-def callerC(): return in_c(30000)
-def middle(): return callerA() + callerB() + callerC()
+def callerA(n): return in_a(n)
+def callerB(n): return in_b(2 * n)
+def callerC(n): return in_c(3 * n)
+def middle(n): return callerA(n) + callerB(n) + callerC(n)
 
 
 def main(until):
+    n = 0
     while time.process_time() < until:
-        middle()
+        # Rounds of equal length can keep in step with the samples.
+        n = (n + 1009) % 10000
+        middle(5000 + n)
 
 
 main(time.process_time() + float(sys.argv[1] if len(sys.argv) > 1 else 2))

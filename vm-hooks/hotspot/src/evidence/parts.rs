@@ -43,7 +43,8 @@ impl Parts {
         }
     }
 
-    /// Nodes of a tree that the search considers: those with an anchor in the parts, and their callers.
+    /// Marks the nodes of a tree that have an anchor in the parts, and their callers. The search leaves out
+    /// other nodes.
     pub fn nodes(&self, tree: &Tree, anchors: &[Anchor]) -> Vec<bool> {
         let mut nodes = vec![false; tree.nodes.len()];
         if let Some(root) = nodes.first_mut() {
