@@ -9,7 +9,7 @@ use crate::positions::ScriptPosition;
 const ENTRY_BYTES: usize = 16;
 
 /// Maximum depth of inlined calls; V8's own budgets allow some 20.
-const MAX_DEPTH: usize = 128;
+pub(crate) const MAX_DEPTH: usize = 128;
 
 /// A function in a chain of inlined calls, with a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,4 +1,4 @@
-//! Pc maps of sampled code: covers of optimised code, boundaries of Sparkplug's.
+//! Pc maps of sampled code. Those of optimised code are in [`super::optimised`].
 
 use rustc_hash::FxHashSet;
 use vmscope_process::{AdapterError, MAX_TOUCHED_OF_A_POLL, Poll, ProcessView};

@@ -46,15 +46,12 @@ impl V8Adapter {
         if table.is_empty() {
             // Node.js requests positions for its isolates (`UseDetailedSourcePositionsForProfiling`); Maglev
             // ignored the request in Node.js 22.0 to 22.5 and 24.0 to 24.16.
-            let text = match &data {
-                Some(_) => {
-                    "Maglev's code has bytecodes and lines at calls only, and inlined functions are \
-                            inferred: V8 keeps no source positions of it in some releases of Node.js 24"
-                }
-                None => {
-                    "some optimised code has no bytecodes and lines: V8 keeps no source positions of it \
-                         (Maglev's code in some releases of Node.js 22, isolates that addons make)"
-                }
+            let text = if data.is_some() {
+                "Maglev's code has bytecodes and lines at calls only, and inlined functions are inferred: \
+                 V8 keeps no source positions of it in some releases of Node.js 24"
+            } else {
+                "some optimised code has no bytecodes and lines: V8 keeps no source positions of it \
+                 (Maglev's code in some releases of Node.js 22, isolates that addons make)"
             };
             self.limit(text, poll);
             if data.is_none() {
@@ -104,8 +101,9 @@ impl V8Adapter {
     }
 }
 
-/// Covers of pieces of code: start, end, place, error of the innermost method. A piece whose chain is unknown has none: an unknown function
-/// must not count for its caller, and the code's own method stands for the piece.
+/// Covers of pieces of code, each with start, end, place and error of the innermost method. A piece with an
+/// unknown function has no cover: the function must not count for its caller. The code's own method stands
+/// for the piece.
 fn covers_of<P: Copy + Eq + Hash>(
     pieces: impl Iterator<Item = (u32, u32, P, u8)>,
     mut chain_of: impl FnMut(P) -> Result<Option<Chain>, AdapterError>,

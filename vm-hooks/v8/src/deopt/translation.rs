@@ -5,14 +5,12 @@
 //! `deoptimizer/frame-translation-builder.cc`, 13.6.)
 
 use super::DeoptError;
+use crate::inlining::MAX_DEPTH;
 use crate::vlq;
 
-/// Maximum number of operations of all translations of one piece of code. A frame has an operation for each
-/// of its registers.
+/// Maximum number of operations in all translations of one piece of code. Each register of a frame takes one
+/// operation.
 pub(super) const MAX_OPERATIONS: usize = 1 << 22;
-
-/// Maximum number of nested frames.
-const MAX_DEPTH: u64 = 128;
 
 /// Operations that begin a frame: those below this number.
 const FRAMES: u8 = 11;
@@ -135,7 +133,9 @@ pub(super) fn frames(
             before.and_then(begin).ok_or(damaged)?.1
         }
     };
-    let count = first.signed(1).and_then(|count| u64::try_from(count).ok());
+    let count = first
+        .signed(1)
+        .and_then(|count| usize::try_from(count).ok());
     let count = count.filter(|count| *count <= MAX_DEPTH).ok_or(damaged)?;
     let operations = Operations {
         form,

@@ -1,9 +1,14 @@
 //! Places at which V8 can leave Maglev's code, against the source positions of the same code.
 
+use std::ops::Range;
+
 use vmscope_records::{BytecodePc, Chain, ChainFrame, PcMap, Position};
 use vmscope_v8::V8;
-use vmscope_v8::code::{self, Kind};
+use vmscope_v8::code::{self, Code, Kind};
 use vmscope_v8::deopt::DeoptData;
+use vmscope_v8::inlining::Inlining;
+use vmscope_v8::object::Heap;
+use vmscope_v8::positions;
 
 use super::maps::told;
 use crate::common::nodes::nodes;
@@ -18,6 +23,21 @@ fn chain_at(map: &PcMap, offset: u32) -> Option<&Chain> {
         .iter()
         .find(|it| (it.start..it.end).contains(&offset))?;
     chains.get(cover.chain as usize)
+}
+
+/// Code by source positions: its range, and the numbers of the inlined functions, innermost first.
+fn inlined(heap: &Heap<'_>, code: &Code) -> Vec<(Range<u32>, Vec<u32>)> {
+    let (fields, most) = (heap.layout.optimised, 1 << 20);
+    let table = heap.bytes(code.positions, most, "positions").unwrap();
+    let calls = heap.item(code.data, fields.inlining, "calls").unwrap();
+    let calls = heap.bytes(calls, most, "calls").unwrap();
+    let pieces = positions::pieces(&table, code.size(), heap.layout.positions).unwrap();
+    let with_functions = pieces.into_iter().map(|piece| {
+        let chain = Inlining::of(&calls).chain(piece.position).unwrap();
+        let functions = chain.iter().filter_map(|frame| frame.function);
+        (piece.start..piece.end, functions.collect())
+    });
+    with_functions.collect()
 }
 
 #[test]
@@ -41,17 +61,18 @@ fn calls_have_their_functions_and_bytecodes() {
             let known = told.code.values().find(|one| one.start == code.start);
             let Some(known) = known else { continue };
             let data = DeoptData::read(&heap, code, form).unwrap();
+            let inlined = inlined(&heap, code);
             // Behind the last source position is code out of line.
-            let PcMap::Covers { covers, .. } = &known.map else {
-                continue;
-            };
-            let end = covers.last().map_or(0, |cover| cover.start);
+            let end = inlined.last().map_or(0, |piece| piece.0.start);
             for piece in data.pieces().iter().filter(|piece| piece.end <= end) {
                 let frames = data.frames(piece.place);
                 let Some(chain) = chain_at(&known.map, piece.end - 1) else {
                     continue;
                 };
-                let is_same = frames.len() == chain.len();
+                let functions = inlined.iter().find(|it| it.0.contains(&(piece.end - 1)));
+                let (_, callees) = frames.split_last().expect("the code's own function");
+                let callees: Vec<u32> = callees.iter().map(|frame| frame.function).collect();
+                let is_same = functions.is_some_and(|it| it.1 == callees);
                 bytes += piece.end - piece.start;
                 same += u32::from(is_same) * (piece.end - piece.start);
                 if !piece.is_call {
