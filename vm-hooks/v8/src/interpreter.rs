@@ -11,8 +11,9 @@ use vmscope_records::{
     SamplePlace, TimeNs,
 };
 
-use crate::bytecodes::SCALES;
+use crate::bytecodes::{self, HANDLERS, OPCODES};
 use crate::isolate::{Isolate, Tables};
+use crate::regions::kind_of_builtin;
 use crate::vm::{BUILTINS, V8};
 
 /// End of the names of handlers.
@@ -27,8 +28,8 @@ const ENTRY: &str = "InterpreterEntryTrampoline";
 /// Builtins that are no handlers, although they are called so.
 const OTHERS: &str = "AtomicsMutex";
 
-/// Maximum number of routines: a dispatch table has 256 bytecodes for each of three sizes of operands.
-const MAX_ROUTINES: usize = 3 * 256 + 1;
+/// Maximum number of builtins and handlers of bytecodes (V8 14: 2,415).
+const MAX_ROUTINES: usize = 1 << 13;
 
 /// Maximum number of bytes between routines of one range.
 const MAX_GAP: u64 = 64;
@@ -84,16 +85,32 @@ pub fn sample_needs() -> SampleNeeds {
     }
 }
 
-/// A routine of the interpreter.
+/// A handler of a bytecode, or another builtin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Routine {
     /// Distance from the first handler.
     offset: i64,
     size: u64,
     name: String,
+    kind: ConstituentKind,
+    tier: &'static str,
+    /// Whether its registers tell the current bytecode.
+    interprets: bool,
 }
 
 impl Routine {
+    /// A handler, or the entry of interpreted functions.
+    fn interprets(offset: i64, size: u64, name: String) -> Self {
+        Routine {
+            offset,
+            size,
+            name,
+            kind: ConstituentKind::Interpreter,
+            tier: "",
+            interprets: true,
+        }
+    }
+
     fn range(&self, first: Avma) -> (Avma, Avma) {
         let start = first.0.wrapping_add_signed(self.offset);
         (Avma(start), Avma(start.saturating_add(self.size)))
@@ -169,7 +186,7 @@ fn dispatch_table(
     tables: &Tables,
     memory: &dyn Memory,
 ) -> Result<Option<Avma>, AdapterError> {
-    let table = tables.reference(isolate, "Interpreter::dispatch_table_address", memory)?;
+    let table = tables.reference(isolate, HANDLERS, memory)?;
     Ok(table.filter(|table| table.0 != 0))
 }
 
@@ -183,12 +200,8 @@ fn first_handler(table: Avma, memory: &dyn Memory) -> Result<Option<Avma>, Adapt
 /// The interpreter's routines, from a dispatch table: handlers of a V8 without symbols of builtins. One
 /// ends where the next begins.
 fn numbered(table: Avma, memory: &dyn Memory) -> Result<Vec<Routine>, AdapterError> {
-    let count = SCALES * 256;
-    let handlers = memory.read_u64s(table, count as u64, count);
-    let handlers = handlers.map_err(AdapterError::reading("dispatch table"))?;
-    let Some(first) = handlers.first().copied() else {
-        return Ok(Vec::new());
-    };
+    let handlers = bytecodes::handlers(table, memory)?;
+    let first = handlers.first().copied().unwrap_or(0);
     let places = handlers.into_iter().zip(0_usize..);
     let mut places: Vec<(u64, usize)> = places.filter(|(at, _)| *at != 0).collect();
     places.sort_unstable();
@@ -198,17 +211,16 @@ fn numbered(table: Avma, memory: &dyn Memory) -> Result<Vec<Routine>, AdapterErr
     let ends: Vec<Option<u64>> = ends.chain([None]).collect();
     let each = places.into_iter().zip(ends).map(|((at, index), end)| {
         let size = end.map_or(LAST, |end| end.saturating_sub(at));
-        let scale = ["", ".Wide", ".ExtraWide"].get(index / 256);
-        Routine {
-            offset: at.wrapping_sub(first) as i64,
-            size: size.min(MAX_HANDLER),
-            name: format!("bytecode {}{}", index % 256, scale.unwrap_or(&"")),
-        }
+        let scale = ["", ".Wide", ".ExtraWide"].get(index / OPCODES);
+        let name = format!("bytecode {}{}", index % OPCODES, scale.unwrap_or(&""));
+        let offset = at.wrapping_sub(first) as i64;
+        Routine::interprets(offset, size.min(MAX_HANDLER), name)
     });
     Ok(each.collect())
 }
 
-/// The interpreter's routines, from the symbols of builtins; none without symbols.
+/// The interpreter's routines, from the names of builtins; none without names. Reports have other builtins' names
+/// from the program's symbols; without symbols, all builtins are routines.
 fn routines(vm: &V8) -> Vec<Routine> {
     let Some(first) = vm.builtins().find(|symbol| symbol.name == FIRST) else {
         return Vec::new();
@@ -216,16 +228,26 @@ fn routines(vm: &V8) -> Vec<Routine> {
     let first = first.address.0;
     let each = vm.builtins().filter_map(|symbol| {
         let name = symbol.name.strip_prefix(BUILTINS)?;
-        let name = match name.strip_suffix(SUFFIX) {
-            Some(handler) if !name.starts_with(OTHERS) => bytecode_name(handler),
-            _ if name == ENTRY => name.to_owned(),
-            _ => return None,
-        };
-        Some(Routine {
-            offset: symbol.address.0.wrapping_sub(first) as i64,
-            size: symbol.size,
-            name,
-        })
+        let offset = symbol.address.0.wrapping_sub(first) as i64;
+        let size = symbol.size;
+        match name.strip_suffix(SUFFIX) {
+            Some(handler) if !name.starts_with(OTHERS) => {
+                Some(Routine::interprets(offset, size, bytecode_name(handler)))
+            }
+            _ if name == ENTRY => Some(Routine::interprets(offset, size, name.to_owned())),
+            _ if vm.has_unnamed_builtins => {
+                let (kind, tier) = kind_of_builtin(name);
+                Some(Routine {
+                    offset,
+                    size,
+                    name: name.to_owned(),
+                    kind,
+                    tier,
+                    interprets: false,
+                })
+            }
+            _ => None,
+        }
     });
     let mut all: Vec<Routine> = each.take(MAX_ROUTINES).collect();
     all.sort_by_key(|routine| routine.offset);
@@ -250,10 +272,10 @@ fn bytecode_name(handler: &str) -> String {
     split.unwrap_or_else(|| handler.to_owned())
 }
 
-/// Ranges of routines, which are ascending.
+/// Ranges of the interpreter's routines, which are ascending.
 fn ranges(first: Avma, routines: &[Routine]) -> Vec<(Avma, Avma)> {
     let mut all: Vec<(Avma, Avma)> = Vec::new();
-    for routine in routines {
+    for routine in routines.iter().filter(|routine| routine.interprets) {
         let (start, end) = routine.range(first);
         match all.last_mut() {
             Some(last) if start.0.saturating_sub(last.1.0) <= MAX_GAP => last.1 = end.max(last.1),
@@ -273,8 +295,8 @@ fn constituent(first: Avma, routine: &Routine, poll: &Poll) -> Constituent {
         absent_at: None,
         start,
         end,
-        kind: ConstituentKind::Interpreter,
-        tier: String::new(),
+        kind: routine.kind.clone(),
+        tier: routine.tier.to_owned(),
         name: routine.name.clone(),
         method: None,
         cases: Vec::new(),
@@ -296,11 +318,7 @@ mod tests {
         let mut memory = FakeMemory::new();
         let bytes = table.iter().flat_map(|at| at.to_le_bytes());
         memory.put(Avma(0x10_0000), bytes.collect());
-        let routine = |offset, size, name: &str| Routine {
-            offset,
-            size,
-            name: name.to_owned(),
-        };
+        let routine = |offset, size, name: &str| Routine::interprets(offset, size, name.to_owned());
         let expected = [
             routine(0, 0x80, "bytecode 0"),
             routine(0x80, 0x80, "bytecode 3"),

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | [`vm`], [`isolate`] | V8 in a process: version, tables, isolates |
 //! | [`variables`] | V8's variables, by symbols or by what they hold |
+//! | [`contents`], `builtins` | data of a program without symbols; its builtins |
 //! | [`versions`], [`debug`] | where V8 keeps its data: by version, by the binary's constants |
 //! | [`fit`] | the layout of an unknown version, by checks of V8's objects |
 //! | [`product`], [`regions`] | programs with V8; regions of their native functions |
@@ -35,10 +36,12 @@
 )]
 
 mod adapter;
+mod builtins;
 pub mod bytecodes;
 pub mod code;
 mod collections;
 pub mod collector;
+pub mod contents;
 pub mod debug;
 pub mod deopt;
 mod family;

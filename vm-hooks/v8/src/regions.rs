@@ -13,7 +13,7 @@
 //! instead of `Builtin:` in front, and handlers of bytecodes `Handler` behind.
 
 use vmscope_process::region_table::{self, NamePattern, NamePattern::*, RegionEntry};
-use vmscope_records::{Region, RegionRule};
+use vmscope_records::{ConstituentKind, Region, RegionRule};
 
 /// Part of code that V8's compiler made when V8 was built.
 pub const BUILTIN: &str = "builtin";
@@ -21,6 +21,20 @@ pub const BUILTIN: &str = "builtin";
 pub const BYTECODE_HANDLER: &str = "bytecode handler";
 /// Part of code that calls bytecode handlers, or that handlers use for calls.
 pub const INTERPRETER_ENTRY: &str = "interpreter entry";
+
+/// Kind and part of a builtin that is no handler of bytecodes, by its name in V8.
+#[must_use]
+pub fn kind_of_builtin(name: &str) -> (ConstituentKind, &'static str) {
+    if name.starts_with("Interpreter") {
+        return (ConstituentKind::Interpreter, INTERPRETER_ENTRY);
+    }
+    let kind = match name {
+        "JSEntry" | "JSConstructEntry" | "JSRunMicrotasksEntry" => ConstituentKind::Enilopmart,
+        _ if name.contains("CEntry") || name.ends_with("Trampoline") => ConstituentKind::Trampoline,
+        _ => ConstituentKind::Stub,
+    };
+    (kind, BUILTIN)
+}
 
 /// Rules for `modules`, the modules with linked V8. The last rule matches all remaining
 /// functions.

@@ -5,6 +5,9 @@ use vmscope_process::pages::Pages;
 use vmscope_process::{AdapterError, MapEntry, Memory, ProcessView, Symbol, monotonic_time};
 use vmscope_records::Avma;
 
+use crate::builtins;
+use crate::bytecodes::{self, HANDLERS};
+use crate::contents::Contents;
 use crate::debug::{self, Debug};
 use crate::fit::Fit;
 use crate::isolate::{self, Isolate, Tables};
@@ -56,8 +59,10 @@ pub struct V8 {
     trusted: Option<Avma>,
     references: Names,
     roots: Names,
-    /// Symbols of constants, builtins and classes.
+    /// Symbols of constants, builtins, classes and tables of instructions.
     pub(crate) symbols: Vec<Symbol>,
+    /// Whether the builtins have their names from V8's own data: the program has no symbols of them.
+    pub(crate) has_unnamed_builtins: bool,
 }
 
 /// Names of a table's entries, in order.
@@ -171,6 +176,8 @@ impl V8 {
             debug::PREFIX,
             BUILTINS,
             spaces::PREFIX,
+            bytecodes::TABLES,
+            bytecodes::RUNTIME,
         ];
         // One pass over the program's symbols takes a tenth of the time to the first name.
         let begins = [&VERSION[..], &others].concat();
@@ -205,8 +212,21 @@ impl V8 {
         let candidates = Layout::nearest((major, minor), &debug);
         let layout = known.unwrap_or(candidates[0]);
         let mut variables = Variables::by_symbols(&all);
-        if variables.platform.is_none() && product.name == NODE {
-            variables = Variables::by_contents(process, &module)?;
+        let has_builtins = all.iter().any(|symbol| symbol.name.starts_with(BUILTINS));
+        let contents = match product.name == NODE && !has_builtins {
+            true => {
+                if let Some(platform) = variables.platform {
+                    // The builtins' addresses stand in isolates.
+                    isolate::list(platform, memory)?;
+                }
+                Some(Contents::read(process, &module)?)
+            }
+            false => None,
+        };
+        if variables.platform.is_none()
+            && let Some(contents) = &contents
+        {
+            variables = Variables::by_contents(process, &module, contents)?;
         }
         let mut vm = V8 {
             references: Names::read(memory, variables.references)?,
@@ -219,11 +239,15 @@ impl V8 {
             platform: variables.platform,
             trusted: address(TRUSTED),
             symbols: all,
+            has_unnamed_builtins: false,
             version,
             product,
             layout,
             debug,
         };
+        if let Some(contents) = contents {
+            vm.name_by_contents(&contents, memory)?;
+        }
         if known.is_none() {
             let fit = vm.fit_layout(process, &candidates);
             vm.fit = Some(fit.map_err(|error| while_young(process, error))?);
@@ -231,7 +255,31 @@ impl V8 {
         Ok(Some(vm))
     }
 
-    /// Symbols of V8's builtins, with [`BUILTINS`] before their names; none if V8 is stripped.
+    /// Finds builtins and tables of instructions that have no symbols.
+    fn name_by_contents(
+        &mut self,
+        contents: &Contents,
+        memory: &dyn Memory,
+    ) -> Result<(), AdapterError> {
+        let isolates = self.isolates(memory)?;
+        let isolate = *isolates
+            .first()
+            .ok_or(AdapterError::NotReady { what: "isolate" })?;
+        let tables = self.tables(isolate, memory)?;
+        if let Some(handlers) = tables.reference(isolate, HANDLERS, memory)? {
+            let handlers = bytecodes::handlers(handlers, memory)?;
+            let builtins = builtins::symbols(contents, isolate, &handlers, memory)?;
+            self.has_unnamed_builtins = !builtins.is_empty();
+            self.symbols.extend(builtins);
+        }
+        // Some releases have symbols of some tables.
+        let mut found = bytecodes::search::symbols(contents);
+        found.retain(|table| self.symbols.iter().all(|known| known.name != table.name));
+        self.symbols.extend(found);
+        Ok(())
+    }
+
+    /// Symbols of V8's builtins, with [`BUILTINS`] before their names; none if they are unknown.
     pub fn builtins(&self) -> impl Iterator<Item = &Symbol> {
         let symbols = self.symbols.iter();
         symbols.filter(|symbol| symbol.name.starts_with(BUILTINS))

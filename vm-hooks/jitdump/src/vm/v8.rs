@@ -1,7 +1,7 @@
 //! V8: Node.js, Deno, Electron.
 
 use vmscope_records::{ConstituentKind, ThreadRole};
-use vmscope_v8::regions::{BUILTIN, BYTECODE_HANDLER, INTERPRETER_ENTRY};
+use vmscope_v8::regions::{BYTECODE_HANDLER, kind_of_builtin};
 
 use super::CodeName;
 use super::name::line_behind;
@@ -33,15 +33,8 @@ pub(super) fn split(name: &str) -> Option<CodeName> {
 
 /// A builtin, with the names and tiers that the rules give without a dump.
 fn builtin(name: &str) -> CodeName {
-    if name.starts_with("Interpreter") {
-        return CodeName::new(name, ConstituentKind::Interpreter, INTERPRETER_ENTRY);
-    }
-    let kind = match name {
-        "JSEntry" | "JSConstructEntry" | "JSRunMicrotasksEntry" => ConstituentKind::Enilopmart,
-        _ if name.contains("CEntry") || name.ends_with("Trampoline") => ConstituentKind::Trampoline,
-        _ => ConstituentKind::Stub,
-    };
-    CodeName::new(name, kind, BUILTIN)
+    let (kind, part) = kind_of_builtin(name);
+    CodeName::new(name, kind, part)
 }
 
 /// `LdaZero`, `LdaZero.Wide`: names without the dot, as in V8's symbols. The handler of `Star0` to

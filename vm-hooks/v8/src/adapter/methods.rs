@@ -86,6 +86,7 @@ impl V8Adapter {
         let read = InstructionSet::read(process, &self.vm, (*isolate, reader.tables));
         let set = match read {
             Ok(set) => Some(Arc::new(set)),
+            Err(AdapterError::NotReady { .. }) => return Ok(None),
             Err(error) if matches!(error, AdapterError::Gone { .. }) => return Err(error),
             Err(error) => {
                 let error = error.in_full();

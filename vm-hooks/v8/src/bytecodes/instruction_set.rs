@@ -3,11 +3,10 @@
 //! V8's class `interpreter::Bytecodes` has them as tables. A prefix widens operands to 2 or 4 bytes,
 //! which makes three scales. (V8's `interpreter/bytecodes.h` and `bytecode-operands.h`.)
 
+use super::read::OPCODES;
+
 /// Number of scales.
 pub(crate) const SCALES: usize = 3;
-
-/// Number of opcodes at most: one byte.
-const MAX_OPCODES: usize = 256;
 
 /// Name of the handler that sixteen instructions share: `Star15` to `Star0`.
 const SHORT_STAR: &str = "ShortStar";
@@ -109,7 +108,7 @@ impl InstructionSet {
     /// [`TableError`]: the lengths of instructions are unknown, so nothing can be decoded.
     pub fn new(tables: Tables) -> Result<Self, TableError> {
         let count = tables.sizes.len() / SCALES;
-        if count == 0 || count > MAX_OPCODES || !tables.sizes.len().is_multiple_of(SCALES) {
+        if count == 0 || count > OPCODES || !tables.sizes.len().is_multiple_of(SCALES) {
             return Err(TableError::Sizes(tables.sizes.len()));
         }
         if let Some(empty) = tables.sizes.iter().position(|size| *size == 0) {
@@ -162,14 +161,38 @@ impl InstructionSet {
     }
 }
 
-/// Operand types in V8's order, from number 1. Some types have one size at all scales. V8 10 lacks flags
-/// of two bytes; V8 13 has another kind of register; V8 14 has a type for each use of an index.
-fn kinds_of(operand_sizes: &[u8]) -> Option<Vec<OperandKind>> {
+/// Kinds of the operand types, with their sizes if these are equal at all scales.
+type Kinds = Vec<(OperandKind, Option<u8>)>;
+
+/// Numbers of operand types, with type 0: none.
+const TYPES: [usize; 4] = [16, 17, 18, 23];
+
+/// `kOperandKindSizes` of all known versions.
+pub(super) fn sizes_of_operands() -> impl Iterator<Item = Vec<u8>> {
+    TYPES
+        .into_iter()
+        .filter_map(kinds)
+        .map(|all| sizes_of(&all))
+}
+
+/// Bytes of operands of these kinds, three scales after each other.
+fn sizes_of(kinds: &Kinds) -> Vec<u8> {
+    let scales = (0..SCALES).flat_map(|scale| {
+        let each = kinds
+            .iter()
+            .map(move |(_, fixed)| fixed.unwrap_or(1 << scale));
+        [0].into_iter().chain(each)
+    });
+    scales.collect()
+}
+
+/// The `count` operand types in V8's order, from number 1. V8 10 lacks flags of two bytes; V8 13 has another kind of
+/// register; V8 14 has a type for each use of an index.
+fn kinds(count: usize) -> Option<Kinds> {
     use OperandKind::{
         Count, Feedback, FeedbackSlot, Flags, Index, Intrinsic, NativeContext, Register,
         RegisterList, RegisterPair, RegisterTriple, Runtime, Signed, Unsigned,
     };
-    let count = operand_sizes.len() / SCALES;
     let two_flags = &[(Flags, Some(1)), (Flags, Some(2))];
     let (flags, new, indices): (&[_], &[_], &[_]) = match count {
         16 => (&[(Flags, Some(1))], &[], &[Index]),
@@ -207,25 +230,22 @@ fn kinds_of(operand_sizes: &[u8]) -> Option<Vec<OperandKind>> {
     let all = flags.iter().chain(&others).chain(new).copied();
     let scalable = indices.iter().copied().chain(scalable);
     let all = all.chain(scalable.map(|kind| (kind, None)));
-    let all: Vec<_> = all.take(count - 1).collect();
-    // Fixed sizes stand out, so they confirm the order.
-    let fits = (0..SCALES).all(|scale| {
-        let expected = all.iter().map(|(_, fixed)| fixed.unwrap_or(1 << scale));
-        let sizes = operand_sizes.iter().skip(scale * count).take(count);
-        sizes.copied().eq([0].into_iter().chain(expected))
-    });
-    fits.then(|| all.into_iter().map(|(kind, _)| kind).collect())
+    Some(all.take(count - 1).collect())
 }
 
 type Operands = Vec<Vec<(OperandKind, [u8; SCALES])>>;
 
 /// Operands by opcode; `None` for contradictory tables.
 fn operands_of(tables: &Tables, sizes: &[Vec<u8>; SCALES]) -> Option<Operands> {
-    let kinds = kinds_of(&tables.operand_sizes)?;
+    let kinds = kinds(tables.operand_sizes.len() / SCALES)?;
+    // Fixed sizes stand out, so they confirm the order.
+    if tables.operand_sizes != sizes_of(&kinds) {
+        return None;
+    }
     // Type 0 is none.
     let operand = |number: &u8| {
         let number = usize::from(*number);
-        let kind = *kinds.get(number.checked_sub(1)?)?;
+        let (kind, _) = *kinds.get(number.checked_sub(1)?)?;
         let mut widths = tables.operand_sizes.chunks_exact(kinds.len() + 1);
         let widths = [(); SCALES].map(|()| widths.next().and_then(|sizes| sizes.get(number)));
         let [Some(&one), Some(&two), Some(&four)] = widths else {

@@ -5,12 +5,13 @@ mod function;
 mod instruction_set;
 mod listing;
 mod read;
+pub(crate) mod search;
 
 pub use decode::{BytecodeError, Instruction, Instructions, Operand};
 pub use function::{ConstantKinds, Constants};
-pub(crate) use instruction_set::SCALES;
 pub use instruction_set::{InstructionSet, OperandKind, TableError, Tables};
 pub use listing::{Constant, Listing};
+pub(crate) use read::{HANDLERS, OPCODES, RUNTIME, TABLES, handlers};
 
 #[cfg(test)]
 mod tests;

@@ -4,18 +4,20 @@ use rustc_hash::FxHashMap;
 use vmscope_process::{AdapterError, MapEntry, Memory, ProcessView, Symbol};
 use vmscope_records::Avma;
 
-use super::instruction_set::{InstructionSet, Tables};
+use super::instruction_set::{InstructionSet, SCALES, Tables};
 use crate::isolate::{self, Isolate};
 use crate::vm::{BUILTINS, V8};
 
-const SIZES: &str = "_ZN2v88internal11interpreter9Bytecodes14kBytecodeSizesE";
-const OPERAND_SIZES: &str = "_ZN2v88internal11interpreter9Bytecodes17kOperandKindSizesE";
-const COUNTS: &str = "_ZN2v88internal11interpreter9Bytecodes13kOperandCountE";
-const OPERANDS: &str = "_ZN2v88internal11interpreter9Bytecodes13kOperandTypesE";
-const RUNTIME: &str = "_ZN2v88internalL19kIntrinsicFunctionsE";
+/// Begin of the symbols of most tables.
+pub(crate) const TABLES: &str = "_ZN2v88internal11interpreter9Bytecodes";
+pub(super) const SIZES: &str = "_ZN2v88internal11interpreter9Bytecodes14kBytecodeSizesE";
+pub(super) const OPERAND_SIZES: &str = "_ZN2v88internal11interpreter9Bytecodes17kOperandKindSizesE";
+pub(super) const COUNTS: &str = "_ZN2v88internal11interpreter9Bytecodes13kOperandCountE";
+pub(super) const OPERANDS: &str = "_ZN2v88internal11interpreter9Bytecodes13kOperandTypesE";
+pub(crate) const RUNTIME: &str = "_ZN2v88internalL19kIntrinsicFunctionsE";
 
 /// Address of the interpreter's handlers, among the external references.
-const HANDLERS: &str = "Interpreter::dispatch_table_address";
+pub(crate) const HANDLERS: &str = "Interpreter::dispatch_table_address";
 
 /// End of a handler's symbol: `Builtins_LdaSmiHandler`.
 const HANDLER: &str = "Handler";
@@ -26,8 +28,8 @@ const MAX_TABLE: usize = 1 << 16;
 /// Maximum number of operands of an instruction.
 const MAX_OPERANDS: usize = 8;
 
-/// Number of opcodes.
-const OPCODES: u64 = 256;
+/// Number of opcodes at most.
+pub(crate) const OPCODES: usize = 256;
 
 /// Bytes of a runtime function's description. The description begins with the function's number.
 const FUNCTION: usize = 32;
@@ -48,17 +50,15 @@ impl InstructionSet {
         vm: &V8,
         (isolate, tables): (Isolate, &isolate::Tables),
     ) -> Result<Self, AdapterError> {
-        let names = [SIZES, OPERAND_SIZES, COUNTS, OPERANDS, RUNTIME];
-        let symbols = process.symbols(&vm.product.module, &names)?;
         let memory = process.memory();
-        let table = |index: usize| -> Result<Vec<u8>, AdapterError> {
-            let Some(symbol) = symbols.get(index).and_then(Option::as_ref) else {
+        let table = |name: &str| -> Result<Vec<u8>, AdapterError> {
+            let Some(symbol) = vm.symbols.iter().find(|symbol| symbol.name == name) else {
                 return Ok(Vec::new());
             };
             let bytes = memory.read_vec(symbol.address, symbol.size, MAX_TABLE);
             bytes.map_err(AdapterError::reading("table of bytecodes"))
         };
-        let sizes = table(0)?;
+        let sizes = table(SIZES)?;
         if sizes.is_empty() {
             return Err(AdapterError::MissingSymbol {
                 name: SIZES.to_owned(),
@@ -72,16 +72,32 @@ impl InstructionSet {
         let length = sizes.len() as u64;
         let tables = Tables {
             sizes,
-            operand_sizes: table(1)?,
-            operands: operands(memory, &table(2)?, &table(3)?)?,
+            operand_sizes: table(OPERAND_SIZES)?,
+            operands: operands(memory, &table(COUNTS)?, &table(OPERANDS)?)?,
             names,
-            runtime: runtime_names(memory, &table(4)?)?,
+            runtime: runtime_names(memory, &table(RUNTIME)?)?,
         };
         InstructionSet::new(tables).map_err(|_| AdapterError::Implausible {
             what: "table of bytecodes",
             value: length,
             at: Avma::default(),
         })
+    }
+}
+
+/// Addresses of the interpreter's handlers, by scale and opcode, from their table.
+///
+/// # Errors
+/// Failed reads; [`AdapterError::NotReady`] before V8 has filled the table.
+pub(crate) fn handlers(table: Avma, memory: &dyn Memory) -> Result<Vec<u64>, AdapterError> {
+    let count = SCALES * OPCODES;
+    let handlers = memory.read_u64s(table, count as u64, count);
+    let handlers = handlers.map_err(AdapterError::reading("interpreter's handlers"))?;
+    match handlers.first() {
+        None | Some(0) => Err(AdapterError::NotReady {
+            what: "interpreter",
+        }),
+        Some(_) => Ok(handlers),
     }
 }
 
@@ -148,14 +164,13 @@ fn handler_names(
             Some((place_in_file(&mappings, *address)?, name))
         })
         .collect();
-    let count = OPCODES as usize;
-    let addresses = process.memory().read_u64s(handlers, OPCODES, count);
-    let addresses = addresses.map_err(AdapterError::reading("interpreter's handlers"))?;
+    let addresses = self::handlers(handlers, process.memory())?;
+    let addresses = addresses.into_iter().take(OPCODES);
     let name = |at: u64| {
         let place = place_in_file(&mappings, Avma(at))?;
         names.get(&place).copied()
     };
-    let names = addresses.into_iter().map(|at| name(at).unwrap_or_default());
+    let names = addresses.map(|at| name(at).unwrap_or_default());
     Ok(names.map(str::to_owned).collect())
 }
 

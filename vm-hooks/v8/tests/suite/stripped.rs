@@ -1,6 +1,6 @@
 //! Node.js with exported symbols only: stripped releases, and Debian's package, whose V8 is in `libnode.so`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::Path;
 use std::process::Command;
@@ -8,8 +8,11 @@ use std::process::Command;
 use crate::common::nodes::{Node, RELEASES, debian, node};
 use crate::common::skipped;
 use crate::common::stopped::Stopped;
-use vmscope_records::{ConstituentKind, InterpreterRules, Record};
+use vmscope_process::ProcessView;
+use vmscope_records::{InterpreterRules, Record};
 use vmscope_v8::V8;
+use vmscope_v8::bytecodes::InstructionSet;
+use vmscope_v8::contents::Contents;
 use vmscope_v8::launch::obstacle;
 use vmscope_v8::testing::{all_code, constituents, new_code};
 use vmscope_v8::variables::{Table, Variables};
@@ -35,14 +38,6 @@ fn interpreter(records: &[Record]) -> &InterpreterRules {
     rules.expect("an interpreter")
 }
 
-/// Bytes of the handlers of bytecodes.
-fn bytes_of_handlers(records: &[Record]) -> u64 {
-    let handlers = constituents(records);
-    let handlers = handlers.filter(|one| one.kind == ConstituentKind::Interpreter);
-    let named = handlers.filter(|one| one.name != "InterpreterEntryTrampoline");
-    named.map(|one| one.end.0 - one.start.0).sum()
-}
-
 /// Reads a process of `node`.
 fn read(node: &Node) -> Vec<Record> {
     let stopped = Stopped::run(node, &[], PROGRAM);
@@ -56,18 +51,6 @@ fn read(node: &Node) -> Vec<Record> {
     let rules = interpreter(&records);
     assert!(!rules.ranges.is_empty(), "{node:?}");
     records
-}
-
-fn check_without_builtins(release: u32, records: &[Record]) {
-    let limits = limits(records);
-    let expected: &[&str] = match release {
-        ..24 => &["no symbols of its builtins"],
-        _ => &["no symbols of its builtins", "bytecodes are unknown"],
-    };
-    assert_eq!(limits.len(), expected.len(), "{limits:?}");
-    for (limit, part) in limits.iter().zip(expected) {
-        assert!(limit.contains(part), "{limit}");
-    }
 }
 
 /// A stripped copy of the program; `None` without the tool.
@@ -84,6 +67,62 @@ fn stripped(node: &Node, folder: &tempfile::TempDir) -> Option<Node> {
     Some(Node { program, release })
 }
 
+/// V8's builtins by name: distance from the interpreter's entry, and size.
+fn builtins(vm: &V8) -> BTreeMap<&str, (u64, u64)> {
+    let entry = "Builtins_InterpreterEntryTrampoline";
+    let entry = vm.builtins().find(|symbol| symbol.name == entry).unwrap();
+    let each = vm.builtins().map(|symbol| {
+        let distance = symbol.address.0.wrapping_sub(entry.address.0);
+        (&*symbol.name, (distance, symbol.size))
+    });
+    each.collect()
+}
+
+fn instructions(view: &ProcessView, vm: &V8) -> InstructionSet {
+    let isolate = vm.isolates(view.memory()).unwrap()[0];
+    let tables = vm.tables(isolate, view.memory()).unwrap();
+    InstructionSet::read(view, vm, (isolate, &tables)).unwrap()
+}
+
+#[test]
+fn stripped_releases_have_the_same_builtins_and_instructions() {
+    for node in RELEASES.into_iter().filter_map(node) {
+        let folder = tempfile::tempdir().unwrap();
+        let Some(bare) = stripped(&node, &folder) else {
+            return;
+        };
+        let processes = [&node, &bare].map(|node| Stopped::run(node, &[], PROGRAM));
+        let views = processes.each_ref().map(|process| process.view());
+        let [whole, bare] = views
+            .each_ref()
+            .map(|view| V8::open(view).unwrap().unwrap());
+        let [by_symbols, found] = [&whole, &bare].map(builtins);
+        assert!(found.len() > 2_000, "{node:?}: {}", found.len());
+        for (name, (at, size)) in &by_symbols {
+            let Some((found_at, found_size)) = found.get(name) else {
+                // Symbols of data and of the whole block begin with the same word.
+                assert!(
+                    !found.values().any(|(found_at, _)| found_at == at),
+                    "{node:?}: {name}"
+                );
+                continue;
+            };
+            // The next builtin begins at most a block of 64 bytes behind.
+            assert_eq!(found_at, at, "{node:?}: {name}");
+            assert!(
+                (*size..size + 128).contains(found_size),
+                "{node:?}: {name}, {size}, {found_size}"
+            );
+        }
+        let missing = found.keys().filter(|name| !by_symbols.contains_key(*name));
+        assert_eq!(missing.count(), 0, "{node:?}");
+        let [whole, bare] =
+            [(&views[0], &whole), (&views[1], &bare)].map(|(view, vm)| instructions(view, vm));
+        assert!(bare.has_operands(), "{node:?}");
+        assert!(bare == whole, "{node:?}");
+    }
+}
+
 #[test]
 fn stripped_releases_have_their_functions() {
     for node in RELEASES.into_iter().filter_map(node) {
@@ -91,14 +130,20 @@ fn stripped_releases_have_their_functions() {
         let Some(bare) = stripped(&node, &folder) else {
             return;
         };
-        let (whole, bare) = (read(&node), read(&bare));
-        check_without_builtins(node.release, &bare);
-        let [whole, bare] = [&whole, &bare].map(|records| bytes_of_handlers(records));
-        // Gaps between handlers count for the handler before.
-        assert!(
-            bare >= whole && bare < whole + whole / 4,
-            "{node:?}: {bare}, {whole}"
-        );
+        check(&read(&bare), &node);
+    }
+}
+
+/// The records name builtins, and tell of nothing that is missing.
+fn check(records: &[Record], node: &Node) {
+    assert_eq!(limits(records), [""; 0], "{node:?}");
+    let named = |name: &str| constituents(records).filter(|one| one.name == name).count();
+    for name in [
+        "LdaZero",
+        "KeyedLoadIC_Megamorphic",
+        "InterpreterEntryTrampoline",
+    ] {
+        assert!(named(name) > 0, "{node:?}: {name}");
     }
 }
 
@@ -115,7 +160,8 @@ fn what_variables_hold_tells_their_places() {
         let module = V8::open(&view).unwrap().unwrap().product.module;
         let symbols = view.symbols_beginning(&module, &["_ZN2v88internal"], 1 << 20);
         let named = Variables::by_symbols(&symbols.unwrap());
-        let found = Variables::by_contents(&view, &module).unwrap();
+        let contents = Contents::read(&view, &module).unwrap();
+        let found = Variables::by_contents(&view, &module, &contents).unwrap();
         let [platform, other] = [named, found].map(|variables| {
             let platform = view.memory().read_u64(variables.platform.unwrap());
             platform.unwrap()
@@ -132,7 +178,6 @@ fn what_variables_hold_tells_their_places() {
 #[test]
 fn debians_node_has_its_functions() {
     if let Some(node) = debian() {
-        let records = read(&node);
-        check_without_builtins(node.release, &records);
+        check(&read(&node), &node);
     }
 }
