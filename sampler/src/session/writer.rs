@@ -196,20 +196,16 @@ impl WriterThread {
     }
 
     fn take_events(&mut self, events: Vec<EngineEvent>) {
+        let mut latest = TimeNs::default();
         for event in events {
             if let EngineEvent::Sample(sample) = &event {
                 self.progress.take_stack(sample);
+                latest = latest.max(sample.time);
             }
             self.recorder.take(event, &mut self.records);
         }
         self.recorder.publish_touched();
-        if self.tap.is_some() {
-            let samples = self.records.iter().filter_map(|record| match record {
-                Record::Sample(sample) => Some(sample.time),
-                _ => None,
-            });
-            self.touched_until(samples.max().unwrap_or_default());
-        }
+        self.touched_until(latest);
         self.put_records();
     }
 

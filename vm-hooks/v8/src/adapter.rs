@@ -292,21 +292,34 @@ impl V8Adapter {
         changes
     }
 
-    /// Takes sampled addresses. Code of samples after the last collection lives until the next one.
-    fn take_touched(&mut self, poll: &mut Poll) {
+    /// Takes sampled addresses. Code of samples after the last collection lives until the next one, if the code is still
+    /// there: a poll may have read dead code, and other code may have taken its place since.
+    fn take_touched(&mut self, process: &ProcessView, poll: &mut Poll) -> Result<(), AdapterError> {
         self.maps.touched(poll);
         let since = std::mem::replace(&mut self.touched_until, poll.touched_until());
         if Some(since) < self.states.died_until() {
-            return;
+            return Ok(());
         }
+        let mut hit: Vec<Known> = Vec::new();
         for at in poll.touched() {
-            if let Some(known) = self.at(*at).filter(|known| self.is_fresh(known)) {
-                let identity = known.identity;
-                self.zone.lives(&identity);
-            } else {
-                self.wasm.lives(*at, self.states.died_until());
+            match self.at(*at).filter(|known| self.is_fresh(known)) {
+                Some(known) => {
+                    let is_hit = hit.last().is_some_and(|last| last.code == known.code);
+                    if !is_hit && !self.zone.is_in_use(&known.identity) {
+                        hit.push(known.clone());
+                    }
+                }
+                None => self.wasm.lives(*at, self.states.died_until()),
             }
         }
+        let memory = process.memory();
+        let present = code::present(&self.vm.heap(memory), hit.iter().map(|known| &known.code))?;
+        if !present.is_empty() && self.states.are_as_seen(memory)? {
+            for known in hit.iter().filter(|known| present.contains(&known.code)) {
+                self.zone.lives(&known.identity);
+            }
+        }
+        Ok(())
     }
 
     /// Lists all isolates by `memory`, and follows them. Returns them with their tables.
@@ -528,7 +541,7 @@ impl Adapter for V8Adapter {
             poll.rules("v8", regions::rules(&self.vm.product.modules));
             self.tell_version(poll);
         }
-        self.take_touched(poll);
+        self.take_touched(process, poll)?;
         // The next reading of all code may be seconds away.
         self.frames.update_builtins(&self.vm, process);
         let now = poll.began();

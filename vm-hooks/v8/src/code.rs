@@ -1,5 +1,6 @@
 //! Pieces of machine code, and the objects that describe them.
 
+use rustc_hash::FxHashSet;
 use vmscope_process::{AdapterError, Memory};
 use vmscope_records::Avma;
 
@@ -167,6 +168,24 @@ pub fn describe(heap: &Heap<'_>, streams: &[Avma]) -> Result<Vec<Code>, AdapterE
     Ok(each
         .filter_map(|(pair, header)| code(layout, pair, &header?))
         .collect())
+}
+
+/// Those of `codes` that are still there, unchanged.
+///
+/// # Errors
+/// As [`describe`].
+pub(crate) fn present<'c>(
+    heap: &Heap<'_>,
+    codes: impl Iterator<Item = &'c Code>,
+) -> Result<FxHashSet<Code>, AdapterError> {
+    let header = heap.layout.stream.start;
+    let streams = codes.map(|code| Avma(code.start.0.saturating_sub(header)));
+    let streams: Vec<Avma> = streams.collect();
+    let found = match streams.is_empty() {
+        true => Vec::new(),
+        false => describe(heap, &streams)?,
+    };
+    Ok(found.into_iter().collect())
 }
 
 fn headers(

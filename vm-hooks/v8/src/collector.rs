@@ -140,8 +140,9 @@ pub struct Look {
     pub collections: u32,
     /// Whether the places of V8's counters are unknown: both numbers are 0 then.
     pub is_uncounted: bool,
-    /// A number that changes with each mark-compact; without counters, with each collection.
-    pub moves: u32,
+    /// A number that changes with each mark-compact; without counters, with each collection. `None` during a
+    /// collection of a V8 whose version is unknown: the number may change at its end.
+    pub moves: Option<u32>,
     /// Durations of ended pauses.
     pub pauses: Pauses,
     /// Newest begin of marking, where V8 keeps it apart from events.
@@ -168,13 +169,13 @@ impl Look {
         self.has_open || self.is_collecting()
     }
 
-    /// End of the last mark-compact's pause; `None` during a collection, or if V8 no longer knows it. Without
-    /// counters, any collection counts as a mark-compact: V8 may have forgotten a mark-compact before it.
+    /// The last mark-compact; `None` during a collection, or if V8 no longer knows it. Without counters, any
+    /// collection counts as a mark-compact: V8 may have forgotten a mark-compact before it.
     #[must_use]
-    pub fn last_mark_compact(&self) -> Option<TimeNs> {
+    pub fn last_mark_compact(&self) -> Option<&Event> {
         let events = self.events.iter().filter(|_| !self.is_in_collection());
         let events = events.filter(|event| self.is_uncounted || event.kind == Kind::MarkCompact);
-        events.map(|event| event.end).max()
+        events.max_by_key(|event| event.end)
     }
 }
 
@@ -328,18 +329,15 @@ impl Collector {
             true => [half(counts, 0)?, half(counts, 4)?],
             false => [0; 2],
         };
-        let moves = match self.figures {
-            Some(_) => mark_compacts,
-            // The search may have found other numbers than V8's counters.
-            None => mark_compacts.wrapping_add((self.newest_move(&events).0 / 1000) as u32),
-        };
-        Some(Look {
+        // The search may have found other numbers than V8's counters.
+        let newest = (self.newest_move(&events).0 / 1000) as u32;
+        let mut look = Look {
             state: half(state, 0).filter(|_| self.has_state),
             is_marking: is_marking.first() == Some(&1),
             mark_compacts,
             collections,
             is_uncounted: !self.has_counts,
-            moves,
+            moves: Some(mark_compacts),
             pauses: match self.figures.map(|figures| figures.pauses) {
                 Some(PauseFields::Sum(_)) => Pauses::Sum(word(pauses, 0)?.checked_mul(1000)?),
                 Some(PauseFields::Rings(_)) => Pauses::Rings(Box::new([
@@ -355,7 +353,12 @@ impl Collector {
             },
             events,
             has_open: [previous, current].iter().any(is_open),
-        })
+        };
+        if self.figures.is_none() {
+            let is_over = !look.is_in_collection();
+            look.moves = is_over.then(|| mark_compacts.wrapping_add(newest));
+        }
+        Some(look)
     }
 
     /// Remembers the newest mark-compact of a look, which V8 forgets after two other collections.

@@ -1,5 +1,6 @@
 //! All isolates, from look to look: collections, activity, spaces, and whether code may have moved.
 
+use std::ops::Range;
 use std::time::Duration;
 
 use vmscope_process::{AdapterError, Memory, Poll, ProcessView};
@@ -101,10 +102,10 @@ struct Watched {
 pub struct Stamp(Vec<(u32, u32)>);
 
 impl Stamp {
-    /// The counters of all isolates, the present collection included; `None` if one is unreadable.
+    /// The counters of all isolates, the present collection included; `None` if one is unknown.
     fn of(collectors: &[&Collector], looks: &[Option<Look>]) -> Option<Self> {
         let each = collectors.iter().zip(looks);
-        let each = each.map(|(one, look)| Some((one.number, look.as_ref()?.moves)));
+        let each = each.map(|(one, look)| Some((one.number, look.as_ref()?.moves?)));
         each.collect::<Option<_>>().map(Stamp)
     }
 
@@ -120,20 +121,30 @@ impl Stamp {
         numbers.any(|number| later.0.iter().all(|(other, _)| *other != number))
     }
 
-    /// Latest end of the collections between `self`, of a look at `before`, and `later` with its `looks`:
-    /// 0 without collections, `None` if one goes on or its end is unknown.
-    fn died_until(&self, before: TimeNs, later: &Stamp, looks: &[Option<Look>]) -> Option<TimeNs> {
+    /// The collections between `self`, of a look at `before`, and `later` with its `looks`: a time between that look and
+    /// the first pause, and the latest end (0 without collections). `None` if one goes on or its end is unknown.
+    fn deaths(
+        &self,
+        before: TimeNs,
+        later: &Stamp,
+        looks: &[Option<Look>],
+    ) -> Option<Range<TimeNs>> {
         if self.has_ended(later) {
             return None;
         }
-        let mut died = TimeNs(0);
+        let (mut first, mut last) = (None, TimeNs(0));
         for (&(number, count), look) in later.0.iter().zip(looks) {
-            if count != self.count(number) {
-                let end = look.as_ref()?.last_mark_compact()?;
-                died = died.max(Some(end).filter(|end| *end > before)?);
+            let known = self.count(number);
+            if count != known {
+                let look = look.as_ref()?;
+                let event = look.last_mark_compact()?;
+                last = last.max(Some(event.end).filter(|end| *end > before)?);
+                let is_only = count == known.wrapping_add(1) && !look.is_uncounted;
+                let begin = if is_only { event.begin } else { before };
+                first = Some(first.map_or(begin, |first: TimeNs| first.min(begin)));
             }
         }
-        Some(died)
+        Some(first.map_or(before, |first| first.max(before))..last)
     }
 }
 
@@ -270,7 +281,8 @@ impl States {
         self.died_until
     }
 
-    /// Time of a look before the collection that [`States::died_until`] tells, and after those before.
+    /// A time before the collection that [`States::died_until`] tells, and after those before: its begin, if V8
+    /// tells it.
     #[must_use]
     pub fn whole_until(&self) -> TimeNs {
         self.whole_until
@@ -316,18 +328,20 @@ impl States {
         let looks = self.looks(memory, is_last)?;
         let stamp = Stamp::of(&collectors, &looks).filter(|_| !self.is_incomplete);
         let (last, looked_at) = &self.last;
+        // Before the collector is found, only a search tells that V8 has not collected.
+        let is_blind = self.live.is_empty() && self.searched_at.is_none_or(|at| at < poll.began());
         let died = match &stamp {
-            Some(stamp) => last.died_until(*looked_at, stamp, &looks),
-            None => None,
+            Some(stamp) if !is_blind => last.deaths(*looked_at, stamp, &looks),
+            _ => None,
         };
-        let died_until = self.died_until.max(Some(died.unwrap_or(poll.now())));
+        let ended = died.as_ref().map_or_else(|| poll.now(), |died| died.end);
+        let died_until = self.died_until.max(Some(ended));
         if died_until > self.died_until {
-            self.whole_until = *looked_at;
+            self.whole_until = died.as_ref().map_or(*looked_at, |died| died.start);
             self.died_until = died_until;
         }
         self.is_moving = died.is_none() && looks.iter().flatten().any(Look::is_collecting);
         if let Some(stamp) = stamp.filter(|_| !self.is_moving) {
-            // Before the collector is found, a search is what tells that V8 has not collected.
             let searched = self.searched_at.filter(|_| self.live.is_empty());
             self.last = (stamp, searched.unwrap_or(began));
         }
@@ -475,22 +489,33 @@ mod tests {
     fn code_dies_in_mark_compacts_and_with_its_isolate() {
         let died = |before: &[(u32, u32)], now: &[(u32, u32)], looks: &[Option<Look>]| {
             let (before, now) = (Stamp(before.to_vec()), Stamp(now.to_vec()));
-            before.died_until(BEFORE, &now, looks).map(|time| time.0)
+            let deaths = before.deaths(BEFORE, &now, looks);
+            deaths.map(|deaths| (deaths.start.0, deaths.end.0))
         };
         let [same, ended] = [look(3, 90, false), look(4, 120, false)];
-        assert_eq!(died(&[(0, 3)], &[(0, 3)], slice::from_ref(&same)), Some(0));
-        assert_eq!(
-            died(&[(0, 3)], &[(0, 4)], slice::from_ref(&ended)),
-            Some(120)
-        );
+        let none = Some((100, 0));
+        assert_eq!(died(&[(0, 3)], &[(0, 3)], slice::from_ref(&same)), none);
+        let one = slice::from_ref(&ended);
+        assert_eq!(died(&[(0, 3)], &[(0, 4)], one), Some((119, 120)));
+        // The first of two collections may have begun right after the look.
+        assert_eq!(died(&[(0, 2)], &[(0, 4)], one), Some((100, 120)));
+        let uncounted = ended.clone().map(|look| Look {
+            is_uncounted: true,
+            ..look
+        });
+        let uncounted = slice::from_ref(&uncounted);
+        assert_eq!(died(&[(0, 3)], &[(0, 4)], uncounted), Some((100, 120)));
         // The collection goes on, or V8 has forgotten its end.
         assert_eq!(died(&[(0, 3)], &[(0, 4)], &[look(4, 120, true)]), None);
         assert_eq!(died(&[(0, 3)], &[(0, 4)], &[look(4, 90, false)]), None);
         // Two isolates: the later end. A new isolate frees nothing, an ended isolate all its code.
         let two = [ended.clone(), look(2, 140, false)];
-        assert_eq!(died(&[(0, 3), (1, 1)], &[(0, 4), (1, 2)], &two), Some(140));
+        assert_eq!(
+            died(&[(0, 3), (1, 1)], &[(0, 4), (1, 2)], &two),
+            Some((119, 140))
+        );
         let new = [same.clone(), Some(Look::default())];
-        assert_eq!(died(&[(0, 3)], &[(0, 3), (1, 0)], &new), Some(0));
+        assert_eq!(died(&[(0, 3)], &[(0, 3), (1, 0)], &new), none);
         assert_eq!(died(&[(0, 3), (1, 1)], &[(0, 3)], &[same]), None);
     }
 }

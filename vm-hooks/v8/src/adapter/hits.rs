@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 use vmscope_process::{AdapterError, MapEntry, Poll, ProcessView, SeenCode};
 use vmscope_records::{Avma, GoneReason, TimeNs};
 
@@ -34,7 +34,7 @@ impl V8Adapter {
         poll: &mut Poll,
     ) -> Result<usize, AdapterError> {
         let place = (reader.tables, reader.first()?);
-        let (gone, new) = self.check((process, vm), reader, poll)?;
+        let (gone, new) = self.check(process, reader, poll)?;
         let streams = vm.streams_at(process, &reader.direct, place, &new)?;
         let mut codes = code::describe(&reader.direct, &streams)?;
         codes.retain(|code| !hits(code, &new).is_empty());
@@ -70,7 +70,7 @@ impl V8Adapter {
     /// (ascending) whose code must be read.
     fn check(
         &mut self,
-        (process, vm): (&ProcessView, &V8),
+        process: &ProcessView,
         reader: &Reader<'_>,
         poll: &Poll,
     ) -> Result<(Vec<Code>, Vec<Avma>), AdapterError> {
@@ -96,16 +96,10 @@ impl V8Adapter {
         self.checked.put(pages, poll.began());
         let mappings = process.mappings();
         new.retain(|at| is_generated(*at, &mappings));
-        let header = vm.layout.stream.start;
-        let streams = hit.iter().map(|known| known.code.start.0);
-        let streams: Vec<Avma> = streams
-            .map(|start| Avma(start.saturating_sub(header)))
-            .collect();
-        let found = code::describe(&reader.direct, &streams)?;
-        let found: FxHashMap<Avma, Code> = found.into_iter().map(|one| (one.start, one)).collect();
+        let present = code::present(&reader.direct, hit.iter().map(|known| &known.code))?;
         let (mut gone, mut unsure) = (Vec::new(), Vec::new());
         for known in &hit {
-            let is_there = found.get(&known.code.start) == Some(&known.code);
+            let is_there = present.contains(&known.code);
             if is_there && self.is_fresh(known) && !known.is_unsampled() {
                 self.zone.was_there(&known.identity, poll.now());
                 continue;
