@@ -12,26 +12,30 @@ pub(crate) struct Pace {
     /// Length of a pause, in CPU times of the reading before.
     rest: u32,
     shortest: Duration,
+    /// How much of the pauses may be made up for later.
+    credit: Duration,
 }
 
 impl Pace {
     /// For readings of everything: at most half a percent of a CPU.
-    pub const WHOLE: Pace = Pace::new(200, Duration::from_secs(1));
+    pub const WHOLE: Pace = Pace::new(200, Duration::from_secs(1), Duration::ZERO);
 
-    /// For readings of sampled code: at most two percent of a CPU.
-    pub const HITS: Pace = Pace::new(50, Duration::ZERO);
+    /// For readings of sampled code: at most two percent of a CPU. A single costly reading, as at the begin, does not
+    /// delay the next: meanwhile a collection may free code that no reading has seen.
+    pub const HITS: Pace = Pace::new(50, Duration::ZERO, Duration::from_millis(500));
 
-    const fn new(rest: u32, shortest: Duration) -> Self {
+    const fn new(rest: u32, shortest: Duration, credit: Duration) -> Self {
         Pace {
             next: TimeNs(0),
             rest,
             shortest,
+            credit,
         }
     }
 
-    /// Whether the pause is over.
+    /// Whether the pause is over, but for the credit.
     pub fn is_due(self, now: TimeNs) -> bool {
-        now >= self.next
+        later(now, self.credit) >= self.next
     }
 
     /// Reads, and begins the pause.
@@ -45,9 +49,14 @@ impl Pace {
     /// Begins the pause after a reading that took `cost` of CPU time.
     pub fn spent(&mut self, now: TimeNs, cost: Duration) {
         let pause = cost.saturating_mul(self.rest).max(self.shortest);
-        let pause = u64::try_from(pause.as_nanos()).unwrap_or(u64::MAX);
-        self.next = TimeNs(now.0.saturating_add(pause));
+        let owed = self.next.min(later(now, self.credit));
+        self.next = later(now.max(owed), pause);
     }
+}
+
+fn later(time: TimeNs, by: Duration) -> TimeNs {
+    let by = u64::try_from(by.as_nanos()).unwrap_or(u64::MAX);
+    TimeNs(time.0.saturating_add(by))
 }
 
 #[cfg(test)]
@@ -66,5 +75,19 @@ mod tests {
         assert!(!pace.is_due(at(2999)) && pace.is_due(at(3000)));
         pace.spent(at(1), Duration::MAX);
         assert!(!pace.is_due(at(1 << 40)));
+    }
+
+    #[test]
+    fn a_single_costly_reading_is_made_up_for_later() {
+        let ms = Duration::from_millis;
+        let at = |ms: u64| TimeNs(ms * 1_000_000);
+        let mut pace = Pace::HITS;
+        pace.spent(at(1000), ms(8));
+        assert!(pace.is_due(at(1000)));
+        pace.spent(at(1000), ms(8));
+        assert!(!pace.is_due(at(1299)) && pace.is_due(at(1300)));
+        // Credit does not grow with time.
+        pace.spent(at(9000), ms(12));
+        assert!(!pace.is_due(at(9099)) && pace.is_due(at(9100)));
     }
 }
