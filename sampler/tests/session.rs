@@ -123,6 +123,8 @@ fn carried() -> SampleDetail {
 struct Toy {
     polls: Arc<AtomicU64>,
     touched: Arc<Mutex<HashSet<Avma>>>,
+    /// Time up to which samples were known when the method was first hit.
+    known_until: Arc<AtomicU64>,
 }
 
 const INTERPRETER: u64 = 0x5000;
@@ -148,6 +150,7 @@ impl AdapterFamily for Toy {
         Ok(Some(Box::new(ToyAdapter {
             polls: Arc::clone(&self.polls),
             touched: Arc::clone(&self.touched),
+            known_until: Arc::clone(&self.known_until),
             method: None,
             is_mapped: false,
         })))
@@ -165,6 +168,7 @@ impl AdapterFamily for Toy {
 struct ToyAdapter {
     polls: Arc<AtomicU64>,
     touched: Arc<Mutex<HashSet<Avma>>>,
+    known_until: Arc<AtomicU64>,
     method: Option<Constituent>,
     is_mapped: bool,
 }
@@ -223,6 +227,8 @@ impl Adapter for ToyAdapter {
         self.touched.lock().unwrap().extend(poll.touched());
         let is_hit = poll.touched().contains(&Avma(0x1010));
         if is_hit && !std::mem::replace(&mut self.is_mapped, true) {
+            let until = poll.touched_until().0;
+            self.known_until.store(until, Ordering::Relaxed);
             let mut method = self.method.clone().unwrap();
             method.map = PcMap::Boundary {
                 rule: BoundaryRule::AfterInstruction,
@@ -278,6 +284,7 @@ fn what_engine_and_adapter_say_is_in_the_recording() {
     let path = folder.path().join("a.vmscope");
     let toy = Toy::default();
     let (polls, touched) = (Arc::clone(&toy.polls), Arc::clone(&toy.touched));
+    let known_until = Arc::clone(&toy.known_until);
     let view = ProcessView::open(Pid(std::process::id())).unwrap();
     let readers = Readers::of(vec![view], vec![Box::new(toy)]);
     assert_eq!(readers.sample_needs().registers, 0b101);
@@ -318,6 +325,13 @@ fn what_engine_and_adapter_say_is_in_the_recording() {
             "{address:#x}: {touched:?}"
         );
     }
+    // The poll that knows a sample's address knows that it knows the sample: no second passes.
+    let first = records.iter().find_map(|record| match record {
+        Record::Sample(sample) if sample.pc == Avma(0x1010) => Some(sample.time),
+        _ => None,
+    });
+    let known_until = TimeNs(known_until.load(Ordering::Relaxed));
+    assert!(Some(known_until) >= first, "{known_until:?}, {first:?}");
     // Until the first poll's report, each sample may be in an interpreter, and keeps its registers.
     // After the first sample without registers, only interpreter samples have registers.
     let (mut kept, mut bare) = (0, 0);
