@@ -122,3 +122,20 @@ fn a_contradiction_means_no_names() {
     assert_eq!(found(&none, &isolate(20, 302), &handlers()), []);
     assert_eq!(found(&contents, &FakeMemory::new(), &handlers()), []);
 }
+
+#[test]
+fn damaged_tables_are_read_within_their_data() {
+    let (described, memory) = (described(), isolate(20, 302));
+    let whole = contents(&described);
+    // The words around may become descriptions.
+    let check = |damaged: &Contents| assert!(found(damaged, &memory, &handlers()).len() <= 304);
+    for at in (0..whole.variables[0].bytes.len()).step_by(13) {
+        let mut damaged = whole.clone();
+        damaged.variables[0].bytes[at] ^= 0x81;
+        check(&damaged);
+        damaged.variables[0].bytes.truncate(at);
+        check(&damaged);
+        damaged.constants.bytes.truncate(at / 2);
+        check(&damaged);
+    }
+}

@@ -143,10 +143,13 @@ fn types(
 /// The table of runtime functions, whose numbers count from 0.
 fn functions(piece: &Piece, is_name: impl Fn(u64) -> bool) -> Option<Range<Avma>> {
     let is_function = |first: usize, number: usize| {
-        let place = first + number * FUNCTION_WORDS;
-        let own = piece.word(place).map(|word| word as u32);
-        own == u32::try_from(number).ok() && piece.word(place + 1).is_some_and(&is_name)
+        let words = [0, 1, FUNCTION_WORDS - 1];
+        let [own, name, last] =
+            words.map(|word| piece.word(first + number * FUNCTION_WORDS + word));
+        let own = own.map(|word| word as u32);
+        own == u32::try_from(number).ok() && name.is_some_and(&is_name) && last.is_some()
     };
+
     let places = 0..piece.words().len();
     places.into_iter().find_map(|first| {
         let count = (0..MAX_FUNCTIONS)

@@ -95,3 +95,28 @@ fn contradictory_sizes_are_no_table() {
     );
     assert_eq!(found(&Contents::default()), []);
 }
+
+#[test]
+fn damaged_programs_have_tables_within_their_data() {
+    let (whole, _) = program();
+    let check = |contents: &Contents| {
+        for (_, at, size) in found(contents) {
+            let holds = |piece: &Piece| {
+                let range = piece.range(0..piece.bytes.len());
+                range.start.0 <= at && at + size <= range.end.0
+            };
+            assert!(contents.pieces().any(holds), "{at:#x}, {size}");
+        }
+    };
+    let constants = whole.constants.bytes.len();
+    for at in (0..constants).step_by(7) {
+        let mut damaged = whole.clone();
+        damaged.constants.bytes[at] ^= 0x81;
+        check(&damaged);
+        damaged.constants.bytes.truncate(at);
+        check(&damaged);
+        let variables = &mut damaged.variables[0].bytes;
+        variables.truncate(at * variables.len() / constants);
+        check(&damaged);
+    }
+}
