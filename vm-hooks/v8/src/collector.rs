@@ -140,8 +140,8 @@ pub struct Look {
     pub collections: u32,
     /// Whether the places of V8's counters are unknown: both numbers are 0 then.
     pub is_uncounted: bool,
-    /// A number that changes with each mark-compact; without counters, with each collection. `None` during a
-    /// collection of a V8 whose version is unknown: the number may change at its end.
+    /// A number that changes with each mark-compact; without counters, with each collection, at its end, and `None`
+    /// meanwhile.
     pub moves: Option<u32>,
     /// Durations of ended pauses.
     pub pauses: Pauses,
@@ -355,8 +355,8 @@ impl Collector {
             has_open: [previous, current].iter().any(is_open),
         };
         if self.figures.is_none() {
-            let is_over = !look.is_in_collection();
-            look.moves = is_over.then(|| mark_compacts.wrapping_add(newest));
+            let is_known = self.has_counts || !look.is_in_collection();
+            look.moves = is_known.then(|| mark_compacts.wrapping_add(newest));
         }
         Some(look)
     }
