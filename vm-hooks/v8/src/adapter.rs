@@ -292,8 +292,8 @@ impl V8Adapter {
         changes
     }
 
-    /// Takes sampled addresses. Code of samples after the last collection lives until the next one, if the code is still
-    /// there: a poll may have read dead code, and other code may have taken its place since.
+    /// Takes sampled addresses. Code that executed after the last collection lives until the next one. A sample proves this
+    /// only of code that is still present: a poll may have read dead code, whose place new code has taken since.
     fn take_touched(&mut self, process: &ProcessView, poll: &mut Poll) -> Result<(), AdapterError> {
         self.maps.touched(poll);
         let since = std::mem::replace(&mut self.touched_until, poll.touched_until());

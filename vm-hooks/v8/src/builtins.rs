@@ -42,8 +42,8 @@ struct Builtin<'a> {
     handles: Option<usize>,
 }
 
-/// The builtins of a V8 without symbols of them, named as by symbols; none if `contents` hold no table of known
-/// form. `handlers`: V8's table of handlers.
+/// Symbols of builtins, made from V8's data; none if `contents` hold no table of known form. `handlers`: V8's table of
+/// handlers.
 ///
 /// # Errors
 /// Failed reads.
@@ -96,7 +96,7 @@ fn table(contents: &Contents) -> Vec<Builtin<'_>> {
     Vec::new()
 }
 
-/// The table with the description at a place; `kind` is that of handlers.
+/// The table around the description at `place`, a handler of kind `kind`.
 fn table_around<'c>(
     contents: &'c Contents,
     (piece, place): (&Piece, usize),
@@ -136,8 +136,8 @@ fn handled(data: u64) -> Option<usize> {
     Some(table * 256 + usize::from(bytecode))
 }
 
-/// Addresses of all builtins, from the list of entries in an isolate's `head`. The entries of handlers are those of the
-/// table of handlers, or all at one distance from them: V8 maps its builtins twice.
+/// Addresses of all builtins, from the list of entries in an isolate's `head`. This list and the table of handlers have equal
+/// addresses of handlers, or addresses at one distance: V8 maps its builtins twice.
 fn entries(head: &Piece, builtins: &[Builtin<'_>], handlers: &[u64]) -> Option<Vec<u64>> {
     let each = builtins.iter().enumerate();
     let expected = each.filter_map(|(index, builtin)| {

@@ -170,7 +170,7 @@ pub fn describe(heap: &Heap<'_>, streams: &[Avma]) -> Result<Vec<Code>, AdapterE
         .collect())
 }
 
-/// Those of `codes` that are still there, unchanged.
+/// The `codes` that memory still holds, unchanged.
 ///
 /// # Errors
 /// As [`describe`].

@@ -31,6 +31,10 @@ const OTHERS: &str = "AtomicsMutex";
 /// Maximum number of builtins and handlers of bytecodes (V8 14: 2,415).
 const MAX_ROUTINES: usize = 1 << 13;
 
+/// Maximum number of constituents: other builtins of further isolates have no names (Node.js 20: each worker maps
+/// 2,200).
+const MAX_CONSTITUENTS: usize = 1 << 19;
+
 /// Maximum number of bytes between routines of one range.
 const MAX_GAP: u64 = 64;
 
@@ -162,8 +166,9 @@ impl Interpreter {
                 named => named,
             },
         };
+        let has_room = self.told.len() * routines.len() <= MAX_CONSTITUENTS;
         for first in new {
-            for routine in &routines {
+            for routine in routines.iter().filter(|one| has_room || one.interprets) {
                 poll.code(CodeChange::Seen(constituent(first, routine, poll)));
             }
         }
@@ -235,7 +240,7 @@ fn routines(vm: &V8) -> Vec<Routine> {
                 Some(Routine::interprets(offset, size, bytecode_name(handler)))
             }
             _ if name == ENTRY => Some(Routine::interprets(offset, size, name.to_owned())),
-            _ if vm.has_unnamed_builtins => {
+            _ if vm.lacks_builtins => {
                 let (kind, tier) = kind_of_builtin(name);
                 Some(Routine {
                     offset,

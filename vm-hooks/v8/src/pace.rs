@@ -12,7 +12,7 @@ pub(crate) struct Pace {
     /// Length of a pause, in CPU times of the reading before.
     rest: u32,
     shortest: Duration,
-    /// How much of the pauses may be made up for later.
+    /// Length of pauses that later pauses make up for.
     credit: Duration,
 }
 
@@ -33,7 +33,7 @@ impl Pace {
         }
     }
 
-    /// Whether the pause is over, but for the credit.
+    /// Whether a reading is due: only the credit's length of pauses is left.
     pub fn is_due(self, now: TimeNs) -> bool {
         later(now, self.credit) >= self.next
     }

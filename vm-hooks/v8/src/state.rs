@@ -281,8 +281,7 @@ impl States {
         self.died_until
     }
 
-    /// A time before the collection that [`States::died_until`] tells, and after those before: its begin, if V8
-    /// tells it.
+    /// Begin of the collection that [`States::died_until`] tells, if V8 tells the begin; otherwise the last look before.
     #[must_use]
     pub fn whole_until(&self) -> TimeNs {
         self.whole_until

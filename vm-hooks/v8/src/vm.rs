@@ -61,8 +61,8 @@ pub struct V8 {
     roots: Names,
     /// Symbols of constants, builtins, classes and tables of instructions.
     pub(crate) symbols: Vec<Symbol>,
-    /// Whether the builtins have their names from V8's own data: the program has no symbols of them.
-    pub(crate) has_unnamed_builtins: bool,
+    /// Whether the program lacks symbols of builtins; `symbols` has them from V8's data.
+    pub(crate) lacks_builtins: bool,
 }
 
 /// Names of a table's entries, in order.
@@ -239,7 +239,7 @@ impl V8 {
             platform: variables.platform,
             trusted: address(TRUSTED),
             symbols: all,
-            has_unnamed_builtins: false,
+            lacks_builtins: false,
             version,
             product,
             layout,
@@ -269,7 +269,7 @@ impl V8 {
         if let Some(handlers) = tables.reference(isolate, HANDLERS, memory)? {
             let handlers = bytecodes::handlers(handlers, memory)?;
             let builtins = builtins::symbols(contents, isolate, &handlers, memory)?;
-            self.has_unnamed_builtins = !builtins.is_empty();
+            self.lacks_builtins = true;
             self.symbols.extend(builtins);
         }
         // Some releases have symbols of some tables.

@@ -1,7 +1,7 @@
 //! Places of V8's tables of instructions in a program without their symbols, by what they hold.
 //!
-//! An instruction's size is 1, its operands' fixed bytes, and its scalable bytes times 1, 2 or 4. So the sizes of three scales confirm each other.
-//! They tell the instructions without operands, and so the tables of operands.
+//! An instruction's size is 1, its operands' fixed bytes, and its scalable bytes times 1, 2 or 4. So the sizes of three
+//! scales confirm each other. The tables of operands must have these sizes as sums.
 
 use std::ops::Range;
 
@@ -108,7 +108,7 @@ fn counts<'c>(constants: &'c Piece, sizes: &[u8]) -> Option<&'c [[u8; 4]]> {
     })
 }
 
-/// Whether an instruction with operands of these types has the sizes of the table at all scales.
+/// Whether operands of these types add up to an instruction's sizes at all scales.
 fn have_sizes(types: &[u8], operand_sizes: &[u8], (sizes, opcode): (&[u8], usize)) -> bool {
     let sizes = sizes.chunks_exact(sizes.len() / SCALES);
     let mut scales = sizes.zip(operand_sizes.chunks_exact(operand_sizes.len() / SCALES));
@@ -119,8 +119,8 @@ fn have_sizes(types: &[u8], operand_sizes: &[u8], (sizes, opcode): (&[u8], usize
     })
 }
 
-/// The table of addresses of operand types. `fits`: whether the types at an address are those of an instruction; tables of
-/// other facts of operands have the same form.
+/// The table of addresses of operand types. `fits`: whether the types at an address fit an instruction. Tables of
+/// operands' offsets and sizes have the same form.
 fn types(
     piece: &Piece,
     sizes: &[u8],
