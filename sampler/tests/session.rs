@@ -325,7 +325,7 @@ fn what_engine_and_adapter_say_is_in_the_recording() {
             "{address:#x}: {touched:?}"
         );
     }
-    // The poll that knows a sample's address knows that it knows the sample: no second passes.
+    // A poll that gets a sample's address also learns that samples up to this time are known.
     let first = records.iter().find_map(|record| match record {
         Record::Sample(sample) if sample.pc == Avma(0x1010) => Some(sample.time),
         _ => None,

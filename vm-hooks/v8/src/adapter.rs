@@ -386,8 +386,8 @@ impl V8Adapter {
         Ok(now.is_some() && now == reader.stamp)
     }
 
-    /// Checks that no collection has moved objects since `reader` was made: what it read may be of
-    /// different times then.
+    /// Checks that no collection has moved objects since `reader` was made. A collection makes its readings
+    /// inconsistent.
     fn check_unmoved(
         &self,
         process: &ProcessView,

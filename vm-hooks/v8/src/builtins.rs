@@ -4,6 +4,7 @@
 use vmscope_process::{AdapterError, Memory, Symbol, SymbolKind};
 use vmscope_records::Avma;
 
+use crate::bytecodes::OPCODES;
 use crate::contents::{Contents, Piece};
 use crate::isolate::Isolate;
 use crate::vm::BUILTINS;
@@ -133,7 +134,7 @@ fn handled(data: u64) -> Option<usize> {
         4 => 2,
         _ => return None,
     };
-    Some(table * 256 + usize::from(bytecode))
+    Some(table * OPCODES + usize::from(bytecode))
 }
 
 /// Addresses of all builtins, from the list of entries in an isolate's `head`. This list and the table of handlers have equal

@@ -10,7 +10,7 @@ use vmscope_records::{Avma, TimeNs};
 use crate::isolate::{Isolate, Tables};
 use crate::versions::{CollectorFields, FigureFields, MarkingField, PauseFields};
 
-/// Bytes of each piece that a look reads: of an event with its times, and of a ring.
+/// Bytes of each piece that a look reads. An event with its times fits, and a ring.
 const PIECE: usize = 232;
 
 /// Pieces of a look. Counters and current event are read again at its end.
@@ -258,7 +258,7 @@ impl Collector {
         self.has_state
     }
 
-    /// Whether this address still has the isolate: workers reuse addresses.
+    /// Whether the isolate still exists: a new worker may take its address.
     #[must_use]
     pub fn is_same(&self, memory: &dyn Memory) -> bool {
         let (tracer_at, tracer) = self.tracer;
@@ -329,15 +329,13 @@ impl Collector {
             true => [half(counts, 0)?, half(counts, 4)?],
             false => [0; 2],
         };
-        // The search may have found other numbers than V8's counters.
-        let newest = (self.newest_move(&events).0 / 1000) as u32;
         let mut look = Look {
             state: half(state, 0).filter(|_| self.has_state),
             is_marking: is_marking.first() == Some(&1),
             mark_compacts,
             collections,
             is_uncounted: !self.has_counts,
-            moves: Some(mark_compacts),
+            moves: None,
             pauses: match self.figures.map(|figures| figures.pauses) {
                 Some(PauseFields::Sum(_)) => Pauses::Sum(word(pauses, 0)?.checked_mul(1000)?),
                 Some(PauseFields::Rings(_)) => Pauses::Rings(Box::new([
@@ -354,11 +352,19 @@ impl Collector {
             events,
             has_open: [previous, current].iter().any(is_open),
         };
-        if self.figures.is_none() {
-            let is_known = self.has_counts || !look.is_in_collection();
-            look.moves = is_known.then(|| mark_compacts.wrapping_add(newest));
-        }
+        look.moves = self.moves(&look);
         Some(look)
+    }
+
+    /// See [`Look::moves`].
+    fn moves(&self, look: &Look) -> Option<u32> {
+        if self.figures.is_some() {
+            return Some(look.mark_compacts);
+        }
+        // The search may have found other numbers than V8's counters.
+        let newest = (self.newest_move(&look.events).0 / 1000) as u32;
+        let is_known = self.has_counts || !look.is_in_collection();
+        is_known.then(|| look.mark_compacts.wrapping_add(newest))
     }
 
     /// Remembers the newest mark-compact of a look, which V8 forgets after two other collections.

@@ -20,6 +20,7 @@ const MAX_TEXT: usize = 256;
 /// A piece of the program's data.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Piece {
+    /// Address of the first byte.
     pub at: Avma,
     pub bytes: Vec<u8>,
 }
@@ -126,8 +127,7 @@ impl Contents {
         std::str::from_utf8(bytes.get(..end)?).ok()
     }
 
-    /// The longest sequence of addresses in constant data that contains the address of one of `texts`: its own
-    /// address and length.
+    /// Place of the longest sequence of addresses in constant data that contains the address of one of `texts`.
     pub(crate) fn longest_table(&self, texts: &HashSet<u64>) -> Option<Range<Avma>> {
         let mut best: Option<(Range<Avma>, usize)> = None;
         for piece in self.pieces() {

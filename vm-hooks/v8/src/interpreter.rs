@@ -104,7 +104,7 @@ struct Routine {
 
 impl Routine {
     /// A handler, or the entry of interpreted functions.
-    fn interprets(offset: i64, size: u64, name: String) -> Self {
+    fn of_interpreter(offset: i64, size: u64, name: String) -> Self {
         Routine {
             offset,
             size,
@@ -166,7 +166,12 @@ impl Interpreter {
                 named => named,
             },
         };
-        let has_room = self.told.len() * routines.len() <= MAX_CONSTITUENTS;
+        let fits = |interpreters: usize| interpreters * routines.len() <= MAX_CONSTITUENTS;
+        let has_room = fits(self.told.len());
+        if !has_room && fits(self.told.len() - new.len()) {
+            let text = "V8 maps its builtins too often: those of some workers have no names";
+            poll.limit(text.to_owned(), "");
+        }
         for first in new {
             for routine in routines.iter().filter(|one| has_room || one.interprets) {
                 poll.code(CodeChange::Seen(constituent(first, routine, poll)));
@@ -219,7 +224,7 @@ fn numbered(table: Avma, memory: &dyn Memory) -> Result<Vec<Routine>, AdapterErr
         let scale = ["", ".Wide", ".ExtraWide"].get(index / OPCODES);
         let name = format!("bytecode {}{}", index % OPCODES, scale.unwrap_or(&""));
         let offset = at.wrapping_sub(first) as i64;
-        Routine::interprets(offset, size.min(MAX_HANDLER), name)
+        Routine::of_interpreter(offset, size.min(MAX_HANDLER), name)
     });
     Ok(each.collect())
 }
@@ -236,10 +241,12 @@ fn routines(vm: &V8) -> Vec<Routine> {
         let offset = symbol.address.0.wrapping_sub(first) as i64;
         let size = symbol.size;
         match name.strip_suffix(SUFFIX) {
-            Some(handler) if !name.starts_with(OTHERS) => {
-                Some(Routine::interprets(offset, size, bytecode_name(handler)))
-            }
-            _ if name == ENTRY => Some(Routine::interprets(offset, size, name.to_owned())),
+            Some(handler) if !name.starts_with(OTHERS) => Some(Routine::of_interpreter(
+                offset,
+                size,
+                bytecode_name(handler),
+            )),
+            _ if name == ENTRY => Some(Routine::of_interpreter(offset, size, name.to_owned())),
             _ if vm.lacks_builtins => {
                 let (kind, tier) = kind_of_builtin(name);
                 Some(Routine {
@@ -323,7 +330,8 @@ mod tests {
         let mut memory = FakeMemory::new();
         let bytes = table.iter().flat_map(|at| at.to_le_bytes());
         memory.put(Avma(0x10_0000), bytes.collect());
-        let routine = |offset, size, name: &str| Routine::interprets(offset, size, name.to_owned());
+        let routine =
+            |offset, size, name: &str| Routine::of_interpreter(offset, size, name.to_owned());
         let expected = [
             routine(0, 0x80, "bytecode 0"),
             routine(0x80, 0x80, "bytecode 3"),

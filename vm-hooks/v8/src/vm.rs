@@ -308,7 +308,7 @@ impl V8 {
         })
     }
 
-    /// All isolates: the main one and those of workers.
+    /// All isolates, of the main thread and of workers.
     ///
     /// # Errors
     /// [`AdapterError::NotReady`] before the first; a missing symbol; failed reads.

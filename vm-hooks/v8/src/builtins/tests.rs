@@ -51,7 +51,7 @@ fn contents(described: &[(String, u64, u64)]) -> Contents {
 }
 
 fn entry(index: usize) -> u64 {
-    // The order of addresses is not that of builtins.
+    // Builtins and their addresses have different orders.
     CODE + 0x100 * (index as u64 ^ 1)
 }
 
@@ -71,7 +71,7 @@ fn handlers() -> Vec<u64> {
 /// An isolate whose list of entries begins at a word.
 fn isolate(at: usize, count: usize) -> FakeMemory {
     let mut words = vec![7; at];
-    // The same entry at a place without a list.
+    // An equal entry before the list.
     words[2] = entry(1);
     words.extend((0..count).map(entry));
     let mut memory = FakeMemory::new();

@@ -32,9 +32,9 @@ const MAX_OPERANDS: usize = 8;
 pub(crate) const OPCODES: usize = 256;
 
 /// Bytes of a runtime function's description. The description begins with the function's number.
-const FUNCTION: usize = 32;
+pub(super) const FUNCTION: usize = 32;
 /// Offset of the name's address.
-const FUNCTION_NAME: usize = 8;
+pub(super) const FUNCTION_NAME: usize = 8;
 
 /// Bytes of a runtime function's name that are read.
 const NAME: usize = 64;

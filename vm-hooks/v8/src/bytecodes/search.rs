@@ -10,7 +10,9 @@ use vmscope_process::{Symbol, SymbolKind};
 use vmscope_records::Avma;
 
 use super::instruction_set::{SCALES, sizes_of_operands};
-use super::read::{COUNTS, OPCODES, OPERAND_SIZES, OPERANDS, RUNTIME, SIZES};
+use super::read::{
+    COUNTS, FUNCTION, FUNCTION_NAME, OPCODES, OPERAND_SIZES, OPERANDS, RUNTIME, SIZES,
+};
 use crate::contents::{Contents, Piece};
 
 /// Sizes of the first instructions: four prefixes, and `DebugBreak0` to `DebugBreak2`.
@@ -21,9 +23,6 @@ const POSSIBLE_OPCODES: Range<usize> = 128..OPCODES + 1;
 
 /// Maximum bytes of an instruction: six operands of four bytes.
 const MAX_SIZE: i32 = 32;
-
-/// Words of a runtime function's description: number and kind, address of the name, code, results.
-const FUNCTION_WORDS: usize = 4;
 
 /// Minimum number of runtime functions (V8 10: 568), and their maximum number.
 const MIN_FUNCTIONS: usize = 256;
@@ -143,19 +142,17 @@ fn types(
 /// The table of runtime functions, whose numbers count from 0.
 fn functions(piece: &Piece, is_name: impl Fn(u64) -> bool) -> Option<Range<Avma>> {
     let is_function = |first: usize, number: usize| {
-        let words = [0, 1, FUNCTION_WORDS - 1];
-        let [own, name, last] =
-            words.map(|word| piece.word(first + number * FUNCTION_WORDS + word));
+        let bytes = [0, FUNCTION_NAME, FUNCTION - 8];
+        let words = bytes.map(|at| piece.word(first + (number * FUNCTION + at) / 8));
+        let [own, name, last] = words;
         let own = own.map(|word| word as u32);
         own == u32::try_from(number).ok() && name.is_some_and(&is_name) && last.is_some()
     };
-
-    let places = 0..piece.words().len();
-    places.into_iter().find_map(|first| {
+    (0..piece.words().len()).find_map(|first| {
         let count = (0..MAX_FUNCTIONS)
             .take_while(|number| is_function(first, *number))
             .count();
-        let bytes = first * 8..(first + count * FUNCTION_WORDS) * 8;
+        let bytes = first * 8..first * 8 + count * FUNCTION;
         (count >= MIN_FUNCTIONS).then(|| piece.range(bytes))
     })
 }
