@@ -1,17 +1,23 @@
-//! Readings of snapshots of Node.js, for tests from files, fuzzing and benchmarks; regions of functions.
+//! Readings of snapshots of Node.js and of the data of programs without symbols, for tests from files, fuzzing and
+//! benchmarks; regions of functions.
 
 use std::sync::Arc;
 
-use vmscope_process::{Adapter, AdapterError, AdapterFamily as _, KeySource, Poll, ProcessView};
+use vmscope_process::testing::FakeMemory;
+use vmscope_process::{
+    Adapter, AdapterError, AdapterFamily as _, KeySource, Poll, ProcessView, Symbol,
+};
 use vmscope_records::{
     Avma, Constituent, ConstituentKind, FunctionName, PcMap, ProcessKey, Record, Region,
     ThreadRole, TimeNs,
 };
 
 use crate::collector::search;
+use crate::contents::{Contents, Piece};
 use crate::fit::Fit;
+use crate::isolate::Isolate;
 use crate::versions::Layout;
-use crate::{Family, V8, regions};
+use crate::{Family, V8, builtins, bytecodes, regions};
 
 /// Begins of the names of all symbols that the reader asks for, and of V8's own code.
 pub const SYMBOLS: [&str; 11] = [
@@ -182,4 +188,44 @@ pub fn check_layout(process: &ProcessView) -> Result<Option<Fit>, AdapterError> 
     }
     let candidates = Layout::nearest((12, 4), &vm.debug);
     vm.fit_layout(process, &candidates).map(Some)
+}
+
+/// Addresses of the parts of a [`StrippedProgram`].
+const CONSTANTS: Avma = Avma(0x10_0000);
+const VARIABLES: Avma = Avma(0x20_0000);
+const ISOLATE: Avma = Avma(0x30_0000);
+
+/// Data of a program without symbols.
+#[derive(Clone, Debug, Default)]
+pub struct StrippedProgram {
+    /// Constant data, at 0x10_0000.
+    pub constants: Vec<u8>,
+    /// Variables, at 0x20_0000.
+    pub variables: Vec<u8>,
+    /// First bytes of an isolate, at 0x30_0000.
+    pub isolate: Vec<u8>,
+    /// V8's table of handlers.
+    pub handlers: Vec<u64>,
+}
+
+/// Symbols that vmscope makes for a program without symbols: of V8's tables, and of its builtins.
+#[must_use]
+pub fn made_symbols(program: StrippedProgram) -> [Vec<Symbol>; 2] {
+    let contents = Contents {
+        variables: vec![Piece {
+            at: VARIABLES,
+            bytes: program.variables,
+        }],
+        constants: Piece {
+            at: CONSTANTS,
+            bytes: program.constants,
+        },
+    };
+    let mut memory = FakeMemory::new();
+    memory.put(ISOLATE, program.isolate);
+    let tables = bytecodes::search::symbols(&contents);
+    let isolate = Isolate(ISOLATE);
+    // Memory that is made has no failed reads.
+    let builtins = builtins::symbols(&contents, isolate, &program.handlers, &memory);
+    [tables, builtins.unwrap_or_default()]
 }
