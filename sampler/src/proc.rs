@@ -106,6 +106,27 @@ pub(crate) fn threads(pid: u32) -> io::Result<Vec<u32>> {
     Ok(tids)
 }
 
+/// The processes that a process started and that live, ascending; those whose starting thread has ended may be
+/// left out (proc_pid_children(5)).
+pub(crate) fn children(pid: u32) -> Vec<u32> {
+    let lists = threads(pid).unwrap_or_default().into_iter();
+    let lists =
+        lists.filter_map(|tid| fs::read_to_string(format!("/proc/{pid}/task/{tid}/children")).ok());
+    let mut children = Vec::new();
+    for list in lists {
+        let pids = list.split_ascii_whitespace();
+        children.extend(pids.filter_map(|pid| pid.parse::<u32>().ok()));
+    }
+    children.sort_unstable();
+    children
+}
+
+/// Device and inode of a process's program.
+pub(crate) fn program(pid: u32) -> io::Result<(u64, u64)> {
+    let program = fs::metadata(format!("/proc/{pid}/exe"))?;
+    Ok((program.dev(), program.ino()))
+}
+
 /// The process of a thread.
 pub(crate) fn process_of(tid: u32) -> io::Result<u32> {
     // Names may be invalid UTF-8.

@@ -9,11 +9,11 @@
 )]
 
 use std::collections::HashMap;
-use std::io::{Read as _, Write as _};
+use std::io::{BufRead as _, Read as _, Write as _};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use vmscope_records::{CpuMode, Pid};
+use vmscope_records::{CpuMode, Limit, Pid};
 use vmscope_sampler::{
     CallGraph, Engine as _, EngineError, EngineEvent, EngineState, HeldCommand, KernelEngine,
     KernelOptions, RawThreadEnd, UserCallers,
@@ -460,6 +460,52 @@ fn children_and_execs_of_a_command_are_followed() {
 
 /// Ends at about 2,800 samples. The test requires a quarter of them only: losses depend on the
 /// machine's other work, and the benchmark measures them.
+#[test]
+fn children_of_the_same_program_are_named_when_attaching() {
+    let mut family = Command::new("sh");
+    // All end with the input.
+    let script = "exec 3<&0; sh -c 'read x; :' <&3 & echo $!; cat <&3 & echo $!; wait";
+    family.args(["-c", script]);
+    family.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut family = family.spawn().expect("starts");
+    let output = family.stdout.take().expect("piped");
+    let mut lines = std::io::BufReader::new(output).lines();
+    let mut pid = || -> u32 {
+        let line = lines.next().expect("a line").expect("readable");
+        line.parse().expect("a pid")
+    };
+    let [worker, other] = [pid(), pid()];
+    let program = |pid| std::fs::read_link(format!("/proc/{pid}/exe")).expect("readable");
+    while program(other) == program(family.id()) {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let limits = |pids: &[u32]| {
+        let pids: Vec<Pid> = pids.iter().copied().map(Pid).collect();
+        let engine = KernelEngine::attach(&pids, &KernelOptions::default());
+        engine.map(|engine| engine.description().limits.clone())
+    };
+    let found = [limits(&[family.id()]), limits(&[family.id(), worker])];
+    drop(family.stdin.take());
+    family.wait().expect("ends");
+    let [alone, both] = match found {
+        [Err(error), _] | [_, Err(error)] if forbidden(&error) => return,
+        found => found.map(|limits| limits.expect("opens")),
+    };
+    let told = |limits: &[Limit]| -> Vec<String> {
+        let limits = limits.iter();
+        let about = limits.filter(|limit| limit.text.contains("child"));
+        about.map(|limit| limit.text.clone()).collect()
+    };
+    assert_eq!(
+        told(&alone),
+        [format!(
+            "child process {worker} runs the same program and is not sampled"
+        )],
+        "not {other}"
+    );
+    assert_eq!(told(&both), [""; 0]);
+}
+
 #[test]
 fn a_spinning_thread_is_sampled_at_the_rate_in_user_space() {
     let options = KernelOptions {

@@ -60,6 +60,9 @@ fn ring_pages(extras: &Extras, period_ns: u64, cpus: u64) -> usize {
     pages.clamp(RING_PAGES, most).next_power_of_two()
 }
 
+/// Maximum number of child processes that a message lists.
+const LISTED_CHILDREN: usize = 16;
+
 fn forbidden(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EACCES | libc::EPERM))
 }
@@ -108,6 +111,41 @@ pub(crate) fn stopped(pid: u32, stat: &Stat, now: u64) -> Option<Limit> {
     let text = format!(
         "process {pid} was stopped by {who} when vmscope attached: no samples until it continues"
     );
+    Some(limit(now, LimitKind::NotSampled, text, &remedy))
+}
+
+/// Limit of processes that the targets started before and that run the same program, as workers do: only later
+/// ones are sampled.
+fn unsampled_children(pids: &[u32], now: u64) -> Option<Limit> {
+    let mut children = Vec::new();
+    for pid in pids {
+        let Ok(program) = proc::program(*pid) else {
+            continue;
+        };
+        let new = proc::children(*pid).into_iter();
+        let new = new.filter(|child| !pids.contains(child));
+        children.extend(new.filter(|child| proc::program(*child).is_ok_and(|it| it == program)));
+    }
+    let (first, others) = children.split_first()?;
+    let (text, remedy) = match others {
+        [] => (
+            format!("child process {first} runs the same program and is not sampled"),
+            "attach to it too".to_owned(),
+        ),
+        _ => {
+            let mut pids: Vec<String> = (children.iter().take(LISTED_CHILDREN))
+                .map(u32::to_string)
+                .collect();
+            if children.len() > LISTED_CHILDREN {
+                pids.push("…".to_owned());
+            }
+            let count = children.len();
+            (
+                format!("{count} child processes run the same program and are not sampled"),
+                format!("attach to them too: {}", pids.join(" ")),
+            )
+        }
+    };
     Some(limit(now, LimitKind::NotSampled, text, &remedy))
 }
 
@@ -263,6 +301,9 @@ impl KernelEngine {
             .iter()
             .filter_map(|one| one.stopped.clone())
             .collect();
+        if !launched {
+            limits.extend(unsampled_children(pids, now));
+        }
         if recipe.exclude_kernel {
             limits.push(limit(
                 now,
