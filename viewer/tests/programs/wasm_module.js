@@ -16,23 +16,29 @@ const text = (word) => vector([...Buffer.from(word)]);
 const section = (kind, bytes) => [kind, ...vector(bytes)];
 const type = (parameters, results) => [0x60, ...vector(parameters), ...vector(results)];
 
-const [I32, GET, SET, CONST, ADD, MUL, ROTATE, LOOP, BR_IF, CALL, END] = [
-  0x7f, 0x20, 0x21, 0x41, 0x6a, 0x6c, 0x77, 0x03, 0x0d, 0x10, 0x0b];
+const [I32, GET, SET, CONST, ADD, MUL, ROTATE, LOAD, LOOP, BR_IF, CALL, END] = [
+  0x7f, 0x20, 0x21, 0x41, 0x6a, 0x6c, 0x77, 0x28, 0x03, 0x0d, 0x10, 0x0b];
+const times = (count, instructions) => Array(count).fill(instructions).flat();
 // x = rotate(x * 5 + 1, 1)
 const operation = [GET, 0, CONST, 5, MUL, CONST, 1, ADD, CONST, 1, ROTATE, SET, 0];
-const again = [GET, 1, CONST, 0x7f, ADD, SET, 1, GET, 1, BR_IF, 0];
+// x = memory[x]
+const load = [GET, 0, LOAD, 2, 0, SET, 0];
+/** x = function(x, 0) */
+const call = (number) => [GET, 0, CONST, 0, CALL, number, SET, 0];
+const again = [GET, 2, CONST, 0x7f, ADD, SET, 2, GET, 2, BR_IF, 0];
 
-function body({ operations, ticks }) {
-  const begin = ticks ? [CALL, 0] : [];
-  const loop = Array(operations).fill(operation).flat();
-  return vector([0, ...begin, LOOP, 0x40, ...loop, ...again, END, GET, 0, END]);
+function body({ operations, ticks, code, loops }) {
+  const begin = [...(ticks ? [CALL, 0] : []), ...(code ?? [])];
+  const each = loops ?? (code ? [] : [times(operations, operation)]);
+  const all = each.map((loop) => [GET, 1, SET, 2, LOOP, 0x40, ...loop, ...again, END]);
+  return vector([1, 1, I32, ...begin, ...all.flat(), GET, 0, END]);
 }
 
 /**
  * The functions of a new instance of a module called `name`; each takes a number to compute with, and the
- * number of turns of its loop. `functions` has for each the number of operations in a turn, and maybe its
- * `name`, the name by which it is `exported`, and whether it calls `host.tick` once (`ticks`). The import
- * has number 0.
+ * number of turns of its loops. `functions` has for each the number of operations in a turn, or the instructions of
+ * its `loops`, or of its `code` before them; and maybe its `name`, the name by which it is `exported`, and whether it
+ * calls `host.tick` once (`ticks`). The import has number 0.
  */
 function instantiate(name, functions) {
   const numbers = functions.map((_, i) => i + 1);
@@ -45,6 +51,7 @@ function instantiate(name, functions) {
     ...section(2, vector([[...text('host'), ...text('tick'), 0, 1]])),
     ...section(3, vector(all.map(() => [0]))),
     ...section(4, vector([[0x70, 0, ...number(all.length)]])),
+    ...(functions.some((one) => one.code || one.loops) ? section(5, vector([[0, 1]])) : []),
     ...section(7, vector([
       ...exports.map((one) => [...text(one.exported), 0, ...number(one.number)]),
       [...text('table'), 1, 0],
@@ -60,4 +67,4 @@ function instantiate(name, functions) {
   return numbers.map((_, i) => table.get(i));
 }
 
-module.exports = { instantiate };
+module.exports = { call, instantiate, load, times };

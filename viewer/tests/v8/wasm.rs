@@ -1,14 +1,14 @@
-//! WebAssembly (docs/truth.md §3, §4): known shares of both compilers' code, and its places and names
-//! beside V8's perf map.
+//! WebAssembly (docs/truth.md §3, §4): known shares of both compilers' code, of places in functions and of inlined functions;
+//! its addresses and names beside V8's perf map.
 
 use serde_json::Value;
 
 use crate::agreement::{Detail, agrees};
-use crate::common::vmscope::{Folder, can_sample, command, run};
+use crate::common::vmscope::{Folder, can_sample, command, report, run, vmscope};
 use crate::common::whole::list;
 use crate::common::{in_turn, say};
 use crate::node::Recorded;
-use crate::running::ready;
+use crate::running::{self, ready};
 use crate::shares::recorded;
 use crate::told::Telling;
 use crate::v8::nodes::nodes;
@@ -67,6 +67,68 @@ fn functions_of_webassembly_by_liftoff() {
         let what = format!("Node {}, Liftoff", node.release);
         agrees(&what, &recorded, &recorded.said[0], &[Detail::Functions]);
         is_of_tier(&recorded, "Liftoff");
+    });
+}
+
+/// Checks that `part` of `all` samples is a share of `expected`, but for chance and `error`.
+fn is_share(what: &str, part: u64, all: u64, expected: f64, error: f64) {
+    let [part, all] = [part, all].map(|samples| samples as f64);
+    let chance = 4.0 * (expected * (1.0 - expected) / all).sqrt();
+    let share = part / all;
+    say(&format!(
+        "{what}: {share:.3} of {all} samples, expected {expected:.3}"
+    ));
+    assert!(
+        (share - expected).abs() < chance + error,
+        "{what}: {share:.3} of {all}"
+    );
+}
+
+/// A third of `two_loops` is its first loop, a quarter of `outer` and `inner` is `inner`, which the compiler inlines in
+/// new releases.
+#[test]
+fn places_in_functions_of_webassembly() {
+    if !can_sample() {
+        return;
+    }
+    in_turn(&nodes(), 1).for_each(|node| {
+        let place = Folder::new();
+        let file = place.file("recording");
+        let target = ready(node, &[], &["wasm_places.js"], &place);
+        running::recorded(target, &file, 4000);
+        let what = |of: &str| format!("Node {}, WebAssembly, {of}", node.release);
+        let path = file.to_str().expect("UTF-8");
+        let method = vmscope(["annotate", path, "two_loops", "--json"])
+            .code(0)
+            .json();
+        let loops = list(&method["listing"])
+            .iter()
+            .filter(|line| text(line, "text") == "loop");
+        let begins: Vec<u64> = loops.filter_map(|line| line["bytecode"].as_u64()).collect();
+        let [_, second] = begins[..] else {
+            panic!("{begins:?}: two loops");
+        };
+        let (mut first, mut all) = (0, 0);
+        for row in list(&method["rows"]) {
+            let samples = row["own"]["samples"].as_u64().unwrap_or(0);
+            let Some(bytecode) = row["bytecode"].as_u64() else {
+                continue;
+            };
+            all += samples;
+            first += if bytecode < second { samples } else { 0 };
+        }
+        let own = method["own"]["samples"].as_u64().unwrap_or(0);
+        assert!(all * 100 > own * 90, "{all} of {own} samples have a place");
+        is_share(&what("the first loop"), first, all, 1.0 / 3.0, 0.02);
+        let report = report(&file, &["--json"]).code(0).json();
+        let samples = |name: &str| {
+            let entries = list(&report["entries"]).iter();
+            let own = entries.filter(|entry| text(entry, "name") == name);
+            own.filter_map(|entry| entry["samples"].as_u64())
+                .sum::<u64>()
+        };
+        let [inner, outer] = ["inner", "outer"].map(samples);
+        is_share(&what("`inner`"), inner, inner + outer, 0.25, 0.03);
     });
 }
 

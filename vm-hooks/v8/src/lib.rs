@@ -11,7 +11,7 @@
 //! | [`product`], [`regions`] | programs with V8; regions of their native functions |
 //! | [`object`], `strings` | tagged values, objects, strings |
 //! | [`registry`], `tree`, [`code`] | all machine code, with the objects that describe it |
-//! | [`wasm`] | WebAssembly's machine code and names |
+//! | [`wasm`] | WebAssembly's machine code, names and instructions |
 //! | [`function`], [`owners`] | functions and scripts; functions by their bytecodes |
 //! | `pace` | pauses between readings |
 //! | [`testing`] | reading all code of a snapshot |

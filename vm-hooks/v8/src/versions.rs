@@ -228,7 +228,9 @@ pub struct WasmFields {
     pub code: u64,
     /// Address of the vector with the module's bytes, in a module.
     pub bytes: u64,
-    /// Bytes of instructions (32 bits), in a `WasmCode`.
+    /// Address of the tables of code, in a `WasmCode`.
+    pub tables: usize,
+    /// Bytes of instructions (32 bits), in a `WasmCode`; bytes of its tables follow.
     pub size: usize,
     /// Number of the function (32 bits), in a `WasmCode`.
     pub index: usize,
@@ -337,6 +339,7 @@ const COMMON: Layout = Layout {
         modules: 0x40,
         code: 0x188,
         bytes: 0xc8,
+        tables: 0x10,
         size: 0x18,
         index: 0x2c,
         flags: 0x50,
@@ -439,6 +442,7 @@ const V8_10: Layout = Layout {
         modules: 0x48,
         code: 0x1a0,
         bytes: 0x138,
+        tables: 0x18,
         size: 0x20,
         index: 0x30,
         flags: 0x10,
@@ -545,6 +549,7 @@ const V8_13: Layout = Layout {
         modules: 0x20,
         code: 0x138,
         bytes: 0xf0,
+        tables: 0x18,
         size: 0x20,
         index: 0x38,
         flags: 0x60,

@@ -4,7 +4,8 @@
 //! instructions to pieces of code (`WasmCode`), and a vector of new pieces that V8 has not put into the map
 //! yet. (V8's `wasm/wasm-code-manager.h`, 10.2 to 13.6; 14.6 by its memory.)
 
-pub mod names;
+pub mod listing;
+pub mod module;
 
 use std::hash::Hasher as _;
 
@@ -34,6 +35,9 @@ const HEADER: usize = 128;
 /// Offsets in a `WasmCode`: its module, its first instruction.
 const MODULE: usize = 0;
 const START: usize = 8;
+
+/// Maximum bytes of a piece of code's tables.
+const MAX_TABLES: usize = 16 << 20;
 
 /// Largest module whose names are read, in bytes.
 const MAX_MODULE: u64 = 64 << 20;
@@ -77,6 +81,42 @@ pub struct WasmCode {
     pub kind: WasmKind,
     /// Number of the function in its module; `None` for jump tables.
     pub index: Option<u32>,
+    /// Its tables.
+    pub tables: WasmTables,
+}
+
+/// Tables of a piece of code: source positions, then inlined calls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct WasmTables {
+    /// First byte of the source positions.
+    pub start: Avma,
+    /// Bytes of source positions.
+    pub positions: u32,
+    /// Bytes of inlined calls.
+    pub inlined: u32,
+}
+
+/// Bytes of an inlined call: number of the called function (32 bits), whether it was a tail call (8 bits), position
+/// (64 bits).
+const INLINED: usize = 13;
+
+impl WasmTables {
+    /// The source positions, and the inlined calls in the form of [`crate::inlining`].
+    ///
+    /// # Errors
+    /// Failed reads.
+    pub fn read(&self, memory: &dyn Memory) -> Result<(Vec<u8>, Vec<u8>), AdapterError> {
+        let length = u64::from(self.positions) + u64::from(self.inlined);
+        let tables = memory.read_vec(self.start, length, MAX_TABLES);
+        let mut positions = tables.map_err(failed())?;
+        let inlined = positions.split_off(self.positions.min(length as u32) as usize);
+        let (calls, _) = inlined.as_chunks::<INLINED>();
+        let calls = calls.iter().flat_map(|[f0, f1, f2, f3, _, position @ ..]| {
+            let function = [*f0, *f1, *f2, *f3, 0, 0, 0, 0];
+            [*position, function].concat()
+        });
+        Ok((positions, calls.collect()))
+    }
 }
 
 /// The bytes of a module in V8's memory, as in its file.
@@ -359,6 +399,30 @@ impl Wasm {
                 _ => WasmKind::Import,
             },
             index: u32::try_from(half(self.fields.index)?).ok(),
+            tables: self.tables(header)?,
+        })
+    }
+
+    /// Tables in a `WasmCode`: data of protected instructions, relocation data, source positions, inlined calls. Their
+    /// sizes follow the instructions' size, but for that of the first table, which precedes the function's number.
+    fn tables(&self, header: &[u8; HEADER]) -> Option<WasmTables> {
+        let word = |at: usize| Some(u64::from_le_bytes(*header.get(at..)?.first_chunk()?));
+        let half = |at: usize| Some(u32::from_le_bytes(*header.get(at..)?.first_chunk()?));
+        let WasmFields {
+            tables,
+            size,
+            index,
+            ..
+        } = self.fields;
+        let before = u64::from(half(index - 4)?) + u64::from(half(size + 4)?);
+        Some(WasmTables {
+            start: Avma(word(tables)?.wrapping_add(before)),
+            positions: half(size + 8)?,
+            // Node.js 18 inlines no functions.
+            inlined: match index - size {
+                0x10 => 0,
+                _ => half(size + 12)?,
+            },
         })
     }
 }

@@ -15,8 +15,11 @@ use crate::deopt::{DeoptData, DeoptFrame};
 use crate::inlining::Inlining;
 use crate::positions::{self, ScriptPosition};
 
+/// Maximum number of frames in all chains of a piece of code; then it is damaged. (The largest function of Pyodide: 5,852.)
+const MAX_FRAMES: usize = 1 << 20;
+
 /// Bound of the error of inlined functions by deoptimisation data, in percent ([`Cover::method_error`]).
-const INFERENCE_ERROR: u8 = 30;
+pub(super) const INFERENCE_ERROR: u8 = 30;
 
 /// Finds the functions of one piece of code.
 type Function<'f> = dyn FnMut(Option<u32>) -> Result<Option<Arc<Whole>>, AdapterError> + 'f;
@@ -103,19 +106,22 @@ impl V8Adapter {
 
 /// Covers of pieces of code, each with start, end, place and error of the innermost method. A piece with an
 /// unknown function has no cover: the function must not count for its caller. The code's own method stands
-/// for the piece.
-fn covers_of<P: Copy + Eq + Hash>(
+/// for the piece, as for pieces after [`MAX_FRAMES`].
+pub(super) fn covers_of<P: Copy + Eq + Hash>(
     pieces: impl Iterator<Item = (u32, u32, P, u8)>,
     mut chain_of: impl FnMut(P) -> Result<Option<Chain>, AdapterError>,
 ) -> Result<PcMap, AdapterError> {
     let mut chains: Vec<Chain> = Vec::new();
     let mut numbers: FxHashMap<P, Option<u32>> = FxHashMap::default();
     let mut covers: Vec<Cover> = Vec::new();
+    let mut left = MAX_FRAMES;
     for (start, end, place, method_error) in pieces {
         let number = match numbers.get(&place) {
             Some(number) => *number,
+            None if left == 0 => continue,
             None => {
                 let chain = chain_of(place)?;
+                left = left.saturating_sub(chain.as_ref().map_or(1, Vec::len));
                 let number = u32::try_from(chains.len()).ok();
                 let number = number.filter(|_| chain.is_some());
                 chains.extend(chain);

@@ -1,5 +1,7 @@
 //! WebAssembly's code as records.
 
+mod maps;
+
 use std::collections::BTreeMap;
 use std::collections::hash_map::Entry;
 
@@ -10,7 +12,7 @@ use vmscope_records::{Avma, Constituent, ConstituentKind, GoneReason, Method, Me
 use super::hits::take_overlapping;
 use super::{MAX_KNOWN, V8Adapter};
 use crate::unwind::FrameCode;
-use crate::wasm::names::Names;
+use crate::wasm::module::Module;
 use crate::wasm::{ModuleBytes, Region, Wasm, WasmCode, WasmKind, region_at};
 
 /// What is known about WebAssembly.
@@ -26,11 +28,15 @@ pub(super) struct WasmZone {
     modules: Modules,
 }
 
-/// Modules with their names, and methods that stand for their functions.
+/// Modules with their functions, and methods that stand for these.
 #[derive(Debug, Default)]
 struct Modules {
-    names: FxHashMap<ModuleId, Names>,
+    functions: FxHashMap<ModuleId, Module>,
     methods: FxHashMap<(ModuleId, u32), MethodKey>,
+    /// Methods whose listing was reported.
+    listed: FxHashSet<MethodKey>,
+    /// Code whose map was reported, or can't be read.
+    mapped: FxHashSet<WasmIdentity>,
 }
 
 /// A module by its bytes. Another module may have all addresses of a dead one.
@@ -76,6 +82,14 @@ impl WasmZone {
         self.zone.dies_until(time, whole_until);
     }
 
+    /// The function at an address whose map was not reported.
+    fn unmapped(&self, at: Avma) -> Option<WasmIdentity> {
+        let (_, (identity, _)) = self.known.range(..=at).next_back()?;
+        let is_function = matches!(identity.code.kind, WasmKind::Liftoff | WasmKind::Turbofan);
+        let is_new = at <= identity.code.end && !self.modules.mapped.contains(identity);
+        (is_function && is_new).then_some(*identity)
+    }
+
     /// All known code, for the unwinder.
     pub fn frames(&self) -> impl Iterator<Item = FrameCode> + '_ {
         let codes = self.known.values();
@@ -105,7 +119,7 @@ impl WasmZone {
 }
 
 impl Modules {
-    /// Reads the names of a module once; returns which module it is.
+    /// Reads a module once; returns which module it is.
     fn read(
         &mut self,
         (wasm, module): (&Wasm, Avma),
@@ -116,18 +130,34 @@ impl Modules {
         };
         let hash = bytes.hash(memory)?;
         let id = ModuleId { bytes, hash };
-        if let Entry::Vacant(place) = self.names.entry(id) {
+        if let Entry::Vacant(place) = self.functions.entry(id) {
             let size = usize::try_from(bytes.size).unwrap_or(usize::MAX);
             let read = memory.read_vec(bytes.start, bytes.size, size);
             let read = known(read.map_err(AdapterError::reading("WebAssembly module")))?;
-            place.insert(Names::of(&read.unwrap_or_default()));
+            place.insert(Module::of(&read.unwrap_or_default()));
         }
         Ok(Some(id))
     }
 
     fn keep(&mut self, alive: &FxHashSet<ModuleId>) {
-        self.names.retain(|module, _| alive.contains(module));
+        self.functions.retain(|module, _| alive.contains(module));
         self.methods.retain(|(module, _), _| alive.contains(module));
+    }
+
+    /// The method of a function; reports it once.
+    fn method(&mut self, module: ModuleId, number: u32, poll: &mut Poll) -> MethodKey {
+        let functions = self.functions.get(&module);
+        *self.methods.entry((module, number)).or_insert_with(|| {
+            let key = poll.keys().method();
+            poll.method(Method {
+                key,
+                time: poll.now(),
+                name: functions.map(|it| it.function(number)).unwrap_or_default(),
+                file: functions.map(|it| it.url.clone()).unwrap_or_default(),
+                ..Method::default()
+            });
+            key
+        })
     }
 
     /// Completes a constituent.
@@ -138,10 +168,11 @@ impl Modules {
         poll: &mut Poll,
     ) {
         let WasmIdentity { code, module } = identity;
-        let names = module.and_then(|module| self.names.get(&module));
-        let name = code.index.map(|number| match names {
-            Some(names) => names.function(number),
-            None => Names::default().function(number),
+        self.mapped.remove(identity);
+        let functions = module.and_then(|module| self.functions.get(&module));
+        let name = code.index.map(|number| match functions {
+            Some(functions) => functions.function(number),
+            None => Module::default().function(number),
         });
         let name = name.unwrap_or_default();
         let (tier, kind, name) = match code.kind {
@@ -156,18 +187,7 @@ impl Modules {
         if kind == ConstituentKind::Method
             && let Some((module, number)) = module.zip(code.index)
         {
-            let method = self.methods.entry((module, number)).or_insert_with(|| {
-                let key = poll.keys().method();
-                poll.method(Method {
-                    key,
-                    time: poll.now(),
-                    name: name.clone(),
-                    file: names.map(|names| names.url.clone()).unwrap_or_default(),
-                    ..Method::default()
-                });
-                key
-            });
-            constituent.method = Some(*method);
+            constituent.method = Some(self.method(module, number, poll));
         }
         constituent.tier = tier.to_owned();
         (constituent.kind, constituent.name) = (kind, name);
@@ -219,6 +239,7 @@ impl V8Adapter {
         waiting.sort_unstable();
         if self.wasm.modules.methods.len() > MAX_KNOWN {
             self.wasm.modules.methods.clear();
+            self.wasm.modules.listed.clear();
         }
         let memory = process.memory();
         let stamp = self.states.stamp(memory)?;
@@ -239,10 +260,12 @@ impl V8Adapter {
             let text = format!("functions of a WebAssembly module have no names: {why}");
             self.limit(&text, poll);
         }
-        Ok(match is_all {
+        let changes = match is_all {
             true => self.tell_all_wasm(read, poll),
             false => self.tell_wasm_at(read, poll),
-        })
+        };
+        self.tell_wasm_maps((&wasm, memory), &waiting, poll)?;
+        Ok(changes)
     }
 
     /// The result; after an error its default and a limit: JavaScript's code does not depend on WebAssembly's.
@@ -333,6 +356,7 @@ impl V8Adapter {
         }
         let alive: FxHashSet<ModuleId> = known.values().filter_map(|(it, _)| it.module).collect();
         modules.keep(&alive);
+        (modules.mapped).retain(|it| known.get(&it.code.start).is_some_and(|(now, _)| now == it));
         changes
     }
 

@@ -103,6 +103,43 @@ fn numbers(codes: &[WasmCode]) -> Vec<u32> {
     codes.iter().filter_map(|code| code.index).collect()
 }
 
+/// The tables lie behind data of protected instructions and relocation data.
+#[test]
+fn tables_are_source_positions_and_inlined_calls() {
+    const TABLES: u64 = 0xa000;
+    for version in VERSIONS {
+        let mut fake = Fake::new(version);
+        let (object, fields) = (OBJECTS + 0x100, fake.fields);
+        let inlines = version > (11, 0);
+        let half = |fake: &mut Fake, offset: usize, value: u32| {
+            let at = Avma(object + offset as u64);
+            fake.memory.write(at, &value.to_le_bytes());
+        };
+        half(&mut fake, fields.index - 4, 8);
+        half(&mut fake, fields.size + 4, 2);
+        half(&mut fake, fields.size + 8, 3);
+        if inlines {
+            half(&mut fake, fields.size + 12, 13);
+        }
+        fake.put(object + fields.tables as u64, TABLES);
+        let call = [7, 0, 0, 0, 1, 20, 21, 22, 23, 24, 25, 26, 27];
+        let tables = [&[0xee; 10][..], &[1, 2, 3], &call].concat();
+        fake.memory.put(Avma(TABLES), tables);
+        let (codes, _) = fake.all();
+        let read = codes[0].tables.read(&fake.memory).unwrap();
+        let expected = [20, 21, 22, 23, 24, 25, 26, 27, 7, 0, 0, 0, 0, 0, 0, 0];
+        let expected = if inlines {
+            expected.to_vec()
+        } else {
+            Vec::new()
+        };
+        assert_eq!(read, (vec![1, 2, 3], expected), "{version:?}");
+        // Too much.
+        half(&mut fake, fields.size + 8, u32::MAX);
+        assert!(fake.all().0[0].tables.read(&fake.memory).is_err());
+    }
+}
+
 #[test]
 fn code_is_in_the_map_and_in_the_vector_of_new_code() {
     for version in VERSIONS {

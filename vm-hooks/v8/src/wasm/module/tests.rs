@@ -36,7 +36,7 @@ fn module(names: &[u8]) -> Vec<u8> {
 }
 
 fn functions(bytes: &[u8]) -> [String; 4] {
-    [0, 1, 2, 3].map(|number| Names::of(bytes).function(number))
+    [0, 1, 2, 3].map(|number| Module::of(bytes).function(number))
 }
 
 #[test]
@@ -47,7 +47,19 @@ fn names_come_from_the_section_of_names_before_exports() {
     let named = [section(0, &text("shares")), section(1, &named)].concat();
     let bytes = module(&named);
     assert_eq!(functions(&bytes), ["env.now", "own", "foo::bar", "inner"]);
-    assert!(Names::of(&bytes).url.starts_with("wasm://wasm/shares-"));
+    assert!(Module::of(&bytes).url.starts_with("wasm://wasm/shares-"));
+}
+
+#[test]
+fn bodies_have_places_in_the_module() {
+    let bytes = module(&[]);
+    let module = Module::of(&bytes);
+    for number in 1..=3 {
+        let body = module.body(number).expect("a body");
+        let body = body.start as usize..body.end as usize;
+        assert_eq!(bytes[body], [0, 0x0b]);
+    }
+    assert_eq!([0, 4].map(|number| module.body(number)), [None, None]);
 }
 
 /// As `node` 18 to 24 print them in stack traces of a module with this code.
@@ -61,14 +73,14 @@ fn addresses_are_those_of_stack_traces() {
         section(10, &[1, 3, 0, 0, 0x0b]),
     ]
     .concat();
-    assert_eq!(Names::of(&begin).url, "wasm://wasm/9f9d98de");
+    assert_eq!(Module::of(&begin).url, "wasm://wasm/9f9d98de");
     let name = [text("name"), section(0, &text("hello.wasm"))].concat();
     let named = [begin.clone(), section(0, &name)].concat();
-    assert_eq!(Names::of(&named).url, "wasm://wasm/hello.wasm-f588eade");
+    assert_eq!(Module::of(&named).url, "wasm://wasm/hello.wasm-f588eade");
     // A section of 20,000 bytes named `pad`.
     let padded = [&begin[..], &[0, 0xa4, 0x9c, 1], &text("pad"), &[7; 20000]].concat();
     assert_eq!(padded.len(), 20042);
-    assert_eq!(Names::of(&padded).url, "wasm://wasm/0001392a");
+    assert_eq!(Module::of(&padded).url, "wasm://wasm/0001392a");
 }
 
 #[test]
@@ -86,7 +98,7 @@ proptest! {
         for (at, byte) in patches {
             *at.get_mut(&mut bytes) = byte;
         }
-        let names = Names::of(&bytes);
+        let names = Module::of(&bytes);
         prop_assert!(names.url.len() <= MAX_NAME + 32);
         for number in 0..4 {
             prop_assert!(names.function(number).len() <= MAX_NAME);

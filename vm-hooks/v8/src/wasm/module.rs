@@ -1,4 +1,6 @@
-//! Names of a WebAssembly module's functions.
+//! Functions of a WebAssembly module: names, and places of their bodies.
+
+use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 use wasmparser::{ExternalKind, KnownCustom, Name, Parser, Payload, TypeRef};
@@ -6,30 +8,46 @@ use wasmparser::{ExternalKind, KnownCustom, Name, Parser, Payload, TypeRef};
 /// Longest name in bytes; longer names are cut.
 const MAX_NAME: usize = 1024;
 
-/// Names of one module.
+/// Maximum number of bodies, V8's own limit.
+const MAX_BODIES: usize = 1_000_000;
+
+/// Functions of one module.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Names {
+pub struct Module {
     /// The module's address in V8's stack traces: `wasm://wasm/NAME-9f9d98de`.
     pub url: String,
-    /// By the functions' numbers, as the module has them.
-    functions: FxHashMap<u32, String>,
+    /// Names by the functions' numbers, as the module has them.
+    names: FxHashMap<u32, String>,
+    /// Number of imported functions, which come first.
+    imported: u32,
+    /// Offsets in the module: begin and end of each function's body.
+    bodies: Vec<(u32, u32)>,
 }
 
-impl Names {
-    /// Names in the bytes of a module: those of the section of names, those of exports, and those of
-    /// imports with their modules (`env.now`). Damage ends the search.
+impl Module {
+    /// Names and bodies in the bytes of a module. Names are those of the section of names, those of exports, and those
+    /// of imports with their modules (`env.now`). Damage ends the search.
     #[must_use]
     pub fn of(bytes: &[u8]) -> Self {
         let mut module = String::new();
+        let (mut imported, mut bodies) = (0, Vec::new());
         let mut functions: FxHashMap<u32, String> = FxHashMap::default();
         let mut others: FxHashMap<u32, String> = FxHashMap::default();
         for payload in Parser::new(0).parse_all(bytes).map_while(Result::ok) {
             match payload {
                 Payload::ImportSection(imports) => {
                     let imports = imports.into_imports().map_while(Result::ok);
-                    let imported = imports.filter(|it| matches!(it.ty, TypeRef::Func(_)));
-                    let names = imported.map(|it| cut(format!("{}.{}", it.module, it.name)));
-                    others.extend((0..).zip(names));
+                    let functions = imports.filter(|it| matches!(it.ty, TypeRef::Func(_)));
+                    let names = functions.map(|it| cut(format!("{}.{}", it.module, it.name)));
+                    for (number, name) in (0..).zip(names) {
+                        others.insert(number, name);
+                        imported = number + 1;
+                    }
+                }
+                Payload::CodeSectionEntry(body) if bodies.len() < MAX_BODIES => {
+                    let Range { start, end } = body.range();
+                    let offset = |at: u64| u32::try_from(at).unwrap_or(u32::MAX);
+                    bodies.push((offset(start), offset(end)));
                 }
                 Payload::ExportSection(exports) => {
                     let exports = exports.into_iter().map_while(Result::ok);
@@ -65,16 +83,27 @@ impl Names {
         if !module.is_empty() {
             module.push('-');
         }
-        Names {
+        Module {
             url: format!("wasm://wasm/{module}{:08x}", hash(bytes)),
-            functions,
+            names: functions,
+            imported,
+            bodies,
         }
+    }
+
+    /// Offsets in the module of a function's body: declarations of local variables, then instructions. `None` for
+    /// imported functions.
+    #[must_use]
+    pub fn body(&self, number: u32) -> Option<Range<u32>> {
+        let index = number.checked_sub(self.imported)?;
+        let (start, end) = *self.bodies.get(usize::try_from(index).ok()?)?;
+        Some(start..end)
     }
 
     /// The name of a function, demangled if Rust's compiler made it; V8's own if the module has none.
     #[must_use]
     pub fn function(&self, number: u32) -> String {
-        let Some(name) = self.functions.get(&number) else {
+        let Some(name) = self.names.get(&number) else {
             return format!("wasm-function[{number}]");
         };
         match rustc_demangle::try_demangle(name) {
