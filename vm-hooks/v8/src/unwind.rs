@@ -4,7 +4,8 @@
 //! epilogue. The machine code after a sampled pc tells both ([`MachineCode`]). Some builtins make
 //! frames in one branch, some handlers of bytecodes make no frame. Without such proof, the frame pointer
 //! alone is a guess. Sparkplug's code calls a builtin that makes its frame, and jumps to another builtin
-//! that removes the frame. Frames that have called are whole.
+//! that removes the frame. WebAssembly's functions keep the frame that they begin with up to their return. Frames that
+//! have called are whole.
 //!
 //! C++ has unwind tables. `CEntry` and `JSEntry`, builtins with frame pointers, lead to it and back.
 
@@ -38,10 +39,22 @@ const OFFSET: u64 = 40;
 /// stack.
 const REGULAR_EXPRESSION: u64 = 32;
 
-/// Bytes at the begin of Sparkplug's code that contain its first call.
+/// Bytes at the begin of code that make its frame; of Sparkplug's code, its first call.
 const BEGIN_BYTES: usize = 64;
 
-/// Maximum number of pieces of Sparkplug's code whose first call is remembered.
+/// Begin of WebAssembly's functions: `push rbp; mov rbp, rsp; push` of the frame's type, and the number of bytes that make
+/// the frame.
+const WASM_BEGIN: [u8; 5] = [0x55, 0x48, 0x89, 0xe5, 0x6a];
+const WASM_FRAME: usize = 4;
+
+/// Begins of Liftoff's functions since V8 13, which pass the function's number in r12 to the builtin that makes the frame:
+/// `mov r12d, NUMBER` and `xor r12d, r12d`.
+const LIFTOFF_BEGINS: [&[u8]; 2] = [&[0x41, 0xbc], &[0x45, 0x31, 0xe4, 0xe8]];
+
+/// First bytes of instructions before which WebAssembly's functions may have removed their frame: returns and jumps.
+const LAST: [u8; 4] = [0xc2, 0xc3, 0xe9, 0xff];
+
+/// Maximum number of pieces of code whose frames are remembered.
 const MAX_KNOWN: usize = 1 << 16;
 
 /// Machine code with frames.
@@ -187,6 +200,14 @@ impl CodeFrames {
     }
 }
 
+/// A compiler whose functions make their frames first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum By {
+    Sparkplug,
+    /// Those of WebAssembly.
+    Wasm,
+}
+
 /// Unwinds the frames of one V8's generated code.
 struct V8Unwinder {
     code: MachineCode,
@@ -196,8 +217,8 @@ struct V8Unwinder {
     interpreter: Pieces,
     unnamed: Pieces,
     sightings: Sightings,
-    /// Address behind the first call in Sparkplug's code, by the number of its piece.
-    first_calls: FxHashMap<u64, Option<u64>>,
+    /// Addresses from which on code has its frame, by the numbers of pieces.
+    frames_made: FxHashMap<(By, u64), Option<u64>>,
     /// Code of V8's module.
     module: Vec<Range<u64>>,
 }
@@ -215,7 +236,7 @@ impl V8Unwinder {
         V8Unwinder {
             code: MachineCode::keeping_frame_pointers(Arc::clone(&memory), frames.pieces.clone()),
             memory,
-            first_calls: FxHashMap::default(),
+            frames_made: FxHashMap::default(),
             baseline: frames.baseline.clone(),
             pieces: frames.pieces.clone(),
             interpreter: frames.interpreter.clone(),
@@ -234,36 +255,64 @@ impl V8Unwinder {
     /// Caller of a sampled frame; `None` without proof.
     fn of_leaf(&mut self, frame: &Frame<'_>) -> Option<FrameRegisters> {
         let FrameRegisters { pc, sp, fp } = frame.registers;
+        let on_top = || {
+            Some(FrameRegisters {
+                pc: frame.word(sp).ok()?,
+                sp: sp.wrapping_add(8),
+                fp,
+            })
+        };
         if let Some(piece) = self.baseline.at(pc) {
-            let caller = match pc >= self.first_call(&piece)? {
-                true => frame.by_frame_pointer().ok()?,
-                false => FrameRegisters {
-                    pc: frame.word(sp).ok()?,
-                    sp: sp.wrapping_add(8),
-                    fp,
-                },
+            let made = self.frame_made(&piece, By::Sparkplug)?;
+            let caller = match pc >= made {
+                true => frame.by_frame_pointer().ok(),
+                false => on_top(),
             };
-            return self.code.is_after_call(caller.pc).then_some(caller);
+            return caller.filter(|caller| self.code.is_after_call(caller.pc));
+        }
+        let piece = self.pieces.at(pc);
+        let made = (piece.as_ref()).and_then(|piece| self.frame_made(piece, By::Wasm));
+        if let (Some(piece), Some(made)) = (&piece, made)
+            && pc < made
+            && made > piece.code.start.saturating_add(WASM_FRAME as u64)
+        {
+            // A builtin makes the frame.
+            return on_top().filter(|caller| self.code.is_after_call(caller.pc));
         }
         if let Ok(Some(unwound)) = self.code.caller(frame) {
             return Some(unwound.caller);
         }
-        let piece = self.pieces.at(pc)?;
-        self.code.by_run(frame, piece)
+        if let Some(caller) = self.code.by_run(frame, piece?) {
+            return Some(caller);
+        }
+        let has_frame = made.is_some_and(|made| pc >= made) && !self.may_lack_frame(pc);
+        let caller = frame.by_frame_pointer().ok().filter(|_| has_frame)?;
+        self.code.is_after_call(caller.pc).then_some(caller)
     }
 
-    /// Address behind the call by which Sparkplug's code makes its frame.
-    fn first_call(&mut self, piece: &Piece) -> Option<u64> {
-        if self.first_calls.len() >= MAX_KNOWN {
-            self.first_calls.clear();
+    /// Whether a WebAssembly function may have removed its frame before the instruction at `pc`.
+    fn may_lack_frame(&self, pc: u64) -> bool {
+        let mut first = [0];
+        self.memory.read_into(Avma(pc), &mut first).is_err() || LAST.contains(&first[0])
+    }
+
+    /// Address from which on code has its frame; `None` for code that does not begin as the compiler's functions do.
+    fn frame_made(&mut self, piece: &Piece, by: By) -> Option<u64> {
+        if self.frames_made.len() >= MAX_KNOWN {
+            self.frames_made.clear();
         }
         let memory = &self.memory;
-        *self.first_calls.entry(piece.number).or_insert_with(|| {
+        let made = self.frames_made.entry((by, piece.number));
+        *made.or_insert_with(|| {
             let start = piece.code.start;
             let mut begin = [0; BEGIN_BYTES];
             let got = memory.read_partial(Avma(start), &mut begin).ok()?;
-            let behind = behind_first_call(begin.get(..got)?)?;
-            start.checked_add(behind as u64)
+            let begin = begin.get(..got)?;
+            let bytes = match by {
+                By::Sparkplug => behind_first_call(begin),
+                By::Wasm => wasm_frame(begin),
+            };
+            start.checked_add(bytes? as u64)
         })
     }
 
@@ -353,6 +402,17 @@ fn with_function(unwound: Unwound, function: Option<(Avma, Avma)>) -> Unwound {
         shown,
         method,
         ..unwound
+    }
+}
+
+/// Number of bytes that make the frame of a WebAssembly function, from its first instructions.
+fn wasm_frame(begin: &[u8]) -> Option<usize> {
+    match begin.starts_with(&WASM_BEGIN) {
+        true => Some(WASM_FRAME),
+        false => {
+            let is_liftoff = LIFTOFF_BEGINS.iter().any(|it| begin.starts_with(it));
+            behind_first_call(begin).filter(|_| is_liftoff)
+        }
     }
 }
 

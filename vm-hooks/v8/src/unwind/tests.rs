@@ -29,6 +29,22 @@ const HANDLER: &[u8] = &[
     0xff, 0xe1, // jmp *%rcx
 ];
 
+/// A WebAssembly function that returns behind a loop without end.
+const WASM: &[u8] = &[
+    0x55, 0x48, 0x89, 0xe5, // push %rbp; mov %rsp,%rbp
+    0x6a, 0x08, // push $8
+    0xeb, 0xfe, // jmp to itself
+    0xc9, // leave
+    0xc3, // ret
+];
+
+/// Likewise, by Liftoff.
+const LIFTOFF: &[u8] = &[
+    0x41, 0xbc, 0x01, 0, 0, 0, // mov $1,%r12d
+    0xe8, 0, 0x10, 0, 0, // call
+    0xeb, 0xfe, // jmp to itself
+];
+
 /// The interpreter's entry: the return address of handlers is behind its call.
 const ENTRY_CODE: &[u8] = &[0xff, 0xd1, 0x90, 0x90];
 const ENTRY_AT: u64 = 0x3000;
@@ -41,6 +57,8 @@ fn unwinder() -> V8Unwinder {
         (0x1000, SPARKPLUG),
         (0x2000, HANDLER),
         (ENTRY_AT, ENTRY_CODE),
+        (0x4000, WASM),
+        (0x5000, LIFTOFF),
     ] {
         memory.put(Avma(at), code.to_vec());
         frames.pieces.put(at..at + code.len() as u64, true);
@@ -137,6 +155,21 @@ fn sparkplug_has_its_frame_behind_its_first_call() {
             caller(pc, SP + 16, true, &words),
             Ok((RETURN, 0x7040, false))
         );
+    }
+}
+
+#[test]
+fn webassembly_keeps_its_frame() {
+    let words = [RETURN, 0, 0x7040, RETURN];
+    // Nothing proves the caller in the begin.
+    for (pc, is_guess) in [(0x4001, true), (0x4006, false), (0x500b, false)] {
+        let expected = Ok((RETURN, 0x7040, is_guess));
+        assert_eq!(caller(pc, SP + 16, true, &words), expected, "{pc:x}");
+    }
+    // The frame is removed, or a builtin makes it.
+    for pc in [0x4009, 0x5000, 0x5006] {
+        let expected = Ok((RETURN, SP + 16, false));
+        assert_eq!(caller(pc, SP + 16, true, &words), expected, "{pc:x}");
     }
 }
 
