@@ -114,8 +114,7 @@ pub(crate) fn stopped(pid: u32, stat: &Stat, now: u64) -> Option<Limit> {
     Some(limit(now, LimitKind::NotSampled, text, &remedy))
 }
 
-/// Limit of processes that the targets started before and that run the same program, as workers do: only later
-/// ones are sampled.
+/// Limit of child processes that run the targets' program, as workers do: `attach` samples no children.
 fn unsampled_children(pids: &[u32], now: u64) -> Option<Limit> {
     let mut children = Vec::new();
     for pid in pids {

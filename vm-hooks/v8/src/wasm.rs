@@ -109,7 +109,7 @@ impl WasmTables {
         let length = u64::from(self.positions) + u64::from(self.inlined);
         let tables = memory.read_vec(self.start, length, MAX_TABLES);
         let mut positions = tables.map_err(failed())?;
-        let inlined = positions.split_off(self.positions.min(length as u32) as usize);
+        let inlined = positions.split_off(positions.len().min(self.positions as usize));
         let (calls, _) = inlined.as_chunks::<INLINED>();
         let calls = calls.iter().flat_map(|[f0, f1, f2, f3, _, position @ ..]| {
             let function = [*f0, *f1, *f2, *f3, 0, 0, 0, 0];

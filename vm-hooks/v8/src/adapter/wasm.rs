@@ -32,9 +32,8 @@ pub(super) struct WasmZone {
 #[derive(Debug, Default)]
 struct Modules {
     functions: FxHashMap<ModuleId, Module>,
-    methods: FxHashMap<(ModuleId, u32), MethodKey>,
-    /// Methods whose listing was reported.
-    listed: FxHashSet<MethodKey>,
+    /// By module and number; with whether the listing was reported.
+    methods: FxHashMap<(ModuleId, u32), (MethodKey, bool)>,
     /// Code whose map was reported, or can't be read.
     mapped: FxHashSet<WasmIdentity>,
 }
@@ -144,10 +143,10 @@ impl Modules {
         self.methods.retain(|(module, _), _| alive.contains(module));
     }
 
-    /// The method of a function; reports it once.
-    fn method(&mut self, module: ModuleId, number: u32, poll: &mut Poll) -> MethodKey {
+    /// The method of a function, with whether its listing was reported; reports the method once.
+    fn method(&mut self, module: ModuleId, number: u32, poll: &mut Poll) -> &mut (MethodKey, bool) {
         let functions = self.functions.get(&module);
-        *self.methods.entry((module, number)).or_insert_with(|| {
+        self.methods.entry((module, number)).or_insert_with(|| {
             let key = poll.keys().method();
             poll.method(Method {
                 key,
@@ -156,7 +155,7 @@ impl Modules {
                 file: functions.map(|it| it.url.clone()).unwrap_or_default(),
                 ..Method::default()
             });
-            key
+            (key, false)
         })
     }
 
@@ -187,7 +186,7 @@ impl Modules {
         if kind == ConstituentKind::Method
             && let Some((module, number)) = module.zip(code.index)
         {
-            constituent.method = Some(self.method(module, number, poll));
+            constituent.method = Some(self.method(module, number, poll).0);
         }
         constituent.tier = tier.to_owned();
         (constituent.kind, constituent.name) = (kind, name);
@@ -239,7 +238,6 @@ impl V8Adapter {
         waiting.sort_unstable();
         if self.wasm.modules.methods.len() > MAX_KNOWN {
             self.wasm.modules.methods.clear();
-            self.wasm.modules.listed.clear();
         }
         let memory = process.memory();
         let stamp = self.states.stamp(memory)?;

@@ -120,8 +120,9 @@ impl Modules {
         memory: &dyn Memory,
         poll: &mut Poll,
     ) -> Result<MethodKey, AdapterError> {
-        let key = self.method(module, number, poll);
-        if !self.listed.insert(key) {
+        let (key, is_listed) = self.method(module, number, poll);
+        let key = *key;
+        if std::mem::replace(is_listed, true) {
             return Ok(key);
         }
         let Some(functions) = self.functions.get(&module) else {
