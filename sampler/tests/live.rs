@@ -458,8 +458,6 @@ fn children_and_execs_of_a_command_are_followed() {
     assert!(mapped, "the program's text is mapped");
 }
 
-/// Ends at about 2,800 samples. The test requires a quarter of them only: losses depend on the
-/// machine's other work, and the benchmark measures them.
 #[test]
 fn children_of_the_same_program_are_named_when_attaching() {
     let mut family = Command::new("sh");
@@ -506,6 +504,8 @@ fn children_of_the_same_program_are_named_when_attaching() {
     assert_eq!(told(&both), [""; 0]);
 }
 
+/// Ends at about 2,800 samples. The test requires a quarter of them only: losses depend on the
+/// machine's other work, and the benchmark measures them.
 #[test]
 fn a_spinning_thread_is_sampled_at_the_rate_in_user_space() {
     let options = KernelOptions {

@@ -202,7 +202,7 @@ impl CodeFrames {
 
 /// A compiler whose functions make their frames first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum By {
+enum Compiler {
     Sparkplug,
     /// Those of WebAssembly.
     Wasm,
@@ -218,7 +218,7 @@ struct V8Unwinder {
     unnamed: Pieces,
     sightings: Sightings,
     /// Addresses from which on code has its frame, by the numbers of pieces.
-    frames_made: FxHashMap<(By, u64), Option<u64>>,
+    frames_made: FxHashMap<(Compiler, u64), Option<u64>>,
     /// Code of V8's module.
     module: Vec<Range<u64>>,
 }
@@ -263,7 +263,7 @@ impl V8Unwinder {
             })
         };
         if let Some(piece) = self.baseline.at(pc) {
-            let made = self.frame_made(&piece, By::Sparkplug)?;
+            let made = self.frame_made(&piece, Compiler::Sparkplug)?;
             let caller = match pc >= made {
                 true => frame.by_frame_pointer().ok(),
                 false => on_top(),
@@ -271,7 +271,7 @@ impl V8Unwinder {
             return caller.filter(|caller| self.code.is_after_call(caller.pc));
         }
         let piece = self.pieces.at(pc);
-        let made = (piece.as_ref()).and_then(|piece| self.frame_made(piece, By::Wasm));
+        let made = (piece.as_ref()).and_then(|piece| self.frame_made(piece, Compiler::Wasm));
         if let (Some(piece), Some(made)) = (&piece, made)
             && pc < made
             && made > piece.code.start.saturating_add(WASM_FRAME as u64)
@@ -297,20 +297,20 @@ impl V8Unwinder {
     }
 
     /// Address from which on code has its frame; `None` for code that does not begin as the compiler's functions do.
-    fn frame_made(&mut self, piece: &Piece, by: By) -> Option<u64> {
+    fn frame_made(&mut self, piece: &Piece, compiler: Compiler) -> Option<u64> {
         if self.frames_made.len() >= MAX_KNOWN {
             self.frames_made.clear();
         }
         let memory = &self.memory;
-        let made = self.frames_made.entry((by, piece.number));
+        let made = self.frames_made.entry((compiler, piece.number));
         *made.or_insert_with(|| {
             let start = piece.code.start;
             let mut begin = [0; BEGIN_BYTES];
             let got = memory.read_partial(Avma(start), &mut begin).ok()?;
             let begin = begin.get(..got)?;
-            let bytes = match by {
-                By::Sparkplug => behind_first_call(begin),
-                By::Wasm => wasm_frame(begin),
+            let bytes = match compiler {
+                Compiler::Sparkplug => behind_first_call(begin),
+                Compiler::Wasm => wasm_frame(begin),
             };
             start.checked_add(bytes? as u64)
         })

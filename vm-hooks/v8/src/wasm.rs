@@ -378,11 +378,9 @@ impl Wasm {
     }
 
     fn code(&self, (object, module): (Avma, Avma), header: &[u8; HEADER]) -> Option<WasmCode> {
-        let word = |at: usize| Some(u64::from_le_bytes(*header.get(at..)?.first_chunk()?));
-        let half = |at: usize| Some(i32::from_le_bytes(*header.get(at..)?.first_chunk()?));
-        let start = word(START)?;
-        let size = half(self.fields.size)?;
-        if word(MODULE)? != module.0 || size <= 0 {
+        let start = word(header, START)?;
+        let size = half(header, self.fields.size)?.cast_signed();
+        if word(header, MODULE)? != module.0 || size <= 0 {
             return None;
         }
         let flags = *header.get(self.fields.flags)?;
@@ -398,7 +396,7 @@ impl Wasm {
                 (other, _) if other == self.fields.jump_table => WasmKind::JumpTable,
                 _ => WasmKind::Import,
             },
-            index: u32::try_from(half(self.fields.index)?).ok(),
+            index: u32::try_from(half(header, self.fields.index)?.cast_signed()).ok(),
             tables: self.tables(header)?,
         })
     }
@@ -406,17 +404,16 @@ impl Wasm {
     /// Tables in a `WasmCode`: data of protected instructions, relocation data, source positions, inlined calls. Their
     /// sizes follow the instructions' size, but for that of the first table, which precedes the function's number.
     fn tables(&self, header: &[u8; HEADER]) -> Option<WasmTables> {
-        let word = |at: usize| Some(u64::from_le_bytes(*header.get(at..)?.first_chunk()?));
-        let half = |at: usize| Some(u32::from_le_bytes(*header.get(at..)?.first_chunk()?));
         let WasmFields {
             tables,
             size,
             index,
             ..
         } = self.fields;
+        let half = |at| half(header, at);
         let before = u64::from(half(index - 4)?) + u64::from(half(size + 4)?);
         Some(WasmTables {
-            start: Avma(word(tables)?.wrapping_add(before)),
+            start: Avma(word(header, tables)?.wrapping_add(before)),
             positions: half(size + 8)?,
             // Node.js 18 inlines no functions.
             inlined: match index - size {
@@ -425,6 +422,16 @@ impl Wasm {
             },
         })
     }
+}
+
+/// A word of 64 bits.
+fn word(header: &[u8; HEADER], at: usize) -> Option<u64> {
+    Some(u64::from_le_bytes(*header.get(at..)?.first_chunk()?))
+}
+
+/// A word of 32 bits.
+fn half(header: &[u8; HEADER], at: usize) -> Option<u32> {
+    Some(u32::from_le_bytes(*header.get(at..)?.first_chunk()?))
 }
 
 /// The region with an address.

@@ -18,7 +18,8 @@ use crate::positions::{self, ScriptPosition};
 /// Maximum number of frames in all chains of a piece of code; then it is damaged. (The largest function of Pyodide: 5,852.)
 const MAX_FRAMES: usize = 1 << 20;
 
-/// Bound of the error of inlined functions by deoptimisation data, in percent ([`Cover::method_error`]).
+/// Bound of the error of inlined functions without positions of all code, in percent ([`Cover::method_error`]): by
+/// deoptimisation data, and in WebAssembly.
 pub(super) const INFERENCE_ERROR: u8 = 30;
 
 /// Finds the functions of one piece of code.

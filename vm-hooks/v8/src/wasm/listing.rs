@@ -60,15 +60,9 @@ pub fn listing(body: &[u8], offset: u32, module: &Module) -> Vec<(BytecodePc, St
 
 fn text(instruction: &Operator<'_>, module: &Module) -> String {
     match instruction {
-        Operator::Call { function_index } => {
-            format!(
-                "call {function_index} <{}>",
-                module.function(*function_index)
-            )
-        }
-        Operator::ReturnCall { function_index } => {
+        Operator::Call { function_index } | Operator::ReturnCall { function_index } => {
             let name = module.function(*function_index);
-            format!("return_call {function_index} <{name}>")
+            format!("{} <{name}>", plain(instruction))
         }
         Operator::F32Const { value } => format!("f32.const {}", f32::from_bits(value.bits())),
         Operator::F64Const { value } => format!("f64.const {}", f64::from_bits(value.bits())),

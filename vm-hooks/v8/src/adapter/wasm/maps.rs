@@ -9,7 +9,7 @@ use super::super::V8Adapter;
 use super::super::optimised::{INFERENCE_ERROR, covers_of};
 use super::{ModuleId, Modules, WasmIdentity, WasmZone};
 use crate::inlining::Inlining;
-use crate::positions::{self, ScriptPosition};
+use crate::positions::{self, EntryForm, ScriptPosition};
 use crate::wasm::Wasm;
 use crate::wasm::listing::listing;
 
@@ -46,43 +46,58 @@ impl V8Adapter {
         identity: WasmIdentity,
         poll: &mut Poll,
     ) -> Result<(), AdapterError> {
-        let WasmIdentity { code, module } = identity;
-        let tables = known(code.tables.read(memory))?;
-        if wasm.still(memory, &[code])?.is_empty() {
+        let tables = known(identity.code.tables.read(memory))?;
+        if wasm.still(memory, &[identity.code])?.is_empty() {
             // The next poll looks for the code.
             return Ok(());
         }
+        let form = self.vm.layout.positions;
         let WasmZone { zone, modules, .. } = &mut self.wasm;
-        modules.mapped.insert(identity);
-        let (Some((table, mut calls)), Some(module), Some(own)) = (tables, module, code.index)
-        else {
-            return Ok(());
+        let map = match tables {
+            Some((positions, calls)) => {
+                modules.map(&identity, (&positions, form), &calls, memory, poll)?
+            }
+            None => PcMap::None,
         };
-        calls.truncate(MAX_CALLS);
-        let size = u32::try_from(code.end.0 - code.start.0).unwrap_or(u32::MAX);
-        let Ok(pieces) = positions::pieces(&table, size, self.vm.layout.positions) else {
-            poll.lost(Stream::Adapter, 1, poll.began());
-            return Ok(());
-        };
-        // Only calls and memory accesses have positions: code of inlined functions is inferred.
-        let error = if calls.is_empty() { 0 } else { INFERENCE_ERROR };
-        let pieces = pieces.into_iter();
-        let pieces = pieces.map(|piece| (piece.start, piece.end, piece.position, error));
-        let map = covers_of(pieces, |position| {
-            modules.chain((&calls, position), (module, own), memory, poll)
-        })?;
         if map != PcMap::None {
             zone.again(poll, &identity, |identity, constituent, poll| {
                 modules.describe(identity, constituent, poll);
                 constituent.map = map;
             });
-            modules.mapped.insert(identity);
         }
+        modules.mapped.insert(identity);
         Ok(())
     }
 }
 
 impl Modules {
+    /// The map of a function's code by its source positions, in a form, and its inlined calls.
+    fn map(
+        &mut self,
+        WasmIdentity { code, module }: &WasmIdentity,
+        (positions, form): (&[u8], EntryForm),
+        calls: &[u8],
+        memory: &dyn Memory,
+        poll: &mut Poll,
+    ) -> Result<PcMap, AdapterError> {
+        let Some((module, own)) = module.zip(code.index) else {
+            return Ok(PcMap::None);
+        };
+        let calls = calls.get(..MAX_CALLS).unwrap_or(calls);
+        let size = u32::try_from(code.end.0 - code.start.0).unwrap_or(u32::MAX);
+        let Ok(pieces) = positions::pieces(positions, size, form) else {
+            poll.lost(Stream::Adapter, 1, poll.began());
+            return Ok(PcMap::None);
+        };
+        // Only calls and memory accesses have positions: code of inlined functions is inferred.
+        let error = if calls.is_empty() { 0 } else { INFERENCE_ERROR };
+        let pieces = pieces.into_iter();
+        let pieces = pieces.map(|piece| (piece.start, piece.end, piece.position, error));
+        covers_of(pieces, |position| {
+            self.chain((calls, position), (module, own), memory, poll)
+        })
+    }
+
     /// Functions at a position in the code of function `own`, innermost first; `None` if the table of inlined `calls` or
     /// the module is damaged.
     fn chain(
