@@ -20,6 +20,7 @@ mod order;
 mod probe;
 mod ring;
 mod sources;
+mod switches;
 mod threads;
 
 pub(crate) use open::{check_target, stopped};
@@ -36,6 +37,7 @@ use vmscope_records::{DurationNs, Limit, LimitKind, LossReason, Pid, Tid, TimeNs
 use self::decode::{Body, Decoded};
 use self::order::Sorter;
 use self::sources::Sources;
+use self::switches::Switches;
 use self::threads::{Process, Thread};
 use crate::engine::{Engine, EngineDescription, EngineError, EngineEvent, EngineState};
 use crate::launch::HeldCommand;
@@ -133,6 +135,8 @@ pub struct KernelEngine {
     unsampled_said: bool,
     rng: fastrand::Rng,
     poll_set: sys::PollSet,
+    /// Of ended threads.
+    switches: Switches,
     finished: bool,
     /// Events from opening, for the first drain.
     first: Vec<EngineEvent>,

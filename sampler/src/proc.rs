@@ -84,13 +84,29 @@ pub(crate) fn process_stat(pid: u32) -> io::Result<Stat> {
     stat_at(&format!("/proc/{pid}/stat"))
 }
 
+/// A thread's time on CPUs (`/proc/PID/task/TID/schedstat`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Scheduled {
+    /// CPU time, in ns.
+    pub cpu_ns: u64,
+    /// Times that a CPU began to run the thread.
+    pub slices: u64,
+}
+
+/// The time on CPUs of a living thread.
+pub(crate) fn thread_scheduled(pid: u32, tid: u32) -> io::Result<Scheduled> {
+    let text = fs::read_to_string(format!("/proc/{pid}/task/{tid}/schedstat"))?;
+    let mut fields = text.split_ascii_whitespace().map(str::parse);
+    // Between the two: the time that the thread waited for a CPU.
+    match (fields.next(), fields.nth(1)) {
+        (Some(Ok(cpu_ns)), Some(Ok(slices))) => Ok(Scheduled { cpu_ns, slices }),
+        _ => Err(io::ErrorKind::InvalidData.into()),
+    }
+}
+
 /// CPU time of a living thread, in ns.
 pub(crate) fn thread_cpu_ns(pid: u32, tid: u32) -> io::Result<u64> {
-    let text = fs::read_to_string(format!("/proc/{pid}/task/{tid}/schedstat"))?;
-    let first = text.split_ascii_whitespace().next();
-    first
-        .and_then(|number| number.parse().ok())
-        .ok_or_else(|| io::ErrorKind::InvalidData.into())
+    thread_scheduled(pid, tid).map(|scheduled| scheduled.cpu_ns)
 }
 
 /// The tids of a process, ascending.

@@ -13,7 +13,7 @@ use std::io::{BufRead as _, Read as _, Write as _};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use vmscope_records::{CpuMode, Limit, Pid};
+use vmscope_records::{CpuMode, Limit, LimitKind, Pid};
 use vmscope_sampler::{
     CallGraph, Engine as _, EngineError, EngineEvent, EngineState, HeldCommand, KernelEngine,
     KernelOptions, RawThreadEnd, UserCallers,
@@ -64,8 +64,26 @@ fn child_entry() {
             spin(Duration::from_millis(1500));
             other.join().expect("spins");
         }
+        Ok("ping-pong") => ping_pong(20_000),
         _ => {}
     }
+}
+
+/// Two threads hand each other a byte; the one waits while the other runs.
+fn ping_pong(rounds: u32) {
+    let (mut one, mut other) = std::os::unix::net::UnixStream::pair().expect("a pair of sockets");
+    let answer = std::thread::spawn(move || {
+        let mut byte = [0];
+        while other.read_exact(&mut byte).is_ok() {
+            other.write_all(&byte).expect("writes");
+        }
+    });
+    for _ in 0..rounds {
+        one.write_all(&[1]).expect("writes");
+        one.read_exact(&mut [0]).expect("reads");
+    }
+    drop(one);
+    answer.join().expect("answers");
 }
 
 /// Works for so much CPU time of its thread, which samples follow: a busy machine may give it
@@ -502,6 +520,27 @@ fn children_of_the_same_program_are_named_when_attaching() {
         "not {other}"
     );
     assert_eq!(told(&both), [""; 0]);
+}
+
+/// The two threads switch 40,000 times.
+#[test]
+fn switches_of_threads_are_the_reason_for_missing_samples() {
+    let Some(events) = follow(child("ping-pong"), &KernelOptions::default()) else {
+        return;
+    };
+    let limits = events.iter().filter_map(|event| match event {
+        EngineEvent::Limit(limit) if limit.kind == LimitKind::Missing => Some(&limit.text),
+        _ => None,
+    });
+    let texts: Vec<&String> = limits.collect();
+    let [text] = texts.as_slice() else {
+        panic!("one reason: {texts:?}");
+    };
+    let switches = text
+        .split_ascii_whitespace()
+        .find_map(|word| word.parse().ok());
+    let switches: u64 = switches.expect("a number of switches");
+    assert!((20_000..1_000_000).contains(&switches), "{text}");
 }
 
 /// Ends at about 2,800 samples. The test requires a quarter of them only: losses depend on the

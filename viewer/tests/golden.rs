@@ -515,6 +515,30 @@ fn samples_missing_of_brief_threads_have_that_reason() {
 }
 
 #[test]
+fn reasons_for_missing_samples_stand_beside_their_number() {
+    let with = |samples: u64| {
+        let mut recording = Recording::of("native");
+        recording.put(Record::Session(Box::new(at_second_one("native", ""))));
+        recording.put(Record::Limit(Limit {
+            time: TimeNs(SECOND),
+            kind: LimitKind::Missing,
+            text: "threads were switched often".to_owned(),
+            remedy: String::new(),
+        }));
+        recording.put(thread_end(THREAD, 500));
+        let mut spread = Spread(Vec::new());
+        spread.on(THREAD, PROGRAM_AT, samples, CpuMode::User);
+        spread.into(&mut recording);
+        report(&recording.end(8 * SECOND).bytes(), &["--width=300"])
+    };
+    let missing = with(500);
+    let reason = "but missing (71.39% received); threads were switched often";
+    assert!(missing.contains(reason), "{missing}");
+    let complete = with(700);
+    assert!(!complete.contains("switched"), "{complete}");
+}
+
+#[test]
 fn a_recording_of_nothing() {
     let mut recording = Recording::of("native");
     let file = recording

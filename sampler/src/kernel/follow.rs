@@ -272,6 +272,7 @@ impl KernelEngine {
         };
         let own_ring = self.sources.per_thread();
         out.push(EngineEvent::ThreadEnded(Box::new(thread.end(time, false))));
+        self.switches.add(thread.switches());
         if thread.counter().is_some() {
             self.sources.counters += 1;
         }
@@ -438,6 +439,11 @@ impl KernelEngine {
                 alive_processes.insert(thread.pid);
             }
             out.push(EngineEvent::ThreadEnded(Box::new(thread.end(time, alive))));
+            self.switches.add(thread.switches());
+        }
+        // Without the kernel's part, more of the CPU time has no samples.
+        if !self.sources.recipe.exclude_kernel {
+            out.extend(self.switches.limit(time).map(EngineEvent::Limit));
         }
         let pids: Vec<u32> = self.processes.keys().copied().collect();
         for pid in pids {

@@ -400,6 +400,7 @@ impl KernelEngine {
                 unsampled_said: false,
                 rng: fastrand::Rng::new(),
                 poll_set: Vec::new(),
+                switches: super::Switches::default(),
                 finished: false,
                 first: Vec::new(),
             };

@@ -28,8 +28,9 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use vmscope_records::{DurationNs, Pid, Tid, TimeNs};
 
 use super::sources::FamilyIndex;
+use super::switches::Switches;
 use crate::engine::{EngineEvent, RawThreadEnd};
-use crate::proc;
+use crate::proc::{self, Scheduled};
 use crate::sys;
 
 /// Ticks (of 10 ms) required for a split into user and kernel.
@@ -66,17 +67,17 @@ impl Counter {
         sys::perf_count(self.event.as_ref()?.as_fd()).ok()
     }
 
-    fn compare(&mut self, pid: u32, tid: u32) -> Option<()> {
+    fn compare(&mut self, pid: u32, tid: u32) -> Option<Scheduled> {
         let counted = self.count()?;
-        let all = proc::thread_cpu_ns(pid, tid).ok()?;
-        let ahead = i64::try_from(all).ok()? - i64::try_from(counted).ok()?;
+        let scheduled = proc::thread_scheduled(pid, tid).ok()?;
+        let ahead = i64::try_from(scheduled.cpu_ns).ok()? - i64::try_from(counted).ok()?;
         *self.last.get_mut(self.next)? = Some(ahead);
         self.next = (self.next + 1) % self.last.len();
         if self.compared < 4 {
             self.first = self.first.max(Some(ahead));
             self.compared += 1;
         }
-        Some(())
+        Some(scheduled)
     }
 
     fn now(&self) -> Option<i64> {
@@ -115,6 +116,9 @@ pub(super) struct Thread {
     user_before: Option<u64>,
     /// CPU time and its user part at the last reading.
     last_user: Option<(u64, u64)>,
+    /// Times that a CPU began to run the thread: before sampling, and at the last reading.
+    slices_before: u64,
+    slices: u64,
     /// Samples came since the last reading.
     pub ran: bool,
     /// Absent from /proc at the last comparison.
@@ -140,6 +144,8 @@ impl Thread {
             cpu_before: 0,
             user_before: Some(0),
             last_user: None,
+            slices_before: 0,
+            slices: 0,
             ran: false,
             missing: false,
         }
@@ -147,7 +153,9 @@ impl Thread {
 
     /// Reads the CPU time before sampling.
     pub fn note_before(&mut self) {
-        self.cpu_before = proc::thread_cpu_ns(self.pid, self.tid).unwrap_or(0);
+        let before = proc::thread_scheduled(self.pid, self.tid).unwrap_or_default();
+        self.cpu_before = before.cpu_ns;
+        (self.slices_before, self.slices) = (before.slices, before.slices);
         let stat = proc::thread_stat(self.pid, self.tid).ok();
         self.user_before = stat.map(|stat| stat.user_part(self.cpu_before).unwrap_or(0));
     }
@@ -225,15 +233,28 @@ impl Thread {
     pub fn poll(&mut self, user_too: bool) {
         self.ran = false;
         // An exited thread keeps its last reading.
-        let _ = self.counter.compare(self.pid, self.tid);
-        if self.counter.event.is_none()
-            && let Ok(account) = proc::thread_cpu_ns(self.pid, self.tid)
-        {
-            self.account = Some((sys::monotonic_ns(), account));
-            self.since_ns = 0;
+        let scheduled = match self.counter.event {
+            Some(_) => self.counter.compare(self.pid, self.tid),
+            None => proc::thread_scheduled(self.pid, self.tid).ok(),
+        };
+        if let Some(scheduled) = scheduled {
+            self.slices = scheduled.slices;
+            if self.counter.event.is_none() {
+                self.account = Some((sys::monotonic_ns(), scheduled.cpu_ns));
+                self.since_ns = 0;
+            }
         }
         if user_too {
             self.poll_user();
+        }
+    }
+
+    /// CPU time, sampled time and switches up to the last reading.
+    pub fn switches(&self) -> Switches {
+        Switches {
+            cpu_ns: self.counted().unwrap_or(self.sampled_ns),
+            sampled_ns: self.sampled_ns,
+            slices: self.slices.saturating_sub(self.slices_before),
         }
     }
 

@@ -134,7 +134,10 @@ pub fn truth_of(profile: &Profile, summary: &Summary) -> Vec<TruthLine> {
     let callers = profile.trace.limits.iter().rev().find(of_callers);
     // Limits of callers concern frame pointers.
     let has_callers = profile.trace.samples.chain_ends.unknown > 0;
-    let limits = profile.trace.limits.iter().filter(|limit| {
+    // Reasons for missing samples stand beside their number.
+    let limits = profile.trace.limits.iter();
+    let limits = limits.filter(|limit| limit.kind != LimitKind::Missing);
+    let limits = limits.filter(|limit| {
         !of_callers(limit) || has_callers && callers.is_some_and(|one| std::ptr::eq(one, *limit))
     });
     for limit in limits {
@@ -407,6 +410,10 @@ fn delivery(profile: &Profile, summary: &Summary, lines: &mut Vec<TruthLine>) {
                 some(brief, "thread", "threads")
             ));
             remedy = "a higher --rate";
+        }
+        let reasons = profile.trace.limits.iter();
+        for reason in reasons.filter(|limit| limit.kind == LimitKind::Missing) {
+            text.push_str(&format!("; {}", reason.text));
         }
         let line = TruthLine::new(Some(missing), text, remedy);
         lines.push(line.concerning(Concerns::Threads));

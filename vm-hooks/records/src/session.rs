@@ -95,6 +95,8 @@ pub enum LimitKind {
     OnlyNewestKept,
     /// Missing or wrong callers. The newest one counts, in recordings with callers.
     Callers,
+    /// The reason why samples expected by the threads' CPU time are missing.
+    Missing,
     /// Another kind.
     Other,
 }
