@@ -17,11 +17,16 @@ use vmscope_records::{
 
 use placeholders::Placeholders;
 
+/// Maximum number of remembered ended threads.
+const MAX_ENDED: usize = 4096;
+
 /// Keys of processes and threads, and the modules' files.
 #[derive(Debug, Default)]
 pub(super) struct Recorder {
     processes: HashMap<Pid, ProcessState>,
     threads: HashMap<Tid, ThreadState>,
+    /// Threads that ended lately: adapters emit their last compilations afterwards.
+    ended: HashMap<(ProcessKey, Tid), ThreadKey>,
     placeholders: Placeholders,
     next_process: u32,
     next_thread: u32,
@@ -199,11 +204,15 @@ impl Recorder {
         self.take_rules(process, &found);
         for record in found {
             let (threads, processes) = (&self.threads, &self.processes);
+            let ended = &self.ended;
             let key_of = |tid| {
-                let thread = threads.get(&tid)?;
                 // The tid may belong to another process by now.
-                let is_its = processes.get(&thread.pid)?.key == process;
-                is_its.then_some(thread.key)
+                let is_its = |of: &&ThreadState| {
+                    let its_process = processes.get(&of.pid);
+                    its_process.is_some_and(|one| one.key == process)
+                };
+                let thread = threads.get(&tid).filter(is_its).map(|thread| thread.key);
+                thread.or_else(|| ended.get(&(process, tid)).copied())
             };
             let record = self.placeholders.resolve(process, record, key_of);
             out.extend(record.map(|record| self.with_name(record)));
@@ -434,6 +443,12 @@ impl Recorder {
             cpu_user: end.cpu_user,
         }));
         self.threads.remove(&end.tid);
+        if let Some(process) = self.processes.get(&end.pid) {
+            if self.ended.len() >= MAX_ENDED {
+                self.ended.clear();
+            }
+            self.ended.insert((process.key, end.tid), key);
+        }
     }
 
     fn map(&mut self, raw: &RawMapping, out: &mut Vec<Record>) {

@@ -1,4 +1,5 @@
 use super::*;
+use vmscope_records::Compilation;
 
 fn started(tid: u32, name: Option<&str>, parent: Option<u32>) -> EngineEvent {
     EngineEvent::ThreadStarted {
@@ -74,4 +75,55 @@ fn the_kernels_cut_name_does_not_replace_the_full_one() {
     });
     assert_eq!(names.collect::<Vec<_>>(), [full, "http", "other"]);
     assert!(is_start("スレッド\u{fffd}", "スレッド番号"));
+}
+
+#[test]
+fn the_last_compilation_of_an_ended_thread_is_kept() {
+    let mut recorder = Recorder::default();
+    let mut out = Vec::new();
+    recorder.take(started(1, Some("C2"), None), &mut out);
+    let process = recorder.processes[&Pid(1)].key;
+    let ended = |tid| {
+        EngineEvent::ThreadEnded(Box::new(RawThreadEnd {
+            time: TimeNs(9),
+            pid: Pid(1),
+            tid: Tid(tid),
+            cpu: DurationNs(5),
+            cpu_measured: true,
+            cpu_user: None,
+            samples: 1,
+            mean_period: DurationNs(1),
+            alive: true,
+        }))
+    };
+    let compilation = |tid| {
+        Record::Compilation(Box::new(Compilation {
+            process,
+            thread: ThreadKey::of_tid(Tid(tid)),
+            ..Compilation::default()
+        }))
+    };
+    recorder.take(ended(1), &mut out);
+    let thread = out.iter().find_map(|record| match record {
+        Record::Thread(thread) => Some(thread.key),
+        _ => None,
+    });
+    out.clear();
+    recorder.take_poll(process, vec![compilation(1)], &mut out);
+    recorder.finish(&mut out);
+    let [Record::Compilation(one)] = &out[..] else {
+        panic!("{out:?}")
+    };
+    assert_eq!(Some(one.thread), thread);
+    // A new thread with the number of an ended one.
+    recorder.take(started(1, Some("C1"), None), &mut out);
+    out.clear();
+    recorder.take_poll(process, vec![compilation(1)], &mut out);
+    assert!(matches!(&out[..], [Record::Compilation(one)] if Some(one.thread) != thread));
+    // Their number is bounded.
+    for tid in 2..(MAX_ENDED as u32 + 10) {
+        recorder.take(started(tid, None, None), &mut out);
+        recorder.take(ended(tid), &mut out);
+    }
+    assert!(recorder.ended.len() <= MAX_ENDED);
 }
