@@ -153,6 +153,7 @@ impl AdapterFamily for Toy {
             known_until: Arc::clone(&self.known_until),
             method: None,
             is_mapped: false,
+            is_open: false,
         })))
     }
 
@@ -171,6 +172,7 @@ struct ToyAdapter {
     known_until: Arc<AtomicU64>,
     method: Option<Constituent>,
     is_mapped: bool,
+    is_open: bool,
 }
 
 impl Adapter for ToyAdapter {
@@ -189,7 +191,14 @@ impl Adapter for ToyAdapter {
         }
     }
 
+    fn open(&mut self, _: &ProcessView, poll: &mut Poll) {
+        assert_eq!(self.polls.load(Ordering::Relaxed), 0);
+        self.is_open = true;
+        poll.fact("toy", "opened".to_owned());
+    }
+
     fn poll(&mut self, process: &ProcessView, poll: &mut Poll) -> Result<(), AdapterError> {
+        assert!(self.is_open);
         let number = self.polls.fetch_add(1, Ordering::Relaxed);
         poll.counter("Events", "looks", "", CounterMeaning::Total, number as f64);
         poll.compilation(Compilation {
@@ -289,6 +298,7 @@ fn what_engine_and_adapter_say_is_in_the_recording() {
     let readers = Readers::of(vec![view], vec![Box::new(toy)]);
     assert_eq!(readers.sample_needs().registers, 0b101);
     assert_eq!(readers.sample_needs().stack_bytes, 64);
+    let opened_before = now();
 
     let session = Session::start(Metronome::new(30), readers, options(&path)).unwrap();
     let outcome = finish(session);
@@ -307,6 +317,14 @@ fn what_engine_and_adapter_say_is_in_the_recording() {
         "Toy",
         "the newest session record knows the VM"
     );
+    let opened: Vec<TimeNs> = records
+        .iter()
+        .filter_map(|record| match record {
+            Record::Fact(fact) if fact.value == "opened" => Some(fact.time),
+            _ => None,
+        })
+        .collect();
+    assert!(matches!(opened[..], [time] if time <= opened_before));
     let maps: Vec<&PcMap> = records
         .iter()
         .filter_map(|record| match record {

@@ -43,7 +43,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
-use vmscope_process::{KeySource, Modules, ProcessView};
+use vmscope_process::{Modules, ProcessView};
 use vmscope_records::recording::Written;
 use vmscope_records::{DurationNs, EndReason, Limit, LimitKind, Mark, Pid, TimeNs};
 
@@ -230,7 +230,7 @@ impl Session {
         let touched = process_table
             .as_ref()
             .map(|process_table| process_table.touched().clone());
-        let emitter = adapters::Emitter::new(KeySource::new(), found, touched.unwrap_or_default())
+        let emitter = adapters::Emitter::new(readers.keys(), found, touched.unwrap_or_default())
             .with_pace(adapters::Pace::of(options.adapters_share))
             .with_progress(Arc::clone(&progress));
         let adapters = spawn("adapters", move || {

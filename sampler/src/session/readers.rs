@@ -1,12 +1,15 @@
 //! Readers of the targets' VMs.
 
+use std::sync::Arc;
+
 use vmscope_process::{
-    AdapterError, AdapterFamily, EnvironmentChange, Launch, ProcessView, Recognised, SampleNeeds,
-    recognise,
+    AdapterError, AdapterFamily, EnvironmentChange, KeySource, Launch, Poll, ProcessView,
+    Recognised, SampleNeeds, recognise,
 };
 use vmscope_records::{Pid, ProcessKey, TimeNs};
 
 use super::adapters::{AdapterThread, Emitter, Families, RunningAdapter, WatchedProcess};
+use super::describe::now;
 use super::process_table::ProcessTable;
 
 /// VM families to ask about each process, and the attached processes' adapters. Dropping it
@@ -14,6 +17,9 @@ use super::process_table::ProcessTable;
 #[derive(Default)]
 pub struct Readers {
     attached: Vec<(ProcessView, Recognised)>,
+    /// What the attached processes' adapters emitted when they were opened.
+    opened: Vec<Poll>,
+    keys: KeySource,
     families: Families,
     /// Needs of the families of a command.
     needs_of_families: SampleNeeds,
@@ -28,17 +34,28 @@ impl std::fmt::Debug for Readers {
 }
 
 impl Readers {
-    /// Asks `families` about running processes, given in the order of [`SessionOptions::pids`].
+    /// Asks `families` about running processes, given in the order of [`SessionOptions::pids`], and
+    /// opens their adapters ([`Adapter::open`](vmscope_process::Adapter::open)).
     ///
     /// [`SessionOptions::pids`]: super::SessionOptions::pids
     #[must_use]
     pub fn of(views: Vec<ProcessView>, families: Vec<Box<dyn AdapterFamily>>) -> Self {
-        let attached = views.into_iter().map(|view| {
-            let recognised = recognise(&families, &view);
+        let keys = KeySource::new();
+        let mut opened = Vec::new();
+        let attached = views.into_iter().enumerate().map(|(number, view)| {
+            let view = view.with_key(attached_key(number));
+            let mut recognised = recognise(&families, &view);
+            for (_, adapter) in &mut recognised.adapters {
+                let mut poll = Poll::new(keys.clone(), view.key(), Arc::new(now));
+                adapter.open(&view, &mut poll);
+                opened.push(poll);
+            }
             (view, recognised)
         });
         Readers {
             attached: attached.collect(),
+            opened,
+            keys,
             families: Families(families),
             needs_of_families: SampleNeeds::default(),
         }
@@ -98,27 +115,36 @@ impl Readers {
         }
     }
 
+    /// The source of the recording's keys.
+    pub(super) fn keys(&self) -> KeySource {
+        self.keys.clone()
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.families.0.is_empty()
     }
 
-    /// Builds the adapters' thread. The attached processes have the first keys, in their order.
+    /// Builds the adapters' thread, and emits what their opening has found.
     pub(super) fn start(
         self,
         began: TimeNs,
         process_table: ProcessTable,
-        emitter: Emitter,
+        mut emitter: Emitter,
     ) -> AdapterThread {
+        for poll in self.opened {
+            emitter.emit_poll(poll);
+        }
         let index_of = |name| {
             let mut families = self.families.0.iter();
             families.position(|family| family.name() == name)
         };
         let watched = self.attached.into_iter().enumerate();
         let watched = watched.map(|(number, (view, recognised))| {
-            let key = ProcessKey(u32::try_from(number).unwrap_or(u32::MAX));
+            let key = attached_key(number);
             let adapters = recognised.adapters.into_iter();
-            let adapters = adapters
-                .filter_map(|(name, one)| Some((index_of(name)?, RunningAdapter::new(name, one))));
+            let adapters = adapters.filter_map(|(name, one)| {
+                Some((index_of(name)?, RunningAdapter::new(name, one).opened()))
+            });
             let space = process_table.main_space(key, view.pid(), began);
             (
                 key,
@@ -131,4 +157,9 @@ impl Readers {
             ..AdapterThread::new(self.families, process_table, emitter)
         }
     }
+}
+
+/// Attached processes have the first keys, in their order.
+fn attached_key(number: usize) -> ProcessKey {
+    ProcessKey(u32::try_from(number).unwrap_or(u32::MAX))
 }

@@ -66,6 +66,8 @@ impl Target {
         let first = facts?.into_iter().next();
         let views: Result<_, _> = pids.iter().map(|pid| ProcessView::open(*pid)).collect();
         let readers = Readers::of(views?, options.families.attaching(options.lifetimes.rate()));
+        // On a busy machine, threads start faster than a thread of normal priority opens them.
+        let _scheduling = raise_this_thread();
         let chosen = ChosenEngine::attach(pids, options, &readers, opening)?;
         let command = first.map(|first| match first.command.is_empty() {
             true => vec![first.name],
@@ -79,8 +81,8 @@ impl Target {
     }
 }
 
-/// Runs `open` on a thread of high priority until it or a signal ends the wait. After a signal, the
-/// thread ends with the program.
+/// Runs `open` on a thread until it or a signal ends the wait. After a signal, the thread ends with
+/// the program.
 fn wait_for<T: Send + 'static>(
     end_asked: impl Fn() -> bool,
     opening: &Opening,
@@ -91,7 +93,6 @@ fn wait_for<T: Send + 'static>(
     std::thread::Builder::new()
         .name("vmscope-open".into())
         .spawn(move || {
-            let _scheduling = raise_this_thread();
             // Nobody waits after a signal.
             let _ = done.send(open());
         })?;

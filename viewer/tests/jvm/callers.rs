@@ -1,6 +1,9 @@
 //! Callers of Java code (docs/truth.md §9) beside the chains that the JVM itself tells: native, compiled,
 //! inlined and interpreted frames, without flags and agents.
 
+use std::process::Stdio;
+use std::time::Duration;
+
 use crate::common::chains::{Chains, Counts, chains_of};
 use crate::common::in_turn;
 use crate::common::vmscope::{Folder, can_sample, command, run};
@@ -79,4 +82,37 @@ fn chains_are_those_that_the_jvm_tells() {
             counts.are_true(&format!("{release} {tier:?}"));
         }
     }
+}
+
+/// vmscope opens the JVM before sampling begins.
+#[test]
+fn the_first_samples_have_callers() {
+    let Some(jdk) = can_sample().then(|| jdk(17)).flatten() else {
+        return;
+    };
+    let flags = [
+        "-XX:CompileCommand=quiet",
+        "-XX:CompileCommand=dontinline,programs.Callers::leaf*",
+    ];
+    let Some(mut program) = java(&jdk, &flags, "Callers", &["--seconds", "5"]) else {
+        return;
+    };
+    let program = program.stdout(Stdio::piped()).spawn().expect("starts");
+    std::thread::sleep(Duration::from_secs(2));
+    let folder = Folder::new();
+    let file = folder.file("out.vmscope");
+    let pid = program.id().to_string();
+    let mut attach = command(["attach", "--quiet", &pid, "--duration=1", "--rate=5000"]);
+    attach.arg("--output").arg(&file);
+    run(attach).code(0);
+    let mut export = command(["export", "--to", "collapsed", "--output", "-"]);
+    export.arg("--until=0.1").arg(&file);
+    let stacks = run(export).code(0).stdout;
+    let printed = program.wait_with_output().expect("ends").stdout;
+    let printed = String::from_utf8(printed).expect("text");
+    let chains = chains_of(&said(&printed)[0]["chains"], java_method);
+    let counts = Counts::of(&stacks, &chains, java_method, &["clone"]);
+    let (whole, cut) = (counts.whole, counts.cut + counts.unnamed);
+    assert!(whole > 100, "{whole} whole, {cut} cut off");
+    assert!(cut * 100 <= whole, "{whole} whole, {cut} cut off");
 }

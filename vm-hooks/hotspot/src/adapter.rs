@@ -112,7 +112,7 @@ impl HotSpotAdapter {
         Self::default()
     }
 
-    fn open(&mut self, process: &ProcessView, poll: &mut Poll) -> Result<(), AdapterError> {
+    fn open_jvm(&mut self, process: &ProcessView, poll: &mut Poll) -> Result<(), AdapterError> {
         if self.opened.is_some() {
             return Ok(());
         }
@@ -198,7 +198,7 @@ impl HotSpotAdapter {
             return data.poll(process, poll);
         }
         self.touched.take(poll);
-        match self.open(process, poll) {
+        match self.open_jvm(process, poll) {
             Err(error @ AdapterError::Gone { .. }) => return Err(error),
             Err(error) if error.is_final() => {
                 let data = self.partly.insert(partly::begin(process, &error, poll));
@@ -223,6 +223,11 @@ impl Adapter for HotSpotAdapter {
 
     fn sample_needs(&self) -> SampleNeeds {
         sample_needs()
+    }
+
+    fn open(&mut self, process: &ProcessView, poll: &mut Poll) {
+        // The first poll opens the JVM again, and returns the error.
+        let _ = self.open_jvm(process, poll);
     }
 
     fn poll(&mut self, process: &ProcessView, poll: &mut Poll) -> Result<(), AdapterError> {

@@ -147,6 +147,13 @@ pub trait Adapter: Send {
         SampleNeeds::default()
     }
 
+    /// Reads what [`Adapter::unwinder`] needs. The recorder calls it once: for attached processes before
+    /// sampling begins, so that their first samples have callers; else before the first poll. After a
+    /// failure, polls repeat it and return the error. Default: nothing.
+    fn open(&mut self, process: &ProcessView, poll: &mut Poll) {
+        let _ = (process, poll);
+    }
+
     /// Emits all changes since the last poll into `poll`; at the first poll, everything.
     ///
     /// If reading all pc maps would take long, maps of sampled code suffice ([`Poll::touched`]): a

@@ -31,6 +31,7 @@ pub(in crate::session) struct RunningAdapter {
     touched: Vec<Avma>,
     /// Sampled addresses before this time are in `touched`, or were polled.
     touched_until: TimeNs,
+    is_opened: bool,
     has_polled: bool,
     has_unwinder: bool,
     /// Code before this time is complete.
@@ -62,6 +63,7 @@ impl RunningAdapter {
             due: Instant::now(),
             touched: Vec::new(),
             touched_until: TimeNs(0),
+            is_opened: false,
             has_polled: false,
             has_unwinder: false,
             complete_until: TimeNs(0),
@@ -69,6 +71,12 @@ impl RunningAdapter {
             is_stopped: false,
             is_failed: false,
         }
+    }
+
+    /// The adapter was opened before the recording ([`Adapter::open`]).
+    pub fn opened(mut self) -> Self {
+        self.is_opened = true;
+        self
     }
 
     pub fn identity(&self) -> VmIdentity {
@@ -174,6 +182,11 @@ impl RunningAdapter {
 
     fn poll_once(&mut self, view: &ProcessView, emitter: &mut Emitter) {
         self.has_polled = true;
+        if !std::mem::replace(&mut self.is_opened, true) {
+            let mut poll = Poll::new(emitter.keys.clone(), view.key(), Arc::new(now));
+            self.adapter.open(view, &mut poll);
+            emitter.emit_poll(poll);
+        }
         // A first poll may take long: samples are waiting.
         self.ask_unwinder(view, emitter);
         let mut poll = self.begin(view, emitter);
@@ -295,7 +308,8 @@ impl Emitter {
         self.emitted.insert(limit.text.clone())
     }
 
-    fn emit_poll(&mut self, poll: Poll) {
+    /// Emits a poll's records, new limits only.
+    pub fn emit_poll(&mut self, poll: Poll) {
         self.pace.spend(poll.spent());
         let process = poll.process();
         let mut records = poll.finish();

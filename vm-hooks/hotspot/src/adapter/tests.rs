@@ -275,7 +275,7 @@ fn sampled_code_is_found_before_the_next_reading() {
         let code = Scene::code(name);
         let mut scene = Scene::new(name);
         let mut poll = poll_with(&[]);
-        scene.adapter.open(&scene.process, &mut poll).unwrap();
+        scene.adapter.open_jvm(&scene.process, &mut poll).unwrap();
         let memory = scene.memory.clone();
         let pages = Pages::new(&*memory);
         let mut cache = CodeCache::new(scene.opened().jvm.code.clone());
@@ -308,7 +308,7 @@ fn what_there_is_no_budget_for_is_read_the_next_time() {
     let all = Scene::new("jdk25").poll(&[]).1.len();
     let mut scene = Scene::new("jdk25");
     let mut poll = poll_with(&[]);
-    scene.adapter.open(&scene.process, &mut poll).unwrap();
+    scene.adapter.open_jvm(&scene.process, &mut poll).unwrap();
     let memory = scene.memory.clone();
     let opened = scene.adapter.opened.as_mut().unwrap();
     let mut found = Vec::new();
@@ -359,7 +359,7 @@ fn code_of_unloaded_classes_is_told_before_its_name_is_certain() {
     for (name, was_known) in [("jdk17", true), ("jdk17", false), ("jdk25", true)] {
         let mut scene = Scene::new(name);
         let mut poll = poll_with(&[]);
-        scene.adapter.open(&scene.process, &mut poll).unwrap();
+        scene.adapter.open_jvm(&scene.process, &mut poll).unwrap();
         let compiled = walk(&scene.process, scene.process.memory()).unwrap();
         let compiled = compiled.nmethods.into_iter().map(|one| one.nmethod);
         let memory = scene.memory.clone();
