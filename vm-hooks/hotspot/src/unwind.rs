@@ -297,18 +297,27 @@ impl HotSpotUnwinder {
         (steps, jumps): (usize, Jumps),
     ) -> Option<FrameRegisters> {
         let pc = frame.registers.pc;
+        let is_epilogue_asked = steps == EPILOGUE;
+        if is_epilogue_asked && self.blobs.is_far_from_return(piece, pc) {
+            return None;
+        }
         let (begin, code) = match piece.kind {
             BlobKind::Other => (piece.code.start, self.blobs.code_of(piece, &*self.memory)?),
             _ => {
                 // Of an epilogue, only the next instructions count.
-                let range = match steps {
-                    EPILOGUE => pc..piece.code.end.min(pc.saturating_add(128)),
-                    _ => piece.code.clone(),
+                let range = match is_epilogue_asked {
+                    true => pc..piece.code.end.min(pc.saturating_add(128)),
+                    false => piece.code.clone(),
                 };
                 (range.start, self.code(range)?.into())
             }
         };
-        let caller = Run::new(&code, begin, frame).caller(steps, jumps)?;
+        let mut run = Run::new(&code, begin, frame);
+        let caller = run.caller(steps, jumps);
+        if is_epilogue_asked && !run.depends_on_values() {
+            self.blobs.note_far_from_return(piece, pc);
+        }
+        let caller = caller?;
         self.is_return(caller.pc, piece.kind).then_some(caller)
     }
 

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use vmscope_process::{AdapterError, MAX_CALL_BYTES, Memory, ends_with_call};
 use vmscope_records::Avma;
 
@@ -16,6 +16,9 @@ const FRESH: Duration = Duration::from_millis(200);
 
 /// Maximum number of blobs in memory.
 const MAX_BLOBS: usize = 1 << 16;
+
+/// Maximum number of remembered addresses of a blob, for each property.
+const MAX_ADDRESSES: usize = 1 << 14;
 
 /// Maximum bytes of a stub blob's code.
 const MAX_CODE: usize = 1 << 20;
@@ -43,6 +46,8 @@ struct Known {
     read_at: Option<Instant>,
     /// Whether these addresses follow a call.
     after_calls: FxHashMap<u64, bool>,
+    /// Addresses from which no path returns within an epilogue's length.
+    far_from_return: FxHashSet<u64>,
     code: Option<Arc<[u8]>>,
 }
 
@@ -137,6 +142,7 @@ impl Blobs {
             block,
             read_at: Some(Instant::now()),
             after_calls: FxHashMap::default(),
+            far_from_return: FxHashSet::default(),
             code: None,
         };
         self.known.insert(start, known);
@@ -161,6 +167,21 @@ impl Blobs {
         known.code.clone()
     }
 
+    /// Whether the code at `pc` is known to be no epilogue: most samples hit the same code again.
+    pub fn is_far_from_return(&self, piece: &Piece, pc: u64) -> bool {
+        let known = self.known.get(&piece.code.start);
+        known.is_some_and(|known| known.far_from_return.contains(&pc))
+    }
+
+    pub fn note_far_from_return(&mut self, piece: &Piece, pc: u64) {
+        if let Some(known) = self.known.get_mut(&piece.code.start) {
+            if known.far_from_return.len() >= MAX_ADDRESSES {
+                known.far_from_return.clear();
+            }
+            known.far_from_return.insert(pc);
+        }
+    }
+
     /// Whether a call precedes `pc`.
     pub fn is_after_call(&mut self, piece: &Piece, pc: u64, memory: &dyn Memory) -> bool {
         let Some(known) = self.known.get_mut(&piece.code.start) else {
@@ -176,6 +197,9 @@ impl Blobs {
             return false;
         };
         let is_after = ends_with_call(&bytes);
+        if known.after_calls.len() >= MAX_ADDRESSES {
+            known.after_calls.clear();
+        }
         known.after_calls.insert(pc, is_after);
         is_after
     }

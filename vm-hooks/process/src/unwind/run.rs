@@ -79,6 +79,8 @@ pub struct Run<'a> {
     /// Callers of code that still has the frame pointer of the run's begin.
     known: Box<dyn Fn(u64) -> Option<FrameRegisters> + 'a>,
     framed: Vec<Range<u64>>,
+    /// A return, or an unknown stack pointer, was met.
+    depends_on_values: bool,
     info: InstructionInfoFactory,
 }
 
@@ -150,6 +152,7 @@ impl<'a> Run<'a> {
             word: Box::new(word),
             known: Box::new(|_| None),
             framed: Vec::new(),
+            depends_on_values: false,
             info: InstructionInfoFactory::new(),
         }
     }
@@ -165,6 +168,13 @@ impl<'a> Run<'a> {
     /// Code on the path to the caller that was found, as long as it had the frame pointer of the run's begin.
     pub(super) fn into_framed(self) -> Vec<Range<u64>> {
         self.framed
+    }
+
+    /// Whether other registers or another stack may give another result. If not, no path from this pc
+    /// returns within the run's number of instructions.
+    #[must_use]
+    pub fn depends_on_values(&self) -> bool {
+        self.depends_on_values
     }
 
     /// The caller, if a path returns within `steps` instructions.
@@ -294,6 +304,7 @@ impl<'a> Run<'a> {
                 return Step::Jump(insn.near_branch_target());
             }
             FlowControl::Return => {
+                self.depends_on_values = true;
                 let popped = u64::from(insn.immediate16()) * u64::from(insn.op_count() > 0);
                 return self.returns(values, popped);
             }
@@ -304,11 +315,15 @@ impl<'a> Run<'a> {
             (
                 FlowControl::UnconditionalBranch | FlowControl::IndirectBranch,
                 Jumps::Tail | Jumps::TailLast,
-            ) => match self.returns(values, 0) {
-                Step::Returns(caller) => Step::Leaves(caller),
-                end => end,
-            },
+            ) => {
+                self.depends_on_values = true;
+                match self.returns(values, 0) {
+                    Step::Returns(caller) => Step::Leaves(caller),
+                    end => end,
+                }
+            }
             (FlowControl::IndirectBranch, Jumps::Return | Jumps::Popped) if is_by_register => {
+                self.depends_on_values = true;
                 let popped = values.popped.filter(|_| jumps == Jumps::Popped);
                 let caller = || {
                     Some(FrameRegisters {
@@ -340,6 +355,7 @@ impl<'a> Run<'a> {
         let sp = values.get(Register::RSP);
         let is_stack = insn.op0_kind() == OpKind::Register && insn.op0_register() == Register::RSP;
         if is_stack && let Some(caller) = self.returns_over_arguments(insn, values) {
+            self.depends_on_values = true;
             return Step::Returns(caller);
         }
         match insn.mnemonic() {
@@ -398,7 +414,10 @@ impl<'a> Run<'a> {
         }
         match values.get(Register::RSP) {
             Some(_) => Step::Next,
-            None => Step::End,
+            None => {
+                self.depends_on_values = true;
+                Step::End
+            }
         }
     }
 

@@ -7,28 +7,57 @@ const FP: u64 = 0x7040;
 
 /// Runs `code` with a stack of words 0x100, 0x101, … from [`SP`] on.
 fn caller(code: &[u8], jumps: Jumps) -> Option<(u64, u64, u64)> {
-    let words = (0x100_u64..0x120).flat_map(u64::to_le_bytes);
+    run(code, jumps, (SP, FP, 0x9000), 0x20).0
+}
+
+/// The caller, and whether it depends on values. Registers have the value `first` and the next ones.
+fn run(
+    code: &[u8],
+    jumps: Jumps,
+    (sp, fp, first): (u64, u64, u64),
+    words: u64,
+) -> (Option<(u64, u64, u64)>, bool) {
+    let words = (0x100..0x100 + words).flat_map(u64::to_le_bytes);
     let stack = StackBytes {
-        sp: Avma(SP),
+        sp: Avma(sp),
         bytes: words.collect(),
     };
     let registers = Registers {
         arch: Arch::X86_64,
         mask: 0x00ff_01ff,
-        values: (0..17).map(|number| 0x9000 + number).collect(),
+        values: (0..17).map(|number| first + number).collect(),
     };
     let frame = Frame {
-        registers: FrameRegisters {
-            pc: 0x1000,
-            sp: SP,
-            fp: FP,
-        },
+        registers: FrameRegisters { pc: 0x1000, sp, fp },
         sampled: Some(&registers),
         stack: &stack,
         time: TimeNs(0),
     };
-    let caller = Run::new(code, 0x1000, &frame).caller(100, jumps)?;
-    Some((caller.pc, caller.sp, caller.fp))
+    let mut run = Run::new(code, 0x1000, &frame);
+    let caller = run.caller(100, jumps);
+    let caller = caller.map(|caller| (caller.pc, caller.sp, caller.fp));
+    (caller, run.depends_on_values())
+}
+
+/// Code of some instructions that change the stack pointer, jump or return.
+fn returning_code() -> impl Strategy<Value = Vec<u8>> {
+    let one = prop_oneof![
+        Just(vec![0xc3]),                         // ret
+        Just(vec![0x5d]),                         // pop rbp
+        Just(vec![0x55]),                         // push rbp
+        Just(vec![0xc9]),                         // leave
+        Just(vec![0x59]),                         // pop rcx
+        Just(vec![0xff, 0xe1]),                   // jmp rcx
+        Just(vec![0x48, 0x8b, 0x20]),             // mov rsp, [rax]
+        Just(vec![0x48, 0x8b, 0x24, 0x24]),       // mov rsp, [rsp]
+        Just(vec![0x48, 0x8b, 0xe1]),             // mov rsp, rcx
+        Just(vec![0x48, 0x83, 0xc4, 0x10]),       // add rsp, 0x10
+        Just(vec![0x48, 0x8d, 0x64, 0xc4, 0x08]), // lea rsp, [rsp+8*rax+8]
+        (0_u8..20).prop_map(|to| vec![0x74, to]), // je
+        (0_u8..20).prop_map(|to| vec![0xeb, to]), // jmp
+        any::<u8>().prop_map(|byte| vec![byte]),
+    ];
+    proptest::collection::vec(one, 0..20).prop_map(|all| all.concat())
 }
 
 #[test]
@@ -133,6 +162,22 @@ fn an_unknown_stack_pointer_is_no_answer() {
 }
 
 proptest! {
+    /// A result of code alone is the result with other registers and another stack.
+    #[test]
+    fn values_matter_where_a_run_says_so(
+        code in returning_code(),
+        words in 0_u64..0x20,
+        sp in 0_u64..0x100,
+    ) {
+        for jumps in [Jumps::Tail, Jumps::Return, Jumps::Popped, Jumps::Unknown] {
+            if let (caller, false) = run(&code, jumps, (SP, FP, 0x9000), words) {
+                prop_assert_eq!(caller, None);
+                let (sp, fp) = (0x8000 + 8 * sp, 0x8008 + 8 * sp);
+                prop_assert_eq!(run(&code, jumps, (sp, fp, 0x8000), 0x40).0, None);
+            }
+        }
+    }
+
     /// Whatever the code, a run ends.
     #[test]
     fn any_code_ends(code in proptest::collection::vec(any::<u8>(), 0..300)) {
