@@ -32,7 +32,20 @@ const MAX_COVERED: usize = 1 << 16;
 #[derive(Default)]
 pub(super) struct Caches {
     tables: FxHashMap<ModuleKey, Option<Arc<Tables>>>,
-    rules: CacheNative<MayAllocateDuringUnwind>,
+    rules: Rules,
+}
+
+/// Rules of recent addresses. One cache of framehop has 509 entries, by the address's remainder.
+#[derive(Default)]
+struct Rules([CacheNative<MayAllocateDuringUnwind>; 32]);
+
+impl Rules {
+    /// The cache of an address: equal remainders lie in different caches.
+    fn around(&mut self, pc: u64) -> &mut CacheNative<MayAllocateDuringUnwind> {
+        const ENTRIES: u64 = 509;
+        let number = (pc / ENTRIES) as usize % self.0.len();
+        &mut self.0[number]
+    }
 }
 
 /// A module's unwind tables.
@@ -127,6 +140,7 @@ impl Modular {
         }
         let is_covered = coverage != Coverage::None;
         let unwinder = self.unwinder.get_or_insert_default();
+        let rules = caches.rules.around(pc);
         let mut registers = registers(frame, (pc, sp, fp));
         let mut failure = None;
         let mut read = |at| {
@@ -134,7 +148,7 @@ impl Modular {
                 failure = Some(end);
             })
         };
-        let caller = unwinder.unwind_frame(address, &mut registers, &mut caches.rules, &mut read);
+        let caller = unwinder.unwind_frame(address, &mut registers, rules, &mut read);
         let caller = match caller {
             Ok(Some(caller)) => caller,
             // Without a table, the frame pointer's zero is a guess, too.
