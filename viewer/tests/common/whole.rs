@@ -16,14 +16,15 @@ pub fn record(folder: &Folder, options: &[&str], program: &Path, arguments: &[&s
     run(command)
 }
 
-/// `vmscope attach` to a target into `folder`, for a while.
+/// `vmscope attach` to a target into `folder`, for half a second.
 pub fn attach(folder: &Folder, target: &Target) -> Run {
-    let mut command = command([
-        "attach",
-        &target.pid().to_string(),
-        "--full",
-        "--duration=0.5",
-    ]);
+    attach_for("0.5", folder, target)
+}
+
+/// Likewise, for so many seconds.
+pub fn attach_for(seconds: &str, folder: &Folder, target: &Target) -> Run {
+    let mut command = command(["attach", &target.pid().to_string(), "--full"]);
+    command.arg(format!("--duration={seconds}"));
     command.arg("--output").arg(folder.file("out.vmscope"));
     run(command)
 }

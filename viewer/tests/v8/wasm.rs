@@ -151,15 +151,17 @@ fn has_callers(node: &Node, (flags, words): (&[&str], &[&str]), place: &Folder) 
     let method = vmscope(["annotate", path, "inner", "--json"])
         .code(0)
         .json();
-    let callers = list(&method["stacks"]["callers"]).iter();
-    let of_outer = callers.filter(|caller| text(caller, "method") == "outer");
+    let callers = list(&method["stacks"]["callers"]);
+    let of_outer = callers
+        .iter()
+        .filter(|caller| text(caller, "method") == "outer");
     let of_outer: u64 = of_outer
         .filter_map(|caller| caller["samples"].as_u64())
         .sum();
     let all = method["stacks"]["inclusive"].as_u64().unwrap_or(0);
     assert!(
         of_outer * 1000 >= all * 995,
-        "{what}: {of_outer} of {all} samples have `outer` as caller"
+        "{what}: {of_outer} of {all} samples have `outer` as caller: {callers:?}"
     );
     file
 }

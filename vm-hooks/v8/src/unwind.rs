@@ -219,6 +219,8 @@ struct V8Unwinder {
     sightings: Sightings,
     /// Addresses from which on code has its frame, by the numbers of pieces.
     frames_made: FxHashMap<(Compiler, u64), Option<u64>>,
+    /// Whether the last frame was a sampled one.
+    follows_leaf: bool,
     /// Code of V8's module.
     module: Vec<Range<u64>>,
 }
@@ -237,6 +239,7 @@ impl V8Unwinder {
             code: MachineCode::keeping_frame_pointers(Arc::clone(&memory), frames.pieces.clone()),
             memory,
             frames_made: FxHashMap::default(),
+            follows_leaf: false,
             baseline: frames.baseline.clone(),
             pieces: frames.pieces.clone(),
             interpreter: frames.interpreter.clone(),
@@ -254,14 +257,8 @@ impl V8Unwinder {
 
     /// Caller of a sampled frame; `None` without proof.
     fn of_leaf(&mut self, frame: &Frame<'_>) -> Option<FrameRegisters> {
-        let FrameRegisters { pc, sp, fp } = frame.registers;
-        let on_top = || {
-            Some(FrameRegisters {
-                pc: frame.word(sp).ok()?,
-                sp: sp.wrapping_add(8),
-                fp,
-            })
-        };
+        let pc = frame.registers.pc;
+        let on_top = || on_top(frame);
         if let Some(piece) = self.baseline.at(pc) {
             let made = self.frame_made(&piece, Compiler::Sparkplug)?;
             let caller = match pc >= made {
@@ -274,9 +271,8 @@ impl V8Unwinder {
         let made = (piece.as_ref()).and_then(|piece| self.frame_made(piece, Compiler::Wasm));
         if let (Some(piece), Some(made)) = (&piece, made)
             && pc < made
-            && made > piece.code.start.saturating_add(WASM_FRAME as u64)
+            && is_made_by_builtin(piece, made)
         {
-            // A builtin makes the frame.
             return on_top().filter(|caller| self.code.is_after_call(caller.pc));
         }
         if let Ok(Some(unwound)) = self.code.caller(frame) {
@@ -287,6 +283,16 @@ impl V8Unwinder {
         }
         let has_frame = made.is_some_and(|made| pc >= made) && !self.may_lack_frame(pc);
         let caller = frame.by_frame_pointer().ok().filter(|_| has_frame)?;
+        self.code.is_after_call(caller.pc).then_some(caller)
+    }
+
+    /// Caller of a function of Liftoff that has called the builtin which makes its frame, as long as the call is in the
+    /// jump table: then the function's return address is still on top.
+    fn of_frameless(&mut self, frame: &Frame<'_>) -> Option<FrameRegisters> {
+        let piece = self.pieces.at(frame.instruction().0)?;
+        let made = self.frame_made(&piece, Compiler::Wasm)?;
+        let is_called = frame.registers.pc == made && is_made_by_builtin(&piece, made);
+        let caller = on_top(frame).filter(|_| is_called)?;
         self.code.is_after_call(caller.pc).then_some(caller)
     }
 
@@ -357,8 +363,12 @@ impl Unwinder for V8Unwinder {
 
     fn caller(&mut self, frame: &Frame<'_>) -> Result<Option<Unwound>, ChainEnd> {
         let is_leaf = frame.sampled.is_some();
+        let follows_leaf = std::mem::replace(&mut self.follows_leaf, is_leaf);
         let unwound = match is_leaf.then(|| self.of_leaf(frame)) {
-            None => self.of_caller(frame)?,
+            None => match follows_leaf.then(|| self.of_frameless(frame)).flatten() {
+                Some(caller) => Unwound::certain(caller),
+                None => self.of_caller(frame)?,
+            },
             Some(Some(caller)) => Unwound::certain(caller),
             Some(None) => Unwound {
                 is_guess: true,
@@ -394,6 +404,21 @@ impl Unwinder for V8Unwinder {
         let is_guess = unwound.is_guess || outer.is_guess;
         Ok(Some(with_function(Unwound { is_guess, ..outer }, function)))
     }
+}
+
+/// The caller of code without a frame, whose return address is on top of the stack.
+fn on_top(frame: &Frame<'_>) -> Option<FrameRegisters> {
+    let FrameRegisters { sp, fp, .. } = frame.registers;
+    Some(FrameRegisters {
+        pc: frame.word(sp).ok()?,
+        sp: sp.wrapping_add(8),
+        fp,
+    })
+}
+
+/// Whether a builtin makes the frame of WebAssembly code that has it from `made` on.
+fn is_made_by_builtin(piece: &Piece, made: u64) -> bool {
+    made > piece.code.start.saturating_add(WASM_FRAME as u64)
 }
 
 fn with_function(unwound: Unwound, function: Option<(Avma, Avma)>) -> Unwound {

@@ -258,3 +258,49 @@ fn other_code_of_the_module_is_assembly() {
     assert!(unwinder.covers(Avma(0x2001)) && !unwinder.covers(Avma(0x2500)));
     assert!(unwinder.covers(Avma(0x10_0000)));
 }
+
+/// A sample in the jump table, through which Liftoff's functions call the builtin that makes their frame.
+#[test]
+fn a_function_of_liftoff_has_no_frame_while_it_calls_for_it() {
+    const BEHIND: u64 = 0x500b;
+    let mut unwinder = unwinder();
+    let sampled = Registers {
+        arch: Arch::X86_64,
+        mask: 0,
+        values: Vec::new(),
+    };
+    let mut caller = |pc: u64, is_leaf: bool, words: &[u64]| {
+        let stack = stack(words);
+        let frame = Frame {
+            registers: FrameRegisters {
+                pc,
+                sp: SP,
+                fp: SP + 16,
+            },
+            sampled: is_leaf.then_some(&sampled),
+            stack: &stack,
+            time: TimeNs(0),
+        };
+        let unwound = unwinder.caller(&frame).expect("unwinds")?;
+        Some((unwound.caller.pc, unwound.caller.fp, unwound.is_guess))
+    };
+    let frameless = [RETURN, 0x30, SP + 32, 0x4444, 0, 0];
+    caller(0x5000, true, &frameless);
+    assert_eq!(
+        caller(BEHIND, false, &frameless),
+        Some((RETURN, SP + 16, false))
+    );
+    // The function has its frame: the word on top is no return address.
+    let framed = [0x10, 0x20, SP + 32, RETURN, 0, 0];
+    caller(0x5000, true, &framed);
+    assert_eq!(
+        caller(BEHIND, false, &framed),
+        Some((RETURN, SP + 32, false))
+    );
+    // Only the frame next to the innermost can be without.
+    let framed = [RETURN, 0x20, SP + 32, RETURN, 0, 0];
+    assert_eq!(
+        caller(BEHIND, false, &framed),
+        Some((RETURN, SP + 32, false))
+    );
+}
