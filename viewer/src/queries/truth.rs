@@ -165,13 +165,13 @@ fn callers_are_incomplete(profile: &Profile, summary: &Summary, lines: &mut Vec<
         0 => "without outer callers: a frame has no unwind rule",
         _ => "without outer callers: a frame pointer led to no code",
     };
+    let deeper = match ends.unknown {
+        0 => "record with a greater --max-depth",
+        _ => "record without --call-graph=fp, or with a greater sysctl kernel.perf_event_max_stack",
+    };
     let told = [
         (ends.broken, broken, ""),
-        (
-            ends.depth,
-            "beyond the maximum depth of callers",
-            "record with a greater --max-depth",
-        ),
+        (ends.depth, "beyond the maximum depth of callers", deeper),
         (
             ends.stack,
             "without outer callers: their stacks are larger than the copies",

@@ -17,8 +17,8 @@ use crate::report::ReportOptions;
 /// Default name of a recording.
 pub const DEFAULT_OUTPUT: &str = "recording.vmscope";
 
-/// Default maximum number of frames per chain: the kernel's default (`perf_event_max_stack`).
-const DEFAULT_DEPTH: u16 = 127;
+/// Default maximum number of frames per chain (docs/truth.md). Compilers' and frameworks' chains exceed perf's 127.
+const DEFAULT_DEPTH: u16 = 256;
 
 /// Default bytes of stack per sample: some hundreds of frames.
 const DEFAULT_STACK: u16 = 32 << 10;
