@@ -135,7 +135,7 @@ pub struct KernelEngine {
     unsampled_said: bool,
     rng: fastrand::Rng,
     poll_set: sys::PollSet,
-    /// Of ended threads.
+    /// CPU time and switches of ended threads.
     switches: Switches,
     finished: bool,
     /// Events from opening, for the first drain.

@@ -69,7 +69,7 @@ fn child_entry() {
     }
 }
 
-/// Two threads hand each other a byte without end; the one waits while the other runs.
+/// Two threads hand each other a byte without end. Each waits for the other.
 fn ping_pong() {
     let (mut one, mut other) = std::os::unix::net::UnixStream::pair().expect("a pair of sockets");
     std::thread::spawn(move || {

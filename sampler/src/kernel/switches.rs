@@ -1,7 +1,8 @@
 //! Samples missing because the threads were switched often.
 //!
 //! At each switch the kernel programs the sampling timer anew. This work counts as the thread's CPU
-//! time, and no timer runs meanwhile: a thread loses some microseconds at each switch (docs/truth.md).
+//! time, and no timer runs meanwhile: a thread loses some microseconds at each switch (docs/truth.md). Between
+//! threads with equal inherited events, the kernel leaves the timer alone (`perf_event_context_sched_out`).
 
 use vmscope_records::{Limit, LimitKind};
 

@@ -165,9 +165,10 @@ fn callers_are_incomplete(profile: &Profile, summary: &Summary, lines: &mut Vec<
         0 => "without outer callers: a frame has no unwind rule",
         _ => "without outer callers: a frame pointer led to no code",
     };
+    // Chains by frame pointers have the kernel's bound, or that of the VM's own sampler.
     let deeper = match ends.unknown {
         0 => "record with a greater --max-depth",
-        _ => "record without --call-graph=fp, or with a greater sysctl kernel.perf_event_max_stack",
+        _ => "record with --engine=kernel --call-graph=auto",
     };
     let told = [
         (ends.broken, broken, ""),

@@ -35,6 +35,9 @@ pub(crate) use mounted::VirtualThreads;
 /// Maximum number of instructions between the end of a compiled frame and the return.
 const EPILOGUE: usize = 12;
 
+/// Above the length of these instructions.
+const EPILOGUE_BYTES: u64 = 128;
+
 /// Maximum number of instructions of a routine without a frame size, on all paths to its end.
 const ROUTINE: usize = 2000;
 
@@ -131,13 +134,13 @@ impl HotSpotUnwinder {
             if is_method && pc < piece.frame_complete {
                 return self.in_prologue(frame, piece.code.start);
             }
-            // Out-of-line code jumps to the interpreter after a call led to it.
-            let (steps, jumps) = match is_method {
-                true if pc < piece.stubs => (EPILOGUE, Jumps::Unknown),
-                true => (EPILOGUE, Jumps::Tail),
-                false => (ROUTINE, Jumps::Tail),
+            let caller = match is_method {
+                true if pc < piece.stubs => self.in_epilogue(frame, piece, Jumps::Unknown),
+                // Out-of-line code jumps to the interpreter after a call led to it.
+                true => self.in_epilogue(frame, piece, Jumps::Tail),
+                false => self.runs_to(frame, piece),
             };
-            if let Some(caller) = self.runs_to(frame, piece, (steps, jumps)) {
+            if let Some(caller) = caller {
                 return Ok(Unwound::certain(caller));
             }
         }
@@ -146,7 +149,7 @@ impl HotSpotUnwinder {
             return Ok(Unwound::certain(caller));
         }
         // Intrinsics, barriers and some calls push values for a while.
-        let pushed = self.runs_to(frame, piece, (ROUTINE, Jumps::Tail));
+        let pushed = self.runs_to(frame, piece);
         pushed.map(Unwound::certain).ok_or(ChainEnd::Broken)
     }
 
@@ -214,7 +217,7 @@ impl HotSpotUnwinder {
         if let Some(caller) = self.in_code_cache(frame, piece) {
             return Ok(Unwound::certain(caller));
         }
-        if let Some(caller) = self.runs_to(frame, piece, (ROUTINE, Jumps::Tail)) {
+        if let Some(caller) = self.runs_to(frame, piece) {
             return Ok(Unwound::certain(caller));
         }
         if frame.sampled.is_none() {
@@ -248,7 +251,7 @@ impl HotSpotUnwinder {
                         false => Err(ChainEnd::Broken),
                     };
                 }
-            } else if let Some(caller) = self.runs_to(frame, piece, (EPILOGUE, Jumps::Return)) {
+            } else if let Some(caller) = self.in_epilogue(frame, piece, Jumps::Return) {
                 return Ok(Unwound::certain(caller));
             }
         }
@@ -289,35 +292,35 @@ impl HotSpotUnwinder {
         is_entry.then(|| codelet.clone())
     }
 
-    /// The caller to which the code at the frame's pc returns.
-    fn runs_to(
+    /// The caller of a method or a codelet that returns within the next instructions.
+    fn in_epilogue(
         &mut self,
         frame: &Frame<'_>,
         piece: &Piece,
-        (steps, jumps): (usize, Jumps),
+        jumps: Jumps,
     ) -> Option<FrameRegisters> {
         let pc = frame.registers.pc;
-        let is_epilogue_asked = steps == EPILOGUE;
-        if is_epilogue_asked && self.blobs.is_far_from_return(piece, pc) {
+        if self.blobs.is_far_from_return(piece, pc) {
             return None;
         }
-        let (begin, code) = match piece.kind {
-            BlobKind::Other => (piece.code.start, self.blobs.code_of(piece, &*self.memory)?),
-            _ => {
-                // Of an epilogue, only the next instructions count.
-                let range = match is_epilogue_asked {
-                    true => pc..piece.code.end.min(pc.saturating_add(128)),
-                    false => piece.code.clone(),
-                };
-                (range.start, self.code(range)?.into())
-            }
-        };
-        let mut run = Run::new(&code, begin, frame);
-        let caller = run.caller(steps, jumps);
-        if is_epilogue_asked && !run.depends_on_values() {
+        let end = piece.code.end.min(pc.saturating_add(EPILOGUE_BYTES));
+        let code = self.code(pc..end)?;
+        let mut run = Run::new(&code, pc, frame);
+        let caller = run.caller(EPILOGUE, jumps);
+        if !run.depends_on_values() {
             self.blobs.note_far_from_return(piece, pc);
         }
         let caller = caller?;
+        self.is_return(caller.pc, piece.kind).then_some(caller)
+    }
+
+    /// The caller to which the code at the frame's pc returns, on any path to its end.
+    fn runs_to(&mut self, frame: &Frame<'_>, piece: &Piece) -> Option<FrameRegisters> {
+        let code = match piece.kind {
+            BlobKind::Other => self.blobs.code_of(piece, &*self.memory)?,
+            _ => self.code(piece.code.clone())?.into(),
+        };
+        let caller = Run::new(&code, piece.code.start, frame).caller(ROUTINE, Jumps::Tail)?;
         self.is_return(caller.pc, piece.kind).then_some(caller)
     }
 

@@ -286,8 +286,8 @@ impl V8Unwinder {
         self.code.is_after_call(caller.pc).then_some(caller)
     }
 
-    /// Caller of a function of Liftoff that has called the builtin which makes its frame, as long as the call is in the
-    /// jump table: then the function's return address is still on top.
+    /// The caller of a function of Liftoff that has called the builtin which makes its frame. The call goes through the jump
+    /// table. There, the function's return address is still on top of the stack.
     fn of_frameless(&mut self, frame: &Frame<'_>) -> Option<FrameRegisters> {
         let piece = self.pieces.at(frame.instruction().0)?;
         let made = self.frame_made(&piece, Compiler::Wasm)?;

@@ -173,6 +173,7 @@ impl Blobs {
         known.is_some_and(|known| known.far_from_return.contains(&pc))
     }
 
+    /// Remembers that the code at `pc` is no epilogue.
     pub fn note_far_from_return(&mut self, piece: &Piece, pc: u64) {
         if let Some(known) = self.known.get_mut(&piece.code.start) {
             if known.far_from_return.len() >= MAX_ADDRESSES {

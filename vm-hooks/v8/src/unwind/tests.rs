@@ -297,7 +297,7 @@ fn a_function_of_liftoff_has_no_frame_while_it_calls_for_it() {
         caller(BEHIND, false, &framed),
         Some((RETURN, SP + 32, false))
     );
-    // Only the frame next to the innermost can be without.
+    // Deeper functions have their frames.
     let framed = [RETURN, 0x20, SP + 32, RETURN, 0, 0];
     assert_eq!(
         caller(BEHIND, false, &framed),
