@@ -6,7 +6,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use vmscope_process::MapEntry;
 use vmscope_records::{
     Avma, CpuMode, FileOffset, InterpreterRules, InterpreterSource, Mapping, Ranges, SampleDetail,
-    StackBytes, Word,
+    Word,
 };
 
 use super::native_hits::NativeHits;
@@ -115,7 +115,7 @@ impl Generated {
         sample: &mut RawSample,
         sources: &[InterpreterSource],
         hits: &mut NativeHits,
-    ) -> Option<StackBytes> {
+    ) {
         let is_user = sample.mode == CpuMode::User;
         match sample.mode {
             CpuMode::Kernel => hits.kernel(sample.pc),
@@ -127,7 +127,9 @@ impl Generated {
         if is_generated {
             self.touched.insert(sample.pc);
         }
-        let detail = sample.detail.as_mut()?;
+        let Some(detail) = sample.detail.as_mut() else {
+            return;
+        };
         if let Some(chain) = &detail.chain {
             for at in &chain.kernel {
                 hits.kernel(call_before(*at));
@@ -160,11 +162,10 @@ impl Generated {
             _ => &[],
         };
         keep(detail, sources, &mut self.touched);
-        let stack = detail.stack.take();
+        detail.stack = None;
         if **detail == SampleDetail::default() {
             sample.detail = None;
         }
-        stack
     }
 
     /// The executable mapping at an address.

@@ -284,10 +284,7 @@ impl Recorder {
                 let values = unwinding.unwind(detail, of, space, &self.modules);
                 process.generated.touch(values);
             }
-            let stack = (process.generated).sampled(&mut sample, &self.sources, &mut self.hits);
-            if let (Some(stack), Some(unwinding)) = (stack, &mut self.unwinding) {
-                unwinding.keep(sample.tid, stack);
-            }
+            (process.generated).sampled(&mut sample, &self.sources, &mut self.hits);
         }
         self.samples += 1;
         let RawSample {

@@ -15,14 +15,14 @@ pub use native::fuzz_tables;
 
 use std::sync::Arc;
 
-use vmscope_process::{Frame, FrameRegisters, Modules, Unwinder};
+use vmscope_process::{CopiedStack, Frame, FrameRegisters, Modules, Unwinder};
 use vmscope_records::{
-    Avma, CallChain, ChainEnd, CpuMode, ModuleKey, Registers, SampleDetail, StackBytes, Tid, TimeNs,
+    Avma, CallChain, ChainEnd, CpuMode, ModuleKey, Registers, SampleDetail, Tid, TimeNs,
 };
 
 use super::generated::Generated;
 use native::{Caches, Modular};
-use recent::{Recent, Version, Walk};
+use recent::{Met, Recent, Version, Walk};
 
 /// Register numbers in the kernel's numbering (`perf_regs.h`): pc, stack pointer, frame pointer.
 const REGISTERS: (u32, u32, u32) = match cfg!(target_arch = "aarch64") {
@@ -106,11 +106,6 @@ impl Unwinding {
         }
     }
 
-    /// Takes the stack of the thread's last sample.
-    pub fn keep(&mut self, thread: Tid, stack: StackBytes) {
-        self.recent.keep(thread, stack);
-    }
-
     /// Adds the user callers to a sample's chain. Returns what adapters shall name: method objects of
     /// interpreted frames.
     pub fn unwind(
@@ -135,10 +130,11 @@ impl Unwinding {
         }
         chain.end = match (innermost, &detail.stack) {
             (Some(registers_now), Some(stack)) => {
+                let stack = CopiedStack::of(stack);
                 let frame = Frame {
                     registers: registers_now,
                     sampled: Some(registers),
-                    stack,
+                    stack: &stack,
                     time,
                 };
                 if space.version == 0 {
@@ -146,7 +142,7 @@ impl Unwinding {
                     space.version = self.versions;
                 }
                 let mut found = Found {
-                    walk: self.recent.begin(thread, space.rules(), stack),
+                    walk: self.recent.begin(thread, space.rules()),
                     chain: &mut chain,
                     values: &mut values,
                     signals: 0,
@@ -154,8 +150,12 @@ impl Unwinding {
                 let end = self.walk(frame, (&mut *space, of), modules, &mut found);
                 let Found { walk, signals, .. } = found;
                 let is_sure = !chain.guessed && !chain.late && signals == 0;
-                if end == ChainEnd::Whole && is_sure {
-                    self.recent.end(thread, walk, &chain.user, &values);
+                match end {
+                    ChainEnd::Whole if is_sure => {
+                        let found = (chain.user.as_slice(), values.as_slice());
+                        self.recent.end(thread, walk, found, &stack.into_read());
+                    }
+                    _ => self.recent.give_up(thread, walk),
                 }
                 end
             }
@@ -175,14 +175,23 @@ impl Unwinding {
     ) -> ChainEnd {
         // In a kernel sample, the chain begins with the innermost frame itself.
         let mut at_frame = found.chain.user.len().checked_sub(1);
+        // Rules may treat the caller of a sample's own frame in another way.
+        let mut follows_caller = false;
         loop {
             let chain = &mut *found.chain;
-            if let Some(own) = at_frame.filter(|_| frame.sampled.is_none()) {
+            if let Some(own) = at_frame.filter(|_| follows_caller) {
+                let met = Met {
+                    registers: frame.registers,
+                    own,
+                    values: found.values.len(),
+                    words: frame.stack.words_read(),
+                };
                 let so_far = (&mut chain.user, &mut *found.values);
-                if (found.walk).meets(frame.registers, own, so_far, self.max_depth) {
+                if (found.walk).meets(met, so_far, frame.stack, self.max_depth) {
                     return ChainEnd::Whole;
                 }
             }
+            follows_caller = frame.sampled.is_none();
             let pc = Avma(frame.registers.pc);
             let code = of.code_at(pc.0).ok_or(ChainEnd::Broken);
             let mut is_signal = false;
@@ -225,6 +234,7 @@ impl Unwinding {
             if unwound.end.is_none() && (!rises || !is_code(caller.pc.wrapping_sub(1))) {
                 return ChainEnd::Broken;
             }
+            found.walk.needs_memory |= !unwound.between.is_empty();
             chain.guessed |= unwound.is_guess;
             chain.late |= unwound.is_late;
             // The depth counts from here on: the last frame, too, may have another place to be shown.

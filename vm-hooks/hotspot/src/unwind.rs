@@ -16,6 +16,7 @@ mod mounted;
 
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Instant;
 
 use iced_x86::Register;
 use vmscope_process::{
@@ -26,7 +27,7 @@ use vmscope_records::{Avma, ChainEnd};
 use crate::code::{BlobKind, CodeLayout};
 use crate::layout::encodings::interpreted_frame;
 use crate::stubs::Routine;
-use blobs::{Blobs, Piece};
+use blobs::{Blobs, FRESH, Piece};
 use entry::{Entered, Return, entered};
 use mounted::Readings;
 
@@ -55,6 +56,7 @@ pub struct HotSpotUnwinder {
     /// `None` if the JVM has no virtual threads, or exports too little.
     threads: Option<VirtualThreads>,
     readings: Readings,
+    opened: Instant,
 }
 
 impl std::fmt::Debug for HotSpotUnwinder {
@@ -66,6 +68,11 @@ impl std::fmt::Debug for HotSpotUnwinder {
 impl Unwinder for HotSpotUnwinder {
     fn covers(&self, pc: Avma) -> bool {
         self.blobs.holds(pc)
+    }
+
+    /// A new number as often as nmethods are read again.
+    fn version(&self) -> Option<u64> {
+        u64::try_from(self.opened.elapsed().as_nanos() / FRESH.as_nanos()).ok()
     }
 
     fn caller(&mut self, frame: &Frame<'_>) -> Result<Option<Unwound>, ChainEnd> {
@@ -102,6 +109,7 @@ impl HotSpotUnwinder {
             call_stub_return,
             threads,
             readings: Readings::default(),
+            opened: Instant::now(),
         })
     }
 

@@ -52,6 +52,8 @@ mod tests {
     use vmscope_process::testing::FakeMemory;
     use vmscope_records::{StackBytes, TimeNs};
 
+    use vmscope_process::CopiedStack;
+
     use super::*;
 
     fn stack(words: &[u64]) -> StackBytes {
@@ -69,7 +71,7 @@ mod tests {
         let frame = Frame {
             registers: FrameRegisters { pc, sp: 0x7000, fp },
             sampled: None,
-            stack,
+            stack: &CopiedStack::of(stack),
             time: TimeNs(0),
         };
         let unwound = unwinder.caller(&frame)?;

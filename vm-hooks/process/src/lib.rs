@@ -79,8 +79,8 @@ pub use poll::{MAX_RECORDS_OF_A_POLL, MAX_TOUCHED_OF_A_POLL, Poll};
 pub use process::{Environment, ProcessView, monotonic_time, own_root, wall_time};
 pub use root::Root;
 pub use unwind::{
-    CodeRule, Frame, FramePointers, FrameRegisters, InterpretedFrames, Jumps, KeptFramePointers,
-    MAX_CALL_BYTES, MachineCode, OtherFrame, Piece, Pieces, Run, Unwinder, Unwound,
-    behind_first_call, ends_with_call, sampled_register,
+    CodeRule, CopiedStack, Frame, FramePointers, FrameRegisters, InterpretedFrames, Jumps,
+    KeptFramePointers, MAX_CALL_BYTES, MachineCode, OtherFrame, Piece, Pieces, Run, Unwinder,
+    Unwound, WordRead, behind_first_call, ends_with_call, sampled_register,
 };
 pub use zone::{CodeZone, SeenCode};

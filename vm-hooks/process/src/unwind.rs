@@ -1,18 +1,20 @@
 //! Unwinding: from a sample's frame to its callers.
 
 mod code_rule;
+mod copied_stack;
 mod machine_code;
 mod pieces;
 mod run;
 
 pub use code_rule::{CodeRule, MAX_CALL_BYTES, behind_first_call, ends_with_call};
+pub use copied_stack::{CopiedStack, WordRead};
 pub use machine_code::{InterpretedFrames, KeptFramePointers, MachineCode};
 pub use pieces::{Piece, Pieces};
 pub use run::{Jumps, Run, sampled_register};
 
 use std::sync::Arc;
 
-use vmscope_records::{Avma, ChainEnd, Registers, StackBytes, TimeNs};
+use vmscope_records::{Avma, ChainEnd, Registers, TimeNs};
 
 /// The usual size of a large stack.
 const MAX_STACK: u64 = 8 << 20;
@@ -39,7 +41,7 @@ pub struct Frame<'a> {
     /// All sampled registers, in the innermost frame only.
     pub sampled: Option<&'a Registers>,
     /// The copied stack.
-    pub stack: &'a StackBytes,
+    pub stack: &'a CopiedStack<'a>,
     /// Time of the copy (`CLOCK_MONOTONIC`).
     pub time: TimeNs,
 }
@@ -101,8 +103,9 @@ pub trait Unwinder: Send + std::fmt::Debug {
     /// Whether the rules cover the code at `pc`.
     fn covers(&self, pc: Avma) -> bool;
 
-    /// A number for what the rules know. The caller of a frame that has called is the same while this number
-    /// and the stack from the frame's stack pointer on are. `None` if it also depends on other memory.
+    /// A number for what the rules know. The caller of a frame that has called a frame that had called is the
+    /// same while this number and all words read from the stack are, unless frames lie between them
+    /// ([`Unwound::between`]). `None` if it also depends on other memory.
     fn version(&self) -> Option<u64> {
         None
     }
@@ -165,11 +168,7 @@ impl Frame<'_> {
     /// # Errors
     /// [`ChainEnd::Stack`] where the stack may go on above its copy, else [`ChainEnd::Broken`].
     pub fn word_at_pointer(&self, at: u64) -> Result<u64, ChainEnd> {
-        let end = self
-            .stack
-            .sp
-            .0
-            .saturating_add(self.stack.bytes.len() as u64);
+        let end = self.stack.end();
         // The kernel copies up to the first page that it can't read.
         let goes_on = !end.is_multiple_of(PAGE_BYTES);
         let is_near = at < end.saturating_add(MAX_STACK);
@@ -184,16 +183,14 @@ impl Frame<'_> {
     /// # Errors
     /// [`ChainEnd::Stack`] above the copied stack, [`ChainEnd::Broken`] below it.
     pub fn word(&self, at: u64) -> Result<u64, ChainEnd> {
-        match self.stack.word(Avma(at)) {
-            Some(word) => Ok(word),
-            None if at < self.stack.sp.0 => Err(ChainEnd::Broken),
-            None => Err(ChainEnd::Stack),
-        }
+        self.stack.read(at)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use vmscope_records::StackBytes;
+
     use super::*;
 
     #[test]
@@ -203,6 +200,7 @@ mod tests {
             bytes: vec![0; length],
         };
         let end = |fp: u64, length: usize| {
+            let stack = stack(length);
             let frame = Frame {
                 registers: FrameRegisters {
                     pc: 1,
@@ -210,7 +208,7 @@ mod tests {
                     fp,
                 },
                 sampled: None,
-                stack: &stack(length),
+                stack: &CopiedStack::of(&stack),
                 time: TimeNs(0),
             };
             frame.by_frame_pointer().map(|caller| caller.sp)

@@ -12,7 +12,7 @@ use gimli::{
 };
 use rustc_hash::FxHashMap;
 use vmscope_process::{
-    CodeRule, ElfFile, Frame, FrameRegisters, Jumps, Modules, ReadAt as _, Unwound,
+    CodeRule, CopiedStack, ElfFile, Frame, FrameRegisters, Jumps, Modules, ReadAt as _, Unwound,
 };
 use vmscope_records::{Avma, ChainEnd, ModuleKey, Ranges, TimeNs};
 
@@ -402,7 +402,7 @@ pub fn fuzz_tables(input: &[u8]) -> usize {
             let frame = Frame {
                 registers,
                 sampled: None,
-                stack: &stack,
+                stack: &CopiedStack::of(&stack),
                 time: TimeNs(0),
             };
             match modular.caller(&frame, &mut caches) {

@@ -12,7 +12,7 @@ use vmscope_records::Avma;
 use crate::code::{BlobKind, CodeCache, CodeLayout, FoundBlob, HeapBounds};
 
 /// Time for which an nmethod's header is trusted: the VM may give its memory to another.
-const FRESH: Duration = Duration::from_millis(200);
+pub(super) const FRESH: Duration = Duration::from_millis(200);
 
 /// Maximum number of blobs in memory.
 const MAX_BLOBS: usize = 1 << 16;

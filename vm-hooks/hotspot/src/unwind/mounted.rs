@@ -225,9 +225,7 @@ impl Found {
     fn is_on(&self, frame: &Frame<'_>) -> bool {
         let (entry, end) = self.entry;
         let continuation = frame.word(entry.wrapping_add(continuation_entry::CONTINUATION));
-        let copied = end.checked_sub(frame.stack.sp.0);
-        let copied = copied.and_then(|at| usize::try_from(at).ok());
-        let copied = copied.and_then(|at| frame.stack.bytes.get(at..)?.get(..self.carrier.len()));
+        let copied = frame.stack.bytes(end, self.carrier.len());
         continuation == Ok(self.continuation.0) && copied == Some(&self.carrier)
     }
 }

@@ -275,6 +275,7 @@ mod tests {
     use vmscope_records::{Avma, StackBytes, TimeNs};
 
     use super::*;
+    use crate::CopiedStack;
 
     const BEGIN: u64 = 0x1000;
 
@@ -449,6 +450,7 @@ mod tests {
                 .flat_map(u64::to_le_bytes)
                 .collect(),
         };
+        let stack = CopiedStack::of(&stack);
         let frame = |fp: u64| Frame {
             registers: FrameRegisters {
                 pc: 0,

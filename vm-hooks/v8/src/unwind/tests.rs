@@ -1,3 +1,4 @@
+use vmscope_process::CopiedStack;
 use vmscope_process::testing::FakeMemory;
 use vmscope_records::{Arch, Registers, StackBytes, TimeNs};
 
@@ -96,7 +97,7 @@ fn caller(pc: u64, fp: u64, is_leaf: bool, words: &[u64]) -> Result<(u64, u64, b
     let frame = Frame {
         registers: FrameRegisters { pc, sp: SP, fp },
         sampled: is_leaf.then_some(&sampled),
-        stack: &stack,
+        stack: &CopiedStack::of(&stack),
         time: TimeNs(0),
     };
     let unwound = unwinder().caller(&frame)?.expect("a caller");
@@ -118,7 +119,7 @@ fn regular_expressions_are_seen_in_frames() {
         let frame = Frame {
             registers: FrameRegisters { pc, sp: SP, fp },
             sampled: is_leaf.then_some(&sampled),
-            stack: &stack,
+            stack: &CopiedStack::of(&stack),
             time: TimeNs(7),
         };
         unwinder.caller(&frame).ok();
@@ -238,7 +239,7 @@ fn callers_in_the_interpreter_are_shown_by_their_bytecodes() {
         let frame = Frame {
             registers: FrameRegisters { pc, sp: SP, fp },
             sampled: None,
-            stack: &stack,
+            stack: &CopiedStack::of(&stack),
             time: TimeNs(0),
         };
         let unwound = unwinder().caller(&frame).unwrap().unwrap();
@@ -278,7 +279,7 @@ fn a_function_of_liftoff_has_no_frame_while_it_calls_for_it() {
                 fp: SP + 16,
             },
             sampled: is_leaf.then_some(&sampled),
-            stack: &stack,
+            stack: &CopiedStack::of(&stack),
             time: TimeNs(0),
         };
         let unwound = unwinder.caller(&frame).expect("unwinds")?;

@@ -1,4 +1,5 @@
 use proptest::prelude::*;
+use vmscope_records::{ChainEnd, StackBytes};
 
 use super::*;
 
@@ -15,41 +16,46 @@ fn stack(words: &[[u64; 3]]) -> StackBytes {
     }
 }
 
-fn frame(stack: &StackBytes, sp: u64) -> Option<(FrameRegisters, u64)> {
-    let [pc, fp, value] = [0, 8, 16].map(|at| stack.word(Avma(sp + at)));
-    let registers = FrameRegisters {
-        pc: pc?,
+/// Registers of a caller, as its callee's rule reads them.
+fn frame(stack: &CopiedStack<'_>, sp: u64) -> Result<FrameRegisters, ChainEnd> {
+    Ok(FrameRegisters {
+        pc: stack.read(sp)?,
         sp,
-        fp: fp?,
-    };
-    Some((registers, value?))
+        fp: stack.read(sp + 8)?,
+    })
 }
 
-/// Walks a stack; returns the chain, the method objects, and the number of frames that were read.
+/// Walks a stack; returns the chain, the method objects, and the number of frames that were walked.
 fn walked(recent: &mut Recent, stack: &StackBytes) -> (Vec<Avma>, Vec<Avma>, usize) {
-    let mut walk = recent.begin(THREAD, (1, 0), stack);
-    let (mut chain, mut values, mut read) = (Vec::new(), Vec::new(), 0);
-    let mut sp = stack.sp.0;
-    while let Some((registers, value)) = frame(stack, sp) {
-        let own = chain.len();
+    let copied = CopiedStack::of(stack);
+    let mut walk = recent.begin(THREAD, (1, 0));
+    let (mut chain, mut values, mut frames) = (Vec::new(), Vec::new(), 0);
+    let mut next = frame(&copied, stack.sp.0);
+    while let Ok(registers) = next {
+        let met = Met {
+            registers,
+            own: chain.len(),
+            values: values.len(),
+            words: copied.words_read(),
+        };
         chain.push(Avma(registers.pc));
-        if walk.meets(registers, own, (&mut chain, &mut values), 1000) {
+        if walk.meets(met, (&mut chain, &mut values), &copied, 1000) {
             break;
         }
-        read += 1;
+        frames += 1;
+        let value = copied.read(registers.sp + 16).expect("a whole frame");
         // A frame with another place to be shown, and with frames in between.
         if value % 3 == 0 {
-            chain[own] = Avma(value);
+            chain[met.own] = Avma(value);
             values.push(Avma(value));
         }
         if value % 5 == 0 {
             chain.push(Avma(value + 1));
         }
-        sp += 24;
+        next = frame(&copied, registers.sp + 24);
     }
-    recent.end(THREAD, walk, &chain, &values);
-    recent.keep(THREAD, stack.clone());
-    (chain, values, read)
+    recent.end(THREAD, walk, (&chain, &values), &copied.into_read());
+    (chain, values, frames)
 }
 
 fn words(count: u64) -> Vec<[u64; 3]> {
@@ -57,33 +63,39 @@ fn words(count: u64) -> Vec<[u64; 3]> {
 }
 
 #[test]
-fn a_deep_stack_is_read_up_to_its_unchanged_part() {
+fn a_deep_stack_is_walked_up_to_its_unchanged_part() {
     let mut recent = Recent::default();
     let mut all = words(100);
     assert_eq!(walked(&mut recent, &stack(&all)).2, 100);
+    assert_eq!(walked(&mut recent, &stack(&all)).2, 0);
     all[95][0] = 0xabc;
-    let read = walked(&mut recent, &stack(&all)).2;
-    assert!((5..10).contains(&read), "{read}");
-    // The outermost frame has changed.
-    all[0][2] = 7;
-    assert_eq!(walked(&mut recent, &stack(&all)).2, 100);
+    assert_eq!(walked(&mut recent, &stack(&all)).2, 5);
+    // The caller of the frame above has changed, and so have all its callees' callers.
+    all[40][1] = 7;
+    assert_eq!(walked(&mut recent, &stack(&all)).2, 60);
+    assert_eq!(walked(&mut recent, &stack(&all)).2, 0);
 }
 
 #[test]
 fn walks_by_other_memory_and_short_walks_are_not_remembered() {
     let mut recent = Recent::default();
-    let few = stack(&words(10));
-    assert_eq!(walked(&mut recent, &few).2, 10);
-    assert_eq!(walked(&mut recent, &few).2, 10);
+    let few = stack(&words(LEAST as u64 - 1));
+    assert_eq!(walked(&mut recent, &few).2, LEAST - 1);
+    assert_eq!(walked(&mut recent, &few).2, LEAST - 1);
     let many = stack(&words(50));
-    let mut walk = recent.begin(THREAD, (1, 0), &many);
+    walked(&mut recent, &many);
+    let mut walk = recent.begin(THREAD, (1, 0));
     walk.needs_memory = true;
-    recent.end(THREAD, walk, &[Avma(1); 50], &[]);
+    recent.end(THREAD, walk, (&[], &[]), &[]);
     assert_eq!(walked(&mut recent, &many).2, 50);
-    assert!(walked(&mut recent, &many).2 < 5);
+    // A walk without an end does not change what is known.
+    let walk = recent.begin(THREAD, (1, 0));
+    recent.give_up(THREAD, walk);
+    assert_eq!(walked(&mut recent, &many).2, 0);
     // Other code or rules.
-    let walk = recent.begin(THREAD, (1, 1), &many);
-    assert_eq!(walk.equal_from, u64::MAX);
+    let walk = recent.begin(THREAD, (1, 1));
+    recent.give_up(THREAD, walk);
+    assert_eq!(walked(&mut recent, &many).2, 50);
 }
 
 #[test]

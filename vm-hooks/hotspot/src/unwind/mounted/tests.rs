@@ -1,5 +1,7 @@
 use vmscope_records::StackBytes;
 
+use vmscope_process::CopiedStack;
+
 use super::*;
 
 const SP: u64 = 0x7000;
@@ -16,7 +18,7 @@ fn stack(words: &[(usize, u64)]) -> StackBytes {
     }
 }
 
-fn frame(stack: &StackBytes) -> Frame<'_> {
+fn frame<'a>(stack: &'a CopiedStack<'a>) -> Frame<'a> {
     Frame {
         registers: FrameRegisters {
             pc: 0,
@@ -33,7 +35,7 @@ fn frame(stack: &StackBytes) -> Frame<'_> {
 fn an_entry_lies_behind_the_arguments() {
     let of = |words: &[(usize, u64)], sp| -> Vec<u64> {
         let stack = stack(words);
-        entries(&frame(&stack), sp).collect()
+        entries(&frame(&CopiedStack::of(&stack)), sp).collect()
     };
     // Without arguments, any place with a zero could be the end, but lies elsewhere.
     assert_eq!(of(&[], SP), [SP]);
@@ -70,7 +72,7 @@ fn a_sample_of_another_carrier_or_task_is_told_apart() {
         carrier,
     };
     let stack = stack(&words);
-    let is_on = |found: Found| found.is_on(&frame(&stack));
+    let is_on = |found: Found| found.is_on(&frame(&CopiedStack::of(&stack)));
     assert!(is_on(found(0x5000, carrier([0x11, 0x22]))));
     assert!(!is_on(found(0x5008, carrier([0x11, 0x22]))));
     assert!(!is_on(found(0x5000, carrier([0x11, 0x23]))));

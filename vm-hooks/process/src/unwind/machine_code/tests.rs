@@ -2,6 +2,7 @@ use crate::testing::FakeMemory;
 use vmscope_records::{Arch, Registers, StackBytes, TimeNs};
 
 use super::*;
+use crate::CopiedStack;
 
 /// `sub $8,%rsp; call *%rcx; add $8,%rsp; ret` (CPython 3.12 and 3.13).
 const TRAMPOLINE: &[u8] = &[
@@ -27,7 +28,7 @@ fn caller_in(
     let frame = Frame {
         registers: FrameRegisters { pc, sp: 0x7000, fp },
         sampled: None,
-        stack,
+        stack: &CopiedStack::of(stack),
         time: TimeNs(0),
     };
     let unwound = unwinder.caller(&frame)?;
@@ -114,6 +115,7 @@ fn an_erlang_function_without_its_frame_yet_keeps_its_caller() {
         (0x1001, [0x7777, 0x2008]),
         (0x1005, [0x2008, 0]),
     ] {
+        let stack = stack(&words);
         let frame = Frame {
             registers: FrameRegisters {
                 pc,
@@ -121,7 +123,7 @@ fn an_erlang_function_without_its_frame_yet_keeps_its_caller() {
                 fp: 0x7010,
             },
             sampled: Some(&sampled),
-            stack: &stack(&words),
+            stack: &CopiedStack::of(&stack),
             time: TimeNs(0),
         };
         let unwound = unwinder.caller(&frame).unwrap().unwrap();
@@ -146,6 +148,7 @@ fn caller_of(
         mask: 0,
         values: Vec::new(),
     };
+    let stack = stack(words);
     let frame = Frame {
         registers: FrameRegisters {
             pc,
@@ -153,7 +156,7 @@ fn caller_of(
             fp: 0x7020,
         },
         sampled: is_innermost.then_some(&sampled),
-        stack: &stack(words),
+        stack: &CopiedStack::of(&stack),
         time: TimeNs(0),
     };
     unwinder.caller(&frame).unwrap().unwrap()

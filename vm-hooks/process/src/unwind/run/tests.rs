@@ -1,4 +1,5 @@
 use super::*;
+use crate::CopiedStack;
 use proptest::prelude::*;
 use vmscope_records::{Arch, Avma, Registers, StackBytes, TimeNs};
 
@@ -30,7 +31,7 @@ fn run(
     let frame = Frame {
         registers: FrameRegisters { pc: 0x1000, sp, fp },
         sampled: Some(&registers),
-        stack: &stack,
+        stack: &CopiedStack::of(&stack),
         time: TimeNs(0),
     };
     let mut run = Run::new(code, 0x1000, &frame);
