@@ -1,6 +1,7 @@
 //! The adapter. It polls a JVM repeatedly and reports changes.
 
 mod budget;
+mod counters;
 mod describe;
 mod figures;
 mod gone;
@@ -26,15 +27,16 @@ use crate::flags::Flags;
 use crate::jvm::{Jvm, TESTED};
 use crate::layout::Missing;
 use crate::pages::Pages;
-use crate::perf_data::PerfData;
 use crate::regions::rules;
 use crate::sample_needs::sample_needs;
 use crate::unwind::{HotSpotUnwinder, VirtualThreads};
 use crate::vm_data::{Known, VmData};
-use interpreted::{ClassCounts, Interpreted};
+use counters::{ClassCounts, Unloading, class_counts, signs};
+use interpreted::Interpreted;
 use maps::Maps;
 use methods::Methods;
 use touched::Touched;
+use unloaded::CountedUnloading;
 use zone::{Signs, Zone};
 
 /// The VM's name in records.
@@ -377,8 +379,8 @@ impl Opened {
         };
         self.data.poll(process, poll)?;
         let counts = self.data.perf_data().and_then(class_counts);
-        let unloaded = counts.map(|counts| counts.unloaded);
-        self.methods.begin(poll.began(), unloaded);
+        let unloading = Unloading::read(&self.data);
+        self.methods.begin(poll.began(), unloading);
         let pages = Pages::new(process.memory());
         let signs = signs(&self.data, self.jvm.version.major);
         self.zone.count(signs, poll.began());
@@ -387,8 +389,17 @@ impl Opened {
         let is_due = is_last || self.zone.is_due(touched.fresh(), signs, Instant::now());
         if is_due {
             let methods = &mut self.methods;
-            let knows_dead = self.interpreted.knows_dead(counts);
-            let what = (is_last, signs, knows_dead);
+            let (data, interpreted) = (&mut self.data, &self.interpreted);
+            let counted = || {
+                data.read_again(process);
+                let both = Unloading::read(data).zip(unloading);
+                match both.is_some_and(|(now, before)| now.has_begun_since(&before)) {
+                    true => CountedUnloading::Again,
+                    false if interpreted.knows_dead(counts) => CountedUnloading::Once,
+                    false => CountedUnloading::NotYet,
+                }
+            };
+            let what = (is_last, signs, counted);
             let before = cpu_time();
             let read = self.zone.poll(&pages, methods, what, poll);
             if read.is_err() {
@@ -499,61 +510,6 @@ impl Opened {
             );
         }
     }
-}
-
-/// VM counters of events that create or free code.
-fn signs(data: &VmData, major: u32) -> Option<Signs> {
-    // The first collector is the young generation's, if the VM has generations.
-    const ENTRIES: [&str; 3] = [
-        "sun.gc.collector.0.lastEntryTime",
-        "sun.gc.collector.1.lastEntryTime",
-        "sun.gc.collector.2.lastEntryTime",
-    ];
-    const EXITS: [&str; 3] = [
-        "sun.gc.collector.0.lastExitTime",
-        "sun.gc.collector.1.lastExitTime",
-        "sun.gc.collector.2.lastExitTime",
-    ];
-    const INVOCATIONS: [&str; 3] = [
-        "sun.gc.collector.0.invocations",
-        "sun.gc.collector.1.invocations",
-        "sun.gc.collector.2.invocations",
-    ];
-    // Concurrent collectors unload while the program runs.
-    const CONCURRENT: [&str; 2] = ["UseZGC", "UseShenandoahGC"];
-    let flags = data.flags();
-    let is_concurrent = flags.is_none_or(|flags| CONCURRENT.iter().any(|name| flags.is_on(name)));
-    let data = data.perf_data()?;
-    let each = |names: [&str; 3]| names.map(|name| data.long(name).unwrap_or(0));
-    let (entries, exits, invocations) = (each(ENTRIES), each(EXITS), each(INVOCATIONS));
-    let collections = |skipped: usize| {
-        let mut times = entries.iter().zip(exits).skip(skipped);
-        let is_collecting = times.any(|(entry, exit)| *entry > exit);
-        let all = invocations.iter().skip(skipped);
-        (!is_collecting).then(|| all.fold(0_i64, |all, one| all.wrapping_add(*one)))
-    };
-    // Every collector that unloads classes also frees code.
-    let unloads = collections(usize::from(!is_concurrent));
-    let unloaded = class_counts(data).map_or(0, |counts| counts.unloaded);
-    Some(Signs {
-        unloadings: unloads.map(|unloads| unloads.wrapping_add(unloaded)),
-        collections: collections(0),
-        compilations: data.long("sun.ci.totalCompiles")?,
-        // Up to JDK 19, a sweeper frees code at any time (JDK-8290025).
-        are_deaths: major >= 20 && !is_concurrent,
-    })
-}
-
-/// Numbers of classes loaded and unloaded by the VM.
-fn class_counts(data: &PerfData) -> Option<ClassCounts> {
-    let sum = |own: &str, shared: &str| {
-        let shared = data.long(shared).unwrap_or(0);
-        Some(data.long(own)?.wrapping_add(shared))
-    };
-    Some(ClassCounts {
-        loaded: sum("java.cls.loadedClasses", "java.cls.sharedLoadedClasses")?,
-        unloaded: sum("java.cls.unloadedClasses", "java.cls.sharedUnloadedClasses")?,
-    })
 }
 
 #[cfg(test)]

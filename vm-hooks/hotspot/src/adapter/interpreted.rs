@@ -16,6 +16,7 @@ use vmscope_records::{
     MethodKey, PcMap, Stream, TimeNs,
 };
 
+use super::counters::ClassCounts;
 use super::gone::{Deaths, Gone, Spans};
 use super::index::{BytecodeIndex, Entry, Layouts, Place, Sampled, Times};
 use super::methods::Methods;
@@ -50,13 +51,6 @@ const MAX_REMEMBERED: usize = 1 << 14;
 
 /// Reported size of a method's object; only its begin counts.
 const OBJECT_BYTES: u64 = 8;
-
-/// Numbers of classes that the VM has loaded and unloaded so far.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct ClassCounts {
-    pub loaded: i64,
-    pub unloaded: i64,
-}
 
 /// State of the search for interpreted methods.
 #[derive(Debug)]

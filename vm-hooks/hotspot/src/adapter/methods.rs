@@ -11,6 +11,8 @@ use crate::bytecode::{ConstantPoolView, PoolLayout, listing};
 use crate::jvm::Jvm;
 use crate::method::{MethodInfo, MethodLayout, Stamp, class_name};
 
+use super::counters::Unloading;
+
 /// Maximum number of methods in memory.
 const MAX_METHODS: usize = 1 << 20;
 
@@ -44,14 +46,16 @@ pub(super) struct Methods {
 /// Times of polls, by the VM's unload count at their begin.
 #[derive(Debug, Default)]
 struct Times {
-    /// Number of unloaded classes.
-    unloaded: Option<i64>,
-    /// First and newest poll with this number.
+    /// The VM's counters at the newest poll.
+    unloading: Option<Unloading>,
+    /// First and newest poll with this number of unloaded classes.
     since: TimeNs,
     newest: TimeNs,
     /// First and last poll with the number before. Classes may have been unloaded already
     /// during the last.
     before: Option<(TimeNs, TimeNs)>,
+    /// Whether the VM may have unloaded classes several times between these and the later polls.
+    are_several: bool,
 }
 
 /// Methods read earlier, within bounds.
@@ -121,18 +125,19 @@ impl Methods {
     }
 
     /// Begins a poll. After an unloading, every method needs a new comparison: its address may be
-    /// another method's. `unloaded`: the VM's count of unloaded classes, read after `time`, if
-    /// available.
-    pub fn begin(&mut self, time: TimeNs, unloaded: Option<i64>) {
+    /// another method's. `unloading`: the VM's counters, read after `time`, if available.
+    pub fn begin(&mut self, time: TimeNs, unloading: Option<Unloading>) {
         let times = &mut self.times;
-        if unloaded.is_none() || unloaded != times.unloaded {
+        let both = unloading.zip(times.unloading);
+        if both.is_none_or(|(now, before)| now.classes != before.classes) {
             self.compared.clear();
-            times.before = times.unloaded.map(|_| (times.since, times.newest));
-            times.unloaded = unloaded;
+            times.before = times.unloading.map(|_| (times.since, times.newest));
+            times.are_several = both.is_some_and(|(now, before)| now.most_since(&before) > 1);
             times.since = time;
             self.displaced
                 .age(times.before.map_or(time, |(from, _)| from));
         }
+        times.unloading = unloading;
         times.newest = time;
     }
 
@@ -232,9 +237,10 @@ impl Methods {
     }
 
     /// Method lost in the last unloading: the only one that polls with the previous unload
-    /// count certainly found at this address.
+    /// count certainly found at this address. `None` if another method may have had the address between two
+    /// unloadings that no poll saw apart.
     pub fn dead(&self, method: Avma) -> Option<Pinned> {
-        let (from, last) = self.times.before?;
+        let (from, last) = self.times.before.filter(|_| !self.times.are_several)?;
         let both = [self.known.get(&method), self.displaced.all.get(&method)];
         let was_there = |known: &&Arc<Known>| from <= known.met && known.met < last;
         let mut then = both.into_iter().flatten().filter(was_there);

@@ -315,7 +315,7 @@ fn what_there_is_no_budget_for_is_read_the_next_time() {
     for _ in 0..all {
         let (pages, mut poll) = (Pages::new(&*memory), poll_with(&[]));
         opened.zone.with_budget(60_000);
-        let what = (true, None, false);
+        let what = (true, None, || CountedUnloading::NotYet);
         (opened.zone)
             .poll(&pages, &mut opened.methods, what, &mut poll)
             .unwrap();
@@ -338,11 +338,11 @@ fn what_there_is_no_budget_for_is_read_the_next_time() {
 }
 
 /// A reading of the code cache; returns its reports of code that begins at `at`.
-fn read_at(scene: &mut Scene, at: Avma, knows_dead: bool) -> Vec<Constituent> {
+fn read_at(scene: &mut Scene, at: Avma, unloading: CountedUnloading) -> Vec<Constituent> {
     let memory = scene.memory.clone();
     let (pages, mut poll) = (Pages::new(&*memory), poll_with(&[]));
     let opened = scene.adapter.opened.as_mut().unwrap();
-    let what = (false, None, knows_dead);
+    let what = (false, None, || unloading);
     let read = (opened.zone).poll(&pages, &mut opened.methods, what, &mut poll);
     read.unwrap();
     let told = poll.finish().into_iter().filter_map(|record| match record {
@@ -370,21 +370,41 @@ fn code_of_unloaded_classes_is_told_before_its_name_is_certain() {
             own == Some(one.method) && opened.jvm.methods.read(&pages, one.method).is_ok()
         };
         let code = compiled.into_iter().find(has_name).unwrap();
-        opened.methods.begin(TimeNs(1), Some(5));
+        opened.methods.begin(
+            TimeNs(1),
+            Some(Unloading {
+                classes: 5,
+                ..Unloading::default()
+            }),
+        );
         if was_known {
             assert!(opened.methods.meet(&pages, code.method, &mut poll));
         }
-        opened.methods.begin(TimeNs(2), Some(5));
+        opened.methods.begin(
+            TimeNs(2),
+            Some(Unloading {
+                classes: 5,
+                ..Unloading::default()
+            }),
+        );
         let structs = &opened.jvm.structs;
         let of = |name| structs.offset(name, "_method");
         let field = of("nmethod").or_else(|_| of("CompiledMethod")).unwrap();
         scene.patch(Avma(code.blob.at.0 + field), &[0; 8]);
 
         let at = code.blob.code_begin;
-        let [nameless] = read_at(&mut scene, at, false).try_into().unwrap();
+        let [nameless] = read_at(&mut scene, at, CountedUnloading::NotYet)
+            .try_into()
+            .unwrap();
         assert_eq!((nameless.name.as_str(), nameless.method), ("", None));
-        scene.opened().methods.begin(TimeNs(3), Some(6));
-        let told = read_at(&mut scene, at, true);
+        scene.opened().methods.begin(
+            TimeNs(3),
+            Some(Unloading {
+                classes: 6,
+                ..Unloading::default()
+            }),
+        );
+        let told = read_at(&mut scene, at, CountedUnloading::Once);
         if was_known {
             let [named] = told.try_into().unwrap();
             assert_eq!((named.key, named.since), (nameless.key, nameless.since));
@@ -395,7 +415,7 @@ fn code_of_unloaded_classes_is_told_before_its_name_is_certain() {
         } else {
             assert_eq!(told, []);
         }
-        assert_eq!(read_at(&mut scene, at, true), []);
+        assert_eq!(read_at(&mut scene, at, CountedUnloading::Once), []);
     }
 }
 
@@ -420,7 +440,7 @@ fn code_that_no_thread_runs_is_gone() {
             if is_compared {
                 opened.zone.read_not_entrant(&pages, &mut poll).unwrap();
             } else {
-                let what = (false, None, false);
+                let what = (false, None, || CountedUnloading::NotYet);
                 let read = (opened.zone).poll(&pages, &mut opened.methods, what, &mut poll);
                 read.unwrap();
             }

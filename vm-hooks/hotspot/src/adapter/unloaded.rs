@@ -16,12 +16,28 @@ pub(super) struct Unloaded {
     waiting: Vec<NmethodId>,
 }
 
+/// The VM's count of an unloading whose dead code a reading finds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum CountedUnloading {
+    /// The count is not in the poll's counters.
+    NotYet,
+    /// The counters have changed since the poll before, and the methods known before are those that died.
+    Once,
+    /// The VM unloaded classes again during the reading: the dead may be methods that no poll has met.
+    Again,
+}
+
 impl Unloaded {
     /// Adds nmethods found before the VM counted the unloading. If the VM never counts,
     /// forgotten nmethods stop waiting.
     pub fn wait(&mut self, found: impl IntoIterator<Item = NmethodId>, nmethods: &Nmethods) {
         self.waiting.retain(|id| nmethods.get(id).is_some());
         self.waiting.extend(found);
+    }
+
+    /// The identity of all waiting nmethods stays uncertain.
+    pub fn forget(&mut self) {
+        self.waiting.clear();
     }
 
     /// The VM has counted: reports names for nmethods with previously known methods. An nmethod

@@ -16,8 +16,8 @@ use super::describe::{KnownFrom, describe, outermost, routines_of};
 use super::figures::{Counts, Figures};
 use super::kept::{MAX_BYTES, Nmethods};
 use super::methods::Methods;
-use super::unloaded::Unloaded;
-use crate::code::{Blob, CodeCache, Found, HeapBounds, NmethodId};
+use super::unloaded::{CountedUnloading, Unloaded};
+use crate::code::{Blob, CodeCache, Found, HeapBounds, NmethodId, NmethodState};
 use crate::jvm::Jvm;
 use crate::pages::Pages;
 use crate::sample_needs::{interpreter_sources, leaf_sources};
@@ -311,13 +311,12 @@ impl Zone {
         }
     }
 
-    /// Reads the code cache and reports changes. `knows_dead`: classes were unloaded, and
-    /// `methods` still holds their earlier methods.
+    /// Reads the code cache and reports changes. `unloading`: asked after the reading.
     pub fn poll(
         &mut self,
         pages: &Pages<'_>,
         methods: &mut Methods,
-        (is_last, signs, knows_dead): (bool, Option<Signs>, bool),
+        (is_last, signs, unloading): (bool, Option<Signs>, impl FnOnce() -> CountedUnloading),
         poll: &mut Poll,
     ) -> Result<(), AdapterError> {
         let before = cpu_time();
@@ -440,6 +439,7 @@ impl Zone {
         if let Some(error) = failure {
             return Err(error);
         }
+        let unloading = unloading();
         (self.dead, self.not_entrant) = (dead, not_entrant);
         self.take_dispatch(dispatch_in, poll);
         // Unread ranges keep their earlier contents.
@@ -489,6 +489,12 @@ impl Zone {
         let walked = cpu_time().saturating_sub(before);
         let is_there: FxHashSet<CodeId> = seen.iter().map(|code| code.identity).collect();
         let (nmethods, dispatch_in) = (&mut self.nmethods, &self.dispatch_in);
+        let cache = &self.cache;
+        let is_living = |id: &NmethodId, blob: Blob| {
+            let states = cache.states_of(&[(*id, blob)], pages.memory());
+            let state = states.ok().and_then(|states| states.first().copied());
+            matches!(state, Some(NmethodState::Present(state)) if state < DEAD)
+        };
         let mut came = std::mem::take(&mut self.came);
         let changes = self.known.update(
             poll,
@@ -518,20 +524,25 @@ impl Zone {
                         if let Some(kept) = nmethods.get_mut(id) {
                             let from = match unloaded.contains(id) {
                                 false => KnownFrom::Memory(pages),
-                                true if knows_dead => KnownFrom::Before,
+                                true if unloading == CountedUnloading::Once => KnownFrom::Before,
                                 true => KnownFrom::Nothing,
                             };
                             describe(kept, constituent, from, methods, poll);
+                            // Its class may have died before its methods were read.
+                            let may_have_died = unloading == CountedUnloading::Again;
+                            if may_have_died && !is_living(id, kept.nmethod.blob) {
+                                describe(kept, constituent, KnownFrom::Nothing, methods, poll);
+                            }
                         }
                     }
                 }
             },
             |_| GoneReason::Unloaded,
         );
-        if knows_dead {
-            self.unloaded.name(&mut self.nmethods, methods, poll);
-        } else {
-            self.unloaded.wait(unloaded, &self.nmethods);
+        match unloading {
+            CountedUnloading::Once => self.unloaded.name(&mut self.nmethods, methods, poll),
+            CountedUnloading::NotYet => self.unloaded.wait(unloaded, &self.nmethods),
+            CountedUnloading::Again => self.unloaded.forget(),
         }
         self.figures.tell(&self.heaps, counts, came, is_last, poll);
         self.nmethods

@@ -9,6 +9,15 @@ use crate::bytecode::{op, original, vm_name};
 use crate::pages::Pages;
 use crate::testing::walk;
 
+/// Counters after so many unloaded classes.
+fn after(classes: i64) -> Option<Unloading> {
+    Some(Unloading {
+        classes,
+        pauses_per_cycle: 1,
+        ..Unloading::default()
+    })
+}
+
 /// Memory with some words replaced.
 struct Changed<'m> {
     memory: &'m dyn Memory,
@@ -129,7 +138,7 @@ fn a_place_that_another_took_never_keeps_the_old_name() {
         let old = name(methods, place).unwrap();
         let taken = moved(jvm, memory, place, other);
         // No room for the new method.
-        methods.begin(TimeNs(1), Some(0));
+        methods.begin(TimeNs(1), after(0));
         methods.most_bytes = 0;
         assert!(!methods.is_current(&taken, &pinned));
         assert!(!methods.meet(&taken, place, poll));
@@ -137,7 +146,7 @@ fn a_place_that_another_took_never_keeps_the_old_name() {
         assert_eq!(methods.tell_whole(Some(&taken), place, poll), None);
         assert!(!methods.meet(&taken, other, poll));
         // Room for the new method.
-        methods.begin(TimeNs(1), Some(0));
+        methods.begin(TimeNs(1), after(0));
         methods.most_bytes = MAX_BYTES;
         assert!(methods.meet(&taken, place, poll));
         assert_ne!(name(methods, place), Some(old));
@@ -159,7 +168,7 @@ fn a_place_that_cannot_be_read_has_no_name() {
             memory,
             words: vec![(Avma(place.0 + field), 8)],
         };
-        methods.begin(TimeNs(1), Some(0));
+        methods.begin(TimeNs(1), after(0));
         assert!(!methods.meet(&gone, place, poll));
         assert_eq!(methods.tell_whole(Some(&gone), place, poll), None);
     });
@@ -188,7 +197,8 @@ fn other_code_at_the_same_places_is_another_method() {
     let fixture = Fixture::new();
     fixture.run(|jvm, memory, methods, poll| {
         let mut unloaded = 0..;
-        let mut begin = |methods: &mut Methods| methods.begin(TimeNs(1), unloaded.next());
+        let mut begin =
+            |methods: &mut Methods| methods.begin(TimeNs(1), unloaded.next().and_then(after));
         for (name, is_same) in [
             ("aload_0", true),
             ("nofast_aload_0", true),
@@ -217,16 +227,16 @@ fn dead_code_is_named_by_who_was_there_when_it_lived_or_not_at_all() {
     let fixture = Fixture::new();
     let (place, other, late) = (fixture.all[0], fixture.all[1], fixture.all[2]);
     fixture.run(|jvm, memory, methods, poll| {
-        methods.begin(TimeNs(1), Some(0));
+        methods.begin(TimeNs(1), after(0));
         assert!(methods.meet(memory, place, poll));
         let old = name(methods, place).unwrap();
-        methods.begin(TimeNs(2), Some(0));
+        methods.begin(TimeNs(2), after(0));
         assert!(methods.meet(memory, late, poll));
         let dead =
             |methods: &Methods, at| methods.dead(at).map(|(_, known)| known.info.full_name());
         assert_eq!(dead(methods, place), None, "nothing was unloaded yet");
         // The last poll before the unloading may have read the successor.
-        methods.begin(TimeNs(3), Some(4));
+        methods.begin(TimeNs(3), after(4));
         assert_eq!(dead(methods, place).as_ref(), Some(&old));
         assert_eq!(dead(methods, late), None);
         // Another method takes the place; both polls see the old one as dead.
@@ -234,14 +244,31 @@ fn dead_code_is_named_by_who_was_there_when_it_lived_or_not_at_all() {
         assert!(methods.meet(&taken, place, poll));
         assert_ne!(name(methods, place).as_ref(), Some(&old));
         assert_eq!(dead(methods, place).as_ref(), Some(&old));
-        methods.begin(TimeNs(4), Some(4));
+        methods.begin(TimeNs(4), after(4));
         assert_eq!(dead(methods, place).as_ref(), Some(&old));
-        methods.begin(TimeNs(5), Some(4));
+        methods.begin(TimeNs(5), after(4));
         // After the successor's death, the first method does not return.
-        methods.begin(TimeNs(6), Some(5));
+        methods.begin(TimeNs(6), after(5));
         assert_ne!(dead(methods, place), Some(old.clone()));
-        methods.begin(TimeNs(7), Some(6));
+        methods.begin(TimeNs(7), after(6));
         assert_eq!(dead(methods, place), None);
+    });
+}
+
+#[test]
+fn code_that_lived_between_two_unseen_unloadings_has_no_name() {
+    let fixture = Fixture::new();
+    let place = fixture.all[0];
+    fixture.run(|_, memory, methods, poll| {
+        for (full, is_named) in [(1, true), (2, false)] {
+            methods.begin(TimeNs(1), after(0));
+            assert!(methods.meet(memory, place, poll));
+            methods.begin(TimeNs(2), after(0));
+            let unloading = after(4).map(|unloading| Unloading { full, ..unloading });
+            methods.begin(TimeNs(3), unloading);
+            assert_eq!(methods.dead(place).is_some(), is_named, "{full}");
+            methods.forget(place);
+        }
     });
 }
 
@@ -254,7 +281,7 @@ fn only_what_was_pinned_names_code_that_is_gone() {
         let pinned = methods.pin(place).unwrap();
         let old = name(methods, place);
         let taken = moved(jvm, memory, place, other);
-        methods.begin(TimeNs(2), Some(1));
+        methods.begin(TimeNs(2), after(1));
         assert!(methods.meet(&taken, place, poll) && methods.meet(&taken, other, poll));
         let new = name(methods, place);
         let before = methods.only(&[pinned]);
@@ -274,7 +301,7 @@ fn new_code_asks_again_who_has_the_address() {
     let (place, other) = (fixture.all[0], fixture.all[1]);
     fixture.run(|jvm, memory, methods, poll| {
         assert!(methods.meet(memory, place, poll));
-        methods.begin(TimeNs(2), Some(1));
+        methods.begin(TimeNs(2), after(1));
         assert!(methods.meet(memory, place, poll));
         let old = name(methods, place);
         let taken = moved(jvm, memory, place, other);
