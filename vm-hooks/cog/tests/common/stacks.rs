@@ -7,8 +7,8 @@ use vmscope_cog::testing::Snapshot;
 use vmscope_cog::{CogAdapter, Vm};
 use vmscope_process::testing::FakeMemory;
 use vmscope_process::{
-    Adapter as _, Frame, FrameRegisters, KeySource, Memory, MemoryError, Poll, ProcessView,
-    Unwinder,
+    Adapter as _, CopiedStack, Frame, FrameRegisters, KeySource, Memory, MemoryError, Poll,
+    ProcessView, Unwinder,
 };
 use vmscope_records::{Arch, Avma, ChainEnd, ProcessKey, Registers, StackBytes, TimeNs};
 
@@ -229,10 +229,11 @@ pub fn chain(
         end: ChainEnd::Whole,
         is_late: false,
     };
+    let stack = CopiedStack::of(stack);
     let mut frame = Frame {
         registers,
         sampled: Some(&sampled),
-        stack,
+        stack: &stack,
         time,
     };
     loop {
