@@ -155,7 +155,7 @@ impl Walk {
         false
     }
 
-    /// Number of a caller in the last walk, if all its callers are the same.
+    /// Index of a caller in the last walk, if the stack outwards still leads to the same callers.
     fn number_of(&mut self, registers: FrameRegisters, stack: &CopiedStack<'_>) -> Option<usize> {
         if registers.sp <= self.differs_to {
             return None;

@@ -71,8 +71,8 @@ pub(super) struct Unloading {
     /// Collections of the whole heap, and pauses of concurrent cycles, that have begun.
     pub full: i64,
     pub pauses: i64,
-    /// Pauses of a cycle.
-    pub pauses_per_cycle: i64,
+    /// Whether the cycles are those of a concurrent collector, not G1's.
+    pub is_concurrent: bool,
     /// Whether such a collection is running.
     pub is_running: bool,
 }
@@ -82,18 +82,28 @@ impl Unloading {
     pub fn read(data: &VmData) -> Option<Self> {
         let collectors = Collectors::read(data)?;
         let [young, full, others] = collectors.begun;
-        let (full, pauses, pauses_per_cycle) = match collectors.is_concurrent {
-            true => (0, young.wrapping_add(full).wrapping_add(others), PAUSES),
-            false => (full, others, G1_PAUSES),
+        let is_concurrent = collectors.is_concurrent;
+        let (full, pauses) = match is_concurrent {
+            true => (0, young.wrapping_add(full).wrapping_add(others)),
+            false => (full, others),
         };
-        let mut running = (collectors.is_collecting.iter()).skip(collectors.first_unloading());
+        let ended = collectors.collections(collectors.first_unloading());
         Some(Unloading {
             classes: class_counts(data.perf_data()?)?.unloaded,
             full,
             pauses,
-            pauses_per_cycle,
-            is_running: running.any(|is_it| *is_it),
+            is_concurrent,
+            is_running: ended.is_none(),
         })
+    }
+
+    /// Counters of a VM without collections, for tests.
+    #[cfg(test)]
+    pub fn of_classes(classes: i64) -> Self {
+        Unloading {
+            classes,
+            ..Unloading::default()
+        }
     }
 
     /// Whether a collection that may unload classes has begun since an earlier reading.
@@ -105,8 +115,12 @@ impl Unloading {
     pub fn most_since(&self, before: &Unloading) -> i64 {
         let full = self.full.wrapping_sub(before.full);
         let pauses = self.pauses.wrapping_sub(before.pauses);
-        let cycles =
-            pauses.saturating_add(self.pauses_per_cycle - 1) / self.pauses_per_cycle.max(1);
+        let in_cycle = if self.is_concurrent {
+            PAUSES
+        } else {
+            G1_PAUSES
+        };
+        let cycles = pauses.saturating_add(in_cycle - 1) / in_cycle;
         (full.saturating_add(cycles)).saturating_add(before.is_running.into())
     }
 }
@@ -147,7 +161,6 @@ mod tests {
         let before = Unloading {
             full: 7,
             pauses: 4,
-            pauses_per_cycle: G1_PAUSES,
             ..Unloading::default()
         };
         let most = |full, pauses, was_running| {

@@ -370,23 +370,15 @@ fn code_of_unloaded_classes_is_told_before_its_name_is_certain() {
             own == Some(one.method) && opened.jvm.methods.read(&pages, one.method).is_ok()
         };
         let code = compiled.into_iter().find(has_name).unwrap();
-        opened.methods.begin(
-            TimeNs(1),
-            Some(Unloading {
-                classes: 5,
-                ..Unloading::default()
-            }),
-        );
+        opened
+            .methods
+            .begin(TimeNs(1), Some(Unloading::of_classes(5)));
         if was_known {
             assert!(opened.methods.meet(&pages, code.method, &mut poll));
         }
-        opened.methods.begin(
-            TimeNs(2),
-            Some(Unloading {
-                classes: 5,
-                ..Unloading::default()
-            }),
-        );
+        opened
+            .methods
+            .begin(TimeNs(2), Some(Unloading::of_classes(5)));
         let structs = &opened.jvm.structs;
         let of = |name| structs.offset(name, "_method");
         let field = of("nmethod").or_else(|_| of("CompiledMethod")).unwrap();
@@ -397,13 +389,10 @@ fn code_of_unloaded_classes_is_told_before_its_name_is_certain() {
             .try_into()
             .unwrap();
         assert_eq!((nameless.name.as_str(), nameless.method), ("", None));
-        scene.opened().methods.begin(
-            TimeNs(3),
-            Some(Unloading {
-                classes: 6,
-                ..Unloading::default()
-            }),
-        );
+        scene
+            .opened()
+            .methods
+            .begin(TimeNs(3), Some(Unloading::of_classes(6)));
         let told = read_at(&mut scene, at, CountedUnloading::Once);
         if was_known {
             let [named] = told.try_into().unwrap();

@@ -311,7 +311,8 @@ impl Zone {
         }
     }
 
-    /// Reads the code cache and reports changes. `unloading`: asked after the reading.
+    /// Reads the code cache and reports changes. After the reading, `unloading` tells what the VM
+    /// has counted meanwhile.
     pub fn poll(
         &mut self,
         pages: &Pages<'_>,

@@ -11,11 +11,7 @@ use crate::testing::walk;
 
 /// Counters after so many unloaded classes.
 fn after(classes: i64) -> Option<Unloading> {
-    Some(Unloading {
-        classes,
-        pauses_per_cycle: 1,
-        ..Unloading::default()
-    })
+    Some(Unloading::of_classes(classes))
 }
 
 /// Memory with some words replaced.
