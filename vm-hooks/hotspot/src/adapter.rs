@@ -36,7 +36,6 @@ use interpreted::Interpreted;
 use maps::Maps;
 use methods::Methods;
 use touched::Touched;
-use unloaded::CountedUnloading;
 use zone::{Signs, Zone};
 
 /// The VM's name in records.
@@ -384,24 +383,18 @@ impl Opened {
         let pages = Pages::new(process.memory());
         let signs = signs(&self.data, self.jvm.version.major);
         self.zone.count(signs, poll.began());
+        self.zone.name_unloaded(&mut self.methods, poll);
         self.zone.read_not_entrant(&pages, poll)?;
         (self.zone).read_hit(touched.fresh(), &pages, &mut self.methods, poll)?;
         let is_due = is_last || self.zone.is_due(touched.fresh(), signs, Instant::now());
         if is_due {
-            let methods = &mut self.methods;
-            let (data, interpreted) = (&mut self.data, &self.interpreted);
-            let counted = || {
-                data.read_again(process);
-                let both = Unloading::read(data).zip(unloading);
-                match both.is_some_and(|(now, before)| now.has_begun_since(&before)) {
-                    true => CountedUnloading::Again,
-                    false if interpreted.knows_dead(counts) => CountedUnloading::Once,
-                    false => CountedUnloading::NotYet,
-                }
+            let recount = || {
+                self.data.read_again(process);
+                Unloading::read(&self.data)
             };
-            let what = (is_last, signs, counted);
+            let what = (is_last, signs, recount);
             let before = cpu_time();
-            let read = self.zone.poll(&pages, methods, what, poll);
+            let read = self.zone.poll(&pages, &mut self.methods, what, poll);
             if read.is_err() {
                 self.zone.failed(cpu_time().saturating_sub(before));
             }

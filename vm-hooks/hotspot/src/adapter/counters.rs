@@ -106,6 +106,12 @@ impl Unloading {
         }
     }
 
+    /// Whether the unloading that made this number of classes may still be running, at the first or a
+    /// later reading of the number: concurrent collectors unload between pauses.
+    pub fn may_go_on(&self, is_first: bool) -> bool {
+        self.is_running || (self.is_concurrent && is_first)
+    }
+
     /// Whether a collection that may unload classes has begun since an earlier reading.
     pub fn has_begun_since(&self, before: &Unloading) -> bool {
         (self.full, self.pauses) != (before.full, before.pauses)

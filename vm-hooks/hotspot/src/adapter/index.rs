@@ -99,8 +99,8 @@ pub(super) struct Walked {
 pub(super) enum Sampled {
     /// The class is in the index now.
     New(Avma),
-    /// The class's loader is newer than the last walk.
-    NewLoader,
+    /// The class may be newer than the last walk.
+    AfterWalk,
     /// The address holds no method of a class outside the index.
     Nothing,
 }
@@ -232,8 +232,14 @@ impl BytecodeIndex {
             _ => return Ok(Sampled::Nothing),
         };
         let loader = classes.loader_of(memory, klass);
-        if !self.loaders.contains_key(&loader) {
-            return Ok(Sampled::NewLoader);
+        // The walk has found all living classes of a young loader: this class is newer, or unloaded, and
+        // another loader has its loader's address.
+        if self
+            .loaders
+            .get(&loader)
+            .is_none_or(|loaded| loaded.is_young)
+        {
+            return Ok(Sampled::AfterWalk);
         }
         if !self.add(klass, (layout, memory), &mut Vec::new())? {
             return Ok(Sampled::Nothing);
@@ -357,4 +363,85 @@ fn fingerprint(
     let mut hasher = FxHasher::default();
     (&name, &methods).hash(&mut hasher);
     Some((hasher.finish(), methods))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use vmscope_process::MemoryError;
+    use vmscope_process::testing::Snapshot;
+
+    use super::*;
+    use crate::jvm::Jvm;
+    use crate::testing::walk;
+
+    /// Memory with further bytes.
+    struct With<'m> {
+        memory: &'m dyn Memory,
+        at: Avma,
+        bytes: Vec<u8>,
+    }
+
+    impl Memory for With<'_> {
+        fn read_partial(&self, at: Avma, buffer: &mut [u8]) -> Result<usize, MemoryError> {
+            let within = at.0.checked_sub(self.at.0);
+            let within = within.and_then(|offset| self.bytes.get(usize::try_from(offset).ok()?..));
+            let Some(bytes) = within.filter(|bytes| !bytes.is_empty()) else {
+                return self.memory.read_partial(at, buffer);
+            };
+            let count = bytes.len().min(buffer.len());
+            buffer[..count].copy_from_slice(&bytes[..count]);
+            Ok(count)
+        }
+    }
+
+    /// The memory of an unloaded class names a loader; a young loader has the same address now.
+    #[test]
+    fn a_class_that_no_walk_found_in_a_young_loader_is_not_indexed() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots");
+        let file = std::fs::read(folder.join("jdk17.snapshot.zst")).unwrap();
+        let snapshot = Snapshot::from_bytes(&zstd::decode_all(&*file).unwrap()).unwrap();
+        let process = snapshot.process();
+        let pages = Pages::new(process.memory());
+        let jvm = Jvm::open(&process, &pages).unwrap();
+        let classes = ClassesLayout::of(&jvm.structs).unwrap();
+        let layouts = (&classes, &jvm.methods);
+        let compiled = walk(&process, process.memory()).unwrap().nmethods;
+        let method = compiled.first().unwrap().nmethod.method;
+        // The snapshot lacks the class's array of methods: a length, and the methods' addresses.
+        let pointer = |at: Avma, class, field| {
+            let offset = jvm.structs.offset(class, field).unwrap();
+            Avma(pages.read_u64(Avma(at.0 + offset)).unwrap())
+        };
+        let constants = pointer(
+            pointer(method, "Method", "_constMethod"),
+            "ConstMethod",
+            "_constants",
+        );
+        let klass = pointer(constants, "ConstantPool", "_pool_holder");
+        let memory = With {
+            memory: &pages,
+            at: pointer(klass, "InstanceKlass", "_methods"),
+            bytes: [1, method.0].map(u64::to_le_bytes).concat(),
+        };
+        let loader = classes.loader_of(&memory, klass);
+        let mut index = BytecodeIndex::default();
+        for (loaded, found) in [
+            (None, Sampled::AfterWalk),
+            (Some(true), Sampled::AfterWalk),
+            (Some(false), Sampled::New(klass)),
+        ] {
+            if let Some(is_young) = loaded {
+                let loaded = Loaded {
+                    newest: Avma(0),
+                    classes: Vec::new(),
+                    is_young,
+                };
+                index.loaders.insert(loader, loaded);
+            }
+            let sampled = index.sampled(method, layouts, &memory).unwrap();
+            assert_eq!(sampled, found);
+        }
+    }
 }

@@ -200,10 +200,10 @@ impl Interpreted {
             }
             match self.index.sampled(*value, layouts, pages)? {
                 Sampled::New(klass) => found.classes.push(klass),
-                Sampled::NewLoader if will_walk => {
+                Sampled::AfterWalk if will_walk => {
                     awaits.insert(*value);
                 }
-                Sampled::NewLoader | Sampled::Nothing => {}
+                Sampled::AfterWalk | Sampled::Nothing => {}
             }
         }
         let times = Times {
@@ -224,13 +224,6 @@ impl Interpreted {
         }
         self.pending = awaits;
         Ok(found)
-    }
-
-    /// Whether the VM has unloaded classes since the last walk, whose methods `methods` still
-    /// holds.
-    pub fn knows_dead(&self, counts: Option<ClassCounts>) -> bool {
-        let before = self.counts.zip(counts);
-        before.is_some_and(|(before, now)| before.unloaded != now.unloaded)
     }
 
     fn walk(

@@ -43,6 +43,8 @@ pub(super) struct Kept {
     pub methods: Vec<Pinned>,
     /// Whether `methods` is complete.
     pub are_all: bool,
+    /// Whether it was found after the VM had unloaded its class: other methods may have the methods' memory.
+    pub is_dead: bool,
     /// Begin of the poll whose reading found the nmethod last.
     pub seen_at: TimeNs,
     /// Time when the nmethod was found gone.
@@ -102,6 +104,7 @@ impl Nmethods {
             due: TimeNs(0),
             methods: Vec::new(),
             are_all: false,
+            is_dead: false,
             seen_at: TimeNs(0),
             gone_at: None,
             bytes: bytes_of(&nmethod),

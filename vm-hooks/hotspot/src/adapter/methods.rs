@@ -51,9 +51,13 @@ struct Times {
     /// First and newest poll with this number of unloaded classes.
     since: TimeNs,
     newest: TimeNs,
-    /// First and last poll with the number before. Classes may have been unloaded already
+    /// First of these polls that met no method which dies in the unloading just counted.
+    settled: Option<TimeNs>,
+    /// First settled and last poll with the number before. Classes may have been unloaded already
     /// during the last.
     before: Option<(TimeNs, TimeNs)>,
+    /// How often polls have seen another number than the poll before.
+    changes: u64,
     /// Whether the VM may have unloaded classes several times between these and the later polls.
     are_several: bool,
 }
@@ -131,7 +135,8 @@ impl Methods {
         let both = unloading.zip(times.unloading);
         if both.is_none_or(|(now, before)| now.classes != before.classes) {
             self.compared.clear();
-            times.before = times.unloading.map(|_| (times.since, times.newest));
+            times.before = (times.settled.take()).map(|settled| (settled, times.newest));
+            times.changes += u64::from(times.unloading.is_some());
             times.are_several = both.is_some_and(|(now, before)| now.most_since(&before) > 1);
             times.since = time;
             self.displaced
@@ -139,6 +144,20 @@ impl Methods {
         }
         times.unloading = unloading;
         times.newest = time;
+        let is_first = times.since == time;
+        if unloading.is_some_and(|now| !now.may_go_on(is_first)) {
+            times.settled.get_or_insert(time);
+        }
+    }
+
+    /// The VM's counters at the begin of this poll.
+    pub fn unloading(&self) -> Option<Unloading> {
+        self.times.unloading
+    }
+
+    /// How often polls so far have seen that the VM had unloaded classes.
+    pub fn unloadings(&self) -> u64 {
+        self.times.changes
     }
 
     /// Whether no class was unloaded since `time`: methods present then are still present.
@@ -149,7 +168,7 @@ impl Methods {
     /// Whether classes were unloaded in the last [`LATELY`] nanoseconds.
     pub fn have_gone_lately(&self) -> bool {
         let times = &self.times;
-        times.before.is_some() && times.newest.since(times.since).0 < LATELY
+        times.changes > 0 && times.newest.since(times.since).0 < LATELY
     }
 
     /// Requires new comparisons within a poll: memory read from here on is newer than earlier

@@ -14,36 +14,56 @@ use crate::code::NmethodId;
 #[derive(Debug, Default)]
 pub(super) struct Unloaded {
     waiting: Vec<NmethodId>,
+    /// [`Methods::unloadings`] when the readings found them.
+    unloadings: u64,
 }
 
-/// The VM's count of an unloading whose dead code a reading finds.
+/// The VM's count of the unloading whose dead code a reading finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CountedUnloading {
-    /// The count is not in the poll's counters.
+    /// The count is as at the reading before.
     NotYet,
-    /// The counters have changed since the poll before, and the methods known before are those that died.
+    /// The count has changed once since the reading before: the methods known before are those that died.
     Once,
-    /// The VM unloaded classes again during the reading: the dead may be methods that no poll has met.
+    /// The count has changed several times, or will: the dead may be methods that no poll has met.
     Again,
 }
 
+impl CountedUnloading {
+    /// `changes`: changes of the count since the reading before. `goes_on`: whether an unloading has begun since the
+    /// poll's begin.
+    pub fn of(changes: u64, goes_on: bool) -> Self {
+        match (changes, goes_on) {
+            (0, false) => CountedUnloading::NotYet,
+            (1, false) => CountedUnloading::Once,
+            _ => CountedUnloading::Again,
+        }
+    }
+}
+
 impl Unloaded {
-    /// Adds nmethods found before the VM counted the unloading. If the VM never counts,
+    /// Adds nmethods found after so many unloadings, before the VM counted the next. If the VM never counts,
     /// forgotten nmethods stop waiting.
-    pub fn wait(&mut self, found: impl IntoIterator<Item = NmethodId>, nmethods: &Nmethods) {
+    pub fn wait(
+        &mut self,
+        found: impl IntoIterator<Item = NmethodId>,
+        unloadings: u64,
+        nmethods: &Nmethods,
+    ) {
         self.waiting.retain(|id| nmethods.get(id).is_some());
         self.waiting.extend(found);
+        self.unloadings = unloadings;
     }
 
-    /// The identity of all waiting nmethods stays uncertain.
-    pub fn forget(&mut self) {
-        self.waiting.clear();
-    }
-
-    /// The VM has counted: reports names for nmethods with previously known methods. An nmethod
-    /// still unknown now stays unknown.
+    /// Once the VM has counted, reports names for nmethods with previously known methods. An nmethod
+    /// still unknown then stays unknown.
     pub fn name(&mut self, nmethods: &mut Nmethods, methods: &mut Methods, poll: &mut Poll) {
-        for id in self.waiting.drain(..) {
+        let since = methods.unloadings() - self.unloadings;
+        if since == 0 {
+            return;
+        }
+        let waiting = std::mem::take(&mut self.waiting);
+        for id in waiting.into_iter().filter(|_| since == 1) {
             let Some(kept) = nmethods.get_mut(&id) else {
                 continue;
             };
@@ -73,7 +93,7 @@ mod tests {
         };
         let mut unloaded = Unloaded::default();
         for number in 0..1000 {
-            unloaded.wait([id(number)], &Nmethods::default());
+            unloaded.wait([id(number)], 0, &Nmethods::default());
         }
         assert_eq!(unloaded.waiting, [id(999)]);
     }

@@ -12,12 +12,13 @@ use vmscope_process::{AdapterError, Cadence, CodeZone, Poll, ProcessView, SeenCo
 use vmscope_records::{Avma, ConstituentKind, GoneReason, InterpreterRules, Stream, TimeNs};
 
 use super::budget::Budget;
+use super::counters::Unloading;
 use super::describe::{KnownFrom, describe, outermost, routines_of};
 use super::figures::{Counts, Figures};
 use super::kept::{MAX_BYTES, Nmethods};
 use super::methods::Methods;
 use super::unloaded::{CountedUnloading, Unloaded};
-use crate::code::{Blob, CodeCache, Found, HeapBounds, NmethodId, NmethodState};
+use crate::code::{Blob, CodeCache, Found, HeapBounds, Nmethod, NmethodId, NmethodState};
 use crate::jvm::Jvm;
 use crate::pages::Pages;
 use crate::sample_needs::{interpreter_sources, leaf_sources};
@@ -102,6 +103,8 @@ pub(super) struct Zone {
     not_entrant: Vec<NmethodId>,
     compare_not_before: Instant,
     unloaded: Unloaded,
+    /// [`Methods::unloadings`] at the last complete reading.
+    unloadings: u64,
     /// Nmethods with samples outside their maps, which wait for their next map.
     waiting: FxHashSet<NmethodId>,
     /// Blobs by the begin of their code.
@@ -164,6 +167,7 @@ impl Zone {
             not_entrant: Vec::new(),
             compare_not_before: Instant::now(),
             unloaded: Unloaded::default(),
+            unloadings: 0,
             waiting: FxHashSet::default(),
             others: FxHashMap::default(),
             covered: Vec::new(),
@@ -311,13 +315,17 @@ impl Zone {
         }
     }
 
-    /// Reads the code cache and reports changes. After the reading, `unloading` tells what the VM
-    /// has counted meanwhile.
+    /// Names code found dead before the VM counted its unloading.
+    pub fn name_unloaded(&mut self, methods: &mut Methods, poll: &mut Poll) {
+        self.unloaded.name(&mut self.nmethods, methods, poll);
+    }
+
+    /// Reads the code cache and reports changes. `recount` reads the VM's counters again after the reading.
     pub fn poll(
         &mut self,
         pages: &Pages<'_>,
         methods: &mut Methods,
-        (is_last, signs, unloading): (bool, Option<Signs>, impl FnOnce() -> CountedUnloading),
+        (is_last, signs, recount): (bool, Option<Signs>, impl FnOnce() -> Option<Unloading>),
         poll: &mut Poll,
     ) -> Result<(), AdapterError> {
         let before = cpu_time();
@@ -380,6 +388,9 @@ impl Zone {
                             nmethod.method = outermost(&nmethod).unwrap_or(nmethod.method);
                             unloaded.insert(id);
                             nmethods.put(nmethod);
+                            if let Some(kept) = nmethods.get_mut(&id) {
+                                kept.is_dead = true;
+                            }
                         }
                         Ok(nmethod) => nmethods.put(nmethod),
                         Err(error) if error.is_final() => failure = Some(error),
@@ -440,11 +451,18 @@ impl Zone {
         if let Some(error) = failure {
             return Err(error);
         }
-        let unloading = unloading();
+        let counted = methods.unloading().zip(recount());
+        let has_begun = counted.is_some_and(|(before, now)| now.has_begun_since(&before));
+        let may_have_died =
+            has_begun || counted.is_some_and(|(before, now)| now.classes != before.classes);
+        let changes = methods.unloadings() - self.unloadings;
+        // Code found dead by the first reading may have died long ago.
+        let unloading = CountedUnloading::of(changes, has_begun || is_first);
         (self.dead, self.not_entrant) = (dead, not_entrant);
         self.take_dispatch(dispatch_in, poll);
         // Unread ranges keep their earlier contents.
         let unread = self.cache.unread();
+        let is_whole = unread.is_empty() && !elsewhere.is_spent();
         if !unread.is_empty() {
             poll.lost(Stream::Adapter, unread.len() as u64, poll.began());
         }
@@ -491,11 +509,6 @@ impl Zone {
         let is_there: FxHashSet<CodeId> = seen.iter().map(|code| code.identity).collect();
         let (nmethods, dispatch_in) = (&mut self.nmethods, &self.dispatch_in);
         let cache = &self.cache;
-        let is_living = |id: &NmethodId, blob: Blob| {
-            let states = cache.states_of(&[(*id, blob)], pages.memory());
-            let state = states.ok().and_then(|states| states.first().copied());
-            matches!(state, Some(NmethodState::Present(state)) if state < DEAD)
-        };
         let mut came = std::mem::take(&mut self.came);
         let changes = self.known.update(
             poll,
@@ -530,8 +543,7 @@ impl Zone {
                             };
                             describe(kept, constituent, from, methods, poll);
                             // Its class may have died before its methods were read.
-                            let may_have_died = unloading == CountedUnloading::Again;
-                            if may_have_died && !is_living(id, kept.nmethod.blob) {
+                            if may_have_died && !is_living(cache, &kept.nmethod, pages) {
                                 describe(kept, constituent, KnownFrom::Nothing, methods, poll);
                             }
                         }
@@ -540,10 +552,11 @@ impl Zone {
             },
             |_| GoneReason::Unloaded,
         );
-        match unloading {
-            CountedUnloading::Once => self.unloaded.name(&mut self.nmethods, methods, poll),
-            CountedUnloading::NotYet => self.unloaded.wait(unloaded, &self.nmethods),
-            CountedUnloading::Again => self.unloaded.forget(),
+        if unloading == CountedUnloading::NotYet {
+            (self.unloaded).wait(unloaded, methods.unloadings(), &self.nmethods);
+        }
+        if is_whole {
+            self.unloadings = methods.unloadings();
         }
         self.figures.tell(&self.heaps, counts, came, is_last, poll);
         self.nmethods
@@ -579,6 +592,13 @@ impl Zone {
         self.not_before = now + SHORTEST.max(pause);
         Ok(())
     }
+}
+
+/// Whether an nmethod is still there, and its class not unloaded.
+fn is_living(cache: &CodeCache, nmethod: &Nmethod, pages: &Pages<'_>) -> bool {
+    let states = cache.states_of(&[(nmethod.id, nmethod.blob)], pages.memory());
+    let state = states.ok().and_then(|states| states.first().copied());
+    matches!(state, Some(NmethodState::Present(state)) if state < DEAD)
 }
 
 fn seen_routine(identity: &CodeId) -> Option<SeenCode<CodeId>> {

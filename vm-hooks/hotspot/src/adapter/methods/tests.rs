@@ -268,6 +268,31 @@ fn code_that_lived_between_two_unseen_unloadings_has_no_name() {
     });
 }
 
+/// A method met during the collection that unloads it does not name code that died later.
+#[test]
+fn methods_met_while_classes_die_name_no_later_code() {
+    let fixture = Fixture::new();
+    let place = fixture.all[0];
+    fixture.run(|_, memory, methods, poll| {
+        for (is_running, is_concurrent) in [(false, false), (true, false), (false, true)] {
+            methods.begin(TimeNs(1), after(0));
+            let unloading = |unloading| Unloading {
+                is_running,
+                is_concurrent,
+                ..unloading
+            };
+            methods.begin(TimeNs(2), after(4).map(unloading));
+            assert!(methods.meet(memory, place, poll));
+            methods.begin(TimeNs(3), after(4));
+            methods.begin(TimeNs(4), after(4));
+            methods.begin(TimeNs(5), after(8));
+            let is_named = !is_running && !is_concurrent;
+            assert_eq!(methods.dead(place).is_some(), is_named);
+            methods.forget(place);
+        }
+    });
+}
+
 #[test]
 fn only_what_was_pinned_names_code_that_is_gone() {
     let fixture = Fixture::new();

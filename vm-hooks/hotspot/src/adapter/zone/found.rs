@@ -9,7 +9,7 @@ use vmscope_records::{Avma, GoneReason};
 
 use super::super::describe::{KnownFrom, describe};
 use super::super::methods::Methods;
-use super::{CodeId, DEAD, NOT_INSTALLED, Zone, seen_code};
+use super::{CodeId, DEAD, NOT_INSTALLED, Zone, is_living, seen_code};
 use crate::code::{Blob, FoundNmethod, HeapBounds, Nmethod, NmethodId, NmethodState};
 use crate::pages::Pages;
 
@@ -186,11 +186,15 @@ impl Zone {
         let gone: Vec<NmethodId> = gone.collect();
         self.nmethods.put_found(nmethod, &gone, poll.began());
         self.came += 1;
-        let nmethods = &mut self.nmethods;
+        let (nmethods, cache) = (&mut self.nmethods, &self.cache);
         self.known
             .found(poll, seen, &replaced, |_, constituent, poll| {
                 if let Some(kept) = nmethods.get_mut(&id) {
                     describe(kept, constituent, KnownFrom::Memory(pages), methods, poll);
+                    // Its class may have died before its methods were read.
+                    if !is_living(cache, &kept.nmethod, pages) {
+                        describe(kept, constituent, KnownFrom::Nothing, methods, poll);
+                    }
                 }
             });
     }

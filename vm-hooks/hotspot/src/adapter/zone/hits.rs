@@ -58,8 +58,9 @@ impl Zone {
                     false => methods.are_same_since(kept.seen_at),
                 }
             };
-            let present_in = pages.filter(|pages| !is_late && are_there(pages));
-            let is_uncertain = kept.is_there() && present_in.is_none() && !kept.are_all;
+            let present_in = pages.filter(|pages| !is_late && !kept.is_dead && are_there(pages));
+            let is_alive = kept.is_there() && !kept.is_dead;
+            let is_uncertain = is_alive && present_in.is_none() && !kept.are_all;
             let waits = is_uncertain && may_wait && pages.is_some();
             if !is_late && !waits {
                 told += 1;
