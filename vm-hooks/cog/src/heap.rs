@@ -135,12 +135,6 @@ impl<'m> Heap<'m> {
         self.memory.pointer_bytes() as u64
     }
 
-    /// Number of low bits that mark an immediate object.
-    #[must_use]
-    pub fn tag_bits(&self) -> u32 {
-        if self.word() == 4 { 1 } else { 3 }
-    }
-
     /// The value of a tagged integer; `None` for another object.
     #[must_use]
     pub fn integer(&self, oop: Avma) -> Option<i64> {

@@ -338,11 +338,6 @@ impl Heap {
         }
     }
 
-    /// Eden's pointers, for machine code.
-    pub fn eden_pointers(&mut self) -> &mut EdenPointers {
-        &mut self.eden
-    }
-
     /// Address ranges: of new space, of old space's segments, of the permanent space's.
     pub fn ranges(&self) -> (Range<usize>, Vec<Range<usize>>, Vec<Range<usize>>) {
         let old = self.old.ranges().collect();
