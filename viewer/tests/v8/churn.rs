@@ -7,8 +7,8 @@ use vmscope_symbolizer::profile::{Entry, EntryKind};
 use vmscope_symbolizer::{Profile, Region};
 
 use crate::common::ran::{KINDS, Ran, last_begun, log_of};
-use crate::common::say;
 use crate::common::vmscope::{Folder, can_sample};
+use crate::common::{in_turn, say};
 use crate::node::Recorded;
 use crate::v8::nodes::{Node, node, nodes};
 
@@ -106,6 +106,31 @@ fn each_sample_is_of_the_function_that_ran_then() {
         for node in nodes() {
             churned(&node, &[], &[]);
         }
+    }
+}
+
+/// Workers live for a fifth of a second: their code is read in time, and their addresses are used again.
+#[test]
+fn each_sample_is_of_the_worker_that_ran_then() {
+    if !can_sample() {
+        return;
+    }
+    for node in in_turn(nodes(), 2) {
+        let log = Folder::new();
+        let file = log.file("log");
+        let script = crate::common::programs::script("short_workers.js");
+        let arguments = [script.as_os_str(), "--log".as_ref(), file.as_os_str()];
+        let recorded = Recorded::of(&[], &node.program, arguments);
+        let asked = ask(&recorded.profile, &log_of(&file));
+        let told = format!(
+            "workers of Node {}: right {}, wrong {}, doubtful {}, unnamed {}",
+            node.release, asked.right, asked.wrong, asked.doubtful, asked.unnamed
+        );
+        say(&told);
+        let shown = format!("{told}: {:#?}", asked.examples);
+        recorded.check(asked.right > 2000, &shown);
+        recorded.check(asked.wrong * 200 <= asked.right, &shown);
+        recorded.check(4 * (asked.doubtful + asked.unnamed) < asked.right, &shown);
     }
 }
 

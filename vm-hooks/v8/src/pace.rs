@@ -14,6 +14,8 @@ pub(crate) struct Pace {
     shortest: Duration,
     /// Length of pauses that later pauses make up for.
     credit: Duration,
+    /// CPU time of all readings.
+    total: Duration,
 }
 
 impl Pace {
@@ -24,12 +26,17 @@ impl Pace {
     /// delay the next: meanwhile a collection may free code that no reading has seen.
     pub const HITS: Pace = Pace::new(50, Duration::ZERO, Duration::from_millis(500));
 
+    /// For readings of the functions of new scripts, a thousand or more with each new worker: at most one percent of a
+    /// CPU.
+    pub const SCRIPTS: Pace = Pace::new(100, Duration::ZERO, Duration::from_millis(500));
+
     const fn new(rest: u32, shortest: Duration, credit: Duration) -> Self {
         Pace {
             next: TimeNs(0),
             rest,
             shortest,
             credit,
+            total: Duration::ZERO,
         }
     }
 
@@ -46,9 +53,15 @@ impl Pace {
         done
     }
 
+    /// CPU time of all readings so far.
+    pub fn total(self) -> Duration {
+        self.total
+    }
+
     /// Begins the pause after a reading that took `cost` of CPU time.
     pub fn spent(&mut self, now: TimeNs, cost: Duration) {
         let pause = cost.saturating_mul(self.rest).max(self.shortest);
+        self.total = self.total.saturating_add(cost);
         let owed = self.next.min(later(now, self.credit));
         self.next = later(now.max(owed), pause);
     }

@@ -51,7 +51,7 @@ impl V8Adapter {
     }
 
     /// The function with these bytecodes. For an unknown function, a poll reads the functions of new scripts
-    /// once. After a pause, the poll also reads the functions of all scripts; at first, all scripts are new.
+    /// once, if the pause is over. After a longer pause, the poll also reads the functions of all scripts; at first, all scripts are new.
     pub(super) fn owner(
         &mut self,
         bytecodes: Tagged,
@@ -65,9 +65,12 @@ impl V8Adapter {
             return Ok(Some(known));
         }
         let is_due = self.is_last || self.owner_readings.is_due(now);
-        if !reader.has_new_owners && (self.has_begun || !is_due) {
+        let are_due = self.is_last || self.script_readings.is_due(now);
+        if !reader.has_new_owners && are_due && (self.has_begun || !is_due) {
             let (isolates, tables) = (reader.isolates, reader.tables);
-            self.owners.read_new(&reader.direct, isolates, tables)?;
+            let (owners, heap) = (&mut self.owners, &reader.direct);
+            let read = || owners.read_new(heap, isolates, tables);
+            self.script_readings.reading(now, read)?;
             reader.has_new_owners = true;
             if let Some(known) = self.owners.current(&reader.heap, bytecodes, &maps)? {
                 return Ok(Some(known));

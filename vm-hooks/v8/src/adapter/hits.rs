@@ -15,7 +15,7 @@ use crate::vm::V8;
 const PAGE_BITS: u32 = 18;
 
 /// Pause in nanoseconds before an old list of mappings is read again for the same pages.
-const PAGES_LAST: u64 = 1_000_000_000;
+const PAGES_LAST: u64 = 100_000_000;
 
 /// Pages whose mappings were read after a sample there.
 #[derive(Debug, Default)]
