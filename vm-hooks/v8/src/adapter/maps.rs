@@ -186,6 +186,10 @@ impl V8Adapter {
     ) -> Result<PcMap, AdapterError> {
         let whole = match self.owner(code.data, reader, poll.now())? {
             Some(info) => self.whole(info, process, reader, poll)?,
+            // A later poll reads the functions of new scripts.
+            None if !reader.has_new_owners && !reader.has_owners => {
+                return Err(AdapterError::Busy { what: "functions" });
+            }
             None => None,
         };
         let Some(set) = self.instructions(process, reader, poll)? else {
