@@ -14,7 +14,7 @@
 //! before its store; the release store of the tail keeps the data reads before the kernel's
 //! overwrites.
 //!
-//! Each record is lent to a closure in place, or as a copy if it goes on at the ring's begin. The kernel does
+//! A closure borrows each record in place, or a copy of a record that continues at the ring's begin. The kernel does
 //! not write between tail and head, and the tail moves after the round. A sample with a stack has some 33 KB: a copy
 //! of each took a twentieth of vmscope's CPU time. Sizes are checked: a record smaller than its header or larger than
 //! the readable data ends the round, and the rest is dropped and counted.
@@ -94,10 +94,15 @@ impl RingMemory {
         }
     }
 
+    /// Offset of ring position `at` in the data.
+    fn offset(data_len: usize, at: u64) -> usize {
+        // The remainder is below data_len, a usize.
+        usize::try_from(at % (data_len as u64)).unwrap_or(0)
+    }
+
     /// Copies `to.len()` bytes at ring position `at`, across the end if necessary.
     fn copy(data: *const u8, data_len: usize, at: u64, to: &mut [u8]) {
-        // The remainder is below data_len, a usize.
-        let start = usize::try_from(at % (data_len as u64)).unwrap_or(0);
+        let start = Self::offset(data_len, at);
         let first = to.len().min(data_len - start);
         let (low, high) = to.split_at_mut(first);
         // SAFETY: start + first <= data_len; `to` is ours; between tail and head the
@@ -135,8 +140,7 @@ impl RingMemory {
                 break;
             }
             let body = guard.position.wrapping_add(HEADER as u64);
-            // The remainder is below data_len, a usize.
-            let start = usize::try_from(body % data_len).unwrap_or(0);
+            let start = Self::offset(self.data_len, body);
             let length = size - HEADER;
             let body = if length <= self.data_len - start {
                 // SAFETY: start + length <= data_len, and these bytes are mapped as long as this lives. They lie

@@ -1,11 +1,13 @@
 //! Truth in time (docs/truth.md §7): functions that are made, compiled and dropped all the time.
 
 use std::ffi::OsStr;
+use std::fmt;
 
 use vmscope_records::{ConstituentKind, Stream};
 use vmscope_symbolizer::profile::{Entry, EntryKind};
 use vmscope_symbolizer::{Profile, Region};
 
+use crate::common::programs::script;
 use crate::common::ran::{KINDS, Ran, last_begun, log_of};
 use crate::common::vmscope::{Folder, can_sample};
 use crate::common::{in_turn, say};
@@ -24,6 +26,22 @@ struct Asked {
     unnamed: u64,
     /// Some of the wrong ones.
     examples: Vec<String>,
+}
+
+impl fmt::Display for Asked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Asked {
+            right,
+            wrong,
+            doubtful,
+            unnamed,
+            ..
+        } = self;
+        write!(
+            f,
+            "right {right}, wrong {wrong}, doubtful {doubtful}, unnamed {unnamed}"
+        )
+    }
 }
 
 /// Name of the program's code in an entry: a kind and a number. A regular expression has the name in its pattern.
@@ -75,15 +93,15 @@ fn ask(profile: &Profile, log: &[Ran]) -> Asked {
 fn churned(node: &Node, options: &[&str], flags: &[&str]) {
     let log = Folder::new();
     let file = log.file("log");
-    let script = crate::common::programs::script("churn.js");
+    let script = script("churn.js");
     let mut arguments = vec![script.as_os_str(), "--log".as_ref(), file.as_os_str()];
     arguments.extend(flags.iter().map(OsStr::new));
     let recorded = Recorded::of(options, &node.program, arguments);
     let asked = ask(&recorded.profile, &log_of(&file));
     let collections = &recorded.said[0]["collections"];
     let told = format!(
-        "churn {flags:?} on Node {}: right {}, wrong {}, doubtful {}, unnamed {}; {collections} full collections",
-        node.release, asked.right, asked.wrong, asked.doubtful, asked.unnamed
+        "churn {flags:?} on Node {}: {asked}; {collections} full collections",
+        node.release
     );
     say(&told);
     let shown = format!("{told}: {:#?}", asked.examples);
@@ -118,14 +136,11 @@ fn each_sample_is_of_the_worker_that_ran_then() {
     for node in in_turn(nodes(), 2) {
         let log = Folder::new();
         let file = log.file("log");
-        let script = crate::common::programs::script("short_workers.js");
+        let script = script("short_workers.js");
         let arguments = [script.as_os_str(), "--log".as_ref(), file.as_os_str()];
         let recorded = Recorded::of(&[], &node.program, arguments);
         let asked = ask(&recorded.profile, &log_of(&file));
-        let told = format!(
-            "workers of Node {}: right {}, wrong {}, doubtful {}, unnamed {}",
-            node.release, asked.right, asked.wrong, asked.doubtful, asked.unnamed
-        );
+        let told = format!("workers of Node {}: {asked}", node.release);
         say(&told);
         let shown = format!("{told}: {:#?}", asked.examples);
         recorded.check(asked.right > 1000, &shown);

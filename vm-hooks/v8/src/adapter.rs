@@ -466,7 +466,7 @@ impl V8Adapter {
             self.readings.spent(now, cost);
             changes
         } else {
-            // Readings of owners have their own pauses: optimised code needs none of them.
+            // Readings of owners have separate pauses: optimised code does not need owners.
             let of_owners = |adapter: &Self| {
                 let paces = [adapter.owner_readings, adapter.script_readings];
                 paces.map(Pace::total).iter().sum::<Duration>()

@@ -117,6 +117,11 @@ impl Unloading {
         (self.full, self.pauses) != (before.full, before.pauses)
     }
 
+    /// Whether the VM has unloaded classes since an earlier reading, or may do so now.
+    pub fn may_have_unloaded_since(&self, before: &Unloading) -> bool {
+        self.classes != before.classes || self.has_begun_since(before)
+    }
+
     /// Maximum number of times that the VM has unloaded classes since an earlier reading.
     pub fn most_since(&self, before: &Unloading) -> i64 {
         let full = self.full.wrapping_sub(before.full);

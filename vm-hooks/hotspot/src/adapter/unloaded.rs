@@ -14,26 +14,26 @@ use crate::code::NmethodId;
 #[derive(Debug, Default)]
 pub(super) struct Unloaded {
     waiting: Vec<NmethodId>,
-    /// [`Methods::unloadings`] when the readings found them.
+    /// [`Methods::unloadings`] at the readings that found these nmethods.
     unloadings: u64,
 }
 
 /// The VM's count of the unloading whose dead code a reading finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CountedUnloading {
-    /// The count is as at the reading before.
+    /// The last two readings saw equal counts.
     NotYet,
-    /// The count has changed once since the reading before: the methods known before are those that died.
+    /// The count has changed once since the last reading: the methods known before have died.
     Once,
-    /// The count has changed several times, or will: the dead may be methods that no poll has met.
+    /// The VM may have unloaded classes several times: perhaps no poll has met the dead methods.
     Again,
 }
 
 impl CountedUnloading {
-    /// `changes`: changes of the count since the reading before. `goes_on`: whether an unloading has begun since the
-    /// poll's begin.
-    pub fn of(changes: u64, goes_on: bool) -> Self {
-        match (changes, goes_on) {
+    /// `changes`: changes of the count since the last reading. `may_be_others`: whether code may have died in
+    /// unloadings without a change.
+    pub fn of(changes: u64, may_be_others: bool) -> Self {
+        match (changes, may_be_others) {
             (0, false) => CountedUnloading::NotYet,
             (1, false) => CountedUnloading::Once,
             _ => CountedUnloading::Again,

@@ -454,7 +454,7 @@ impl Zone {
         let counted = methods.unloading().zip(recount());
         let has_begun = counted.is_some_and(|(before, now)| now.has_begun_since(&before));
         let may_have_died =
-            has_begun || counted.is_some_and(|(before, now)| now.classes != before.classes);
+            counted.is_some_and(|(before, now)| now.may_have_unloaded_since(&before));
         let changes = methods.unloadings() - self.unloadings;
         // Code found dead by the first reading may have died long ago.
         let unloading = CountedUnloading::of(changes, has_begun || is_first);
@@ -594,7 +594,7 @@ impl Zone {
     }
 }
 
-/// Whether an nmethod is still there, and its class not unloaded.
+/// Whether the VM still keeps an nmethod as living code.
 fn is_living(cache: &CodeCache, nmethod: &Nmethod, pages: &Pages<'_>) -> bool {
     let states = cache.states_of(&[(nmethod.id, nmethod.blob)], pages.memory());
     let state = states.ok().and_then(|states| states.first().copied());

@@ -51,7 +51,8 @@ impl V8Adapter {
     }
 
     /// The function with these bytecodes. For an unknown function, a poll reads the functions of new scripts
-    /// once, if the pause is over. After a longer pause, the poll also reads the functions of all scripts; at first, all scripts are new.
+    /// once, if the pause is over. After a longer pause, the poll also reads the functions of all scripts; at first, all
+    /// scripts are new.
     pub(super) fn owner(
         &mut self,
         bytecodes: Tagged,
