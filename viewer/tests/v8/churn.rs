@@ -144,7 +144,7 @@ fn each_sample_is_of_the_worker_that_ran_then() {
         say(&told);
         let shown = format!("{told}: {:#?}", asked.examples);
         recorded.check(asked.right > 1000, &shown);
-        recorded.check(asked.wrong * 200 <= asked.right, &shown);
+        recorded.check(asked.wrong * 1000 <= asked.right, &shown);
         recorded.check(4 * (asked.doubtful + asked.unnamed) < asked.right, &shown);
     }
 }

@@ -359,11 +359,13 @@ impl V8Adapter {
         Ok((isolates, tables))
     }
 
-    /// Follows new isolates between readings of code, if V8's numbers have changed. Readings list all: a new
-    /// worker can take all places of an ended worker, with equal numbers.
+    /// Follows new isolates between readings of code, if V8's numbers have changed or the last look missed an isolate: a
+    /// new worker can take all places of an ended worker, with equal numbers.
     fn follow_new(&mut self, process: &ProcessView, poll: &mut Poll) -> Result<(), AdapterError> {
         let memory = process.memory();
-        if self.followed != Some(self.vm.isolates_stamp(memory)?) {
+        let isolates = self.vm.isolates_stamp(memory)?;
+        let [_, count] = isolates;
+        if self.followed != Some(isolates) || !self.states.are_followed(count) {
             self.follow_all(memory, process, poll)?;
         }
         Ok(())

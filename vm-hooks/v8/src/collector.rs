@@ -43,10 +43,7 @@ pub struct Collector {
     pub number: u32,
     /// Its heap.
     pub heap: Avma,
-    /// Address of its number; `None` if unknown.
-    number_at: Option<Avma>,
-    /// Address of the pointer to its tracer, and the tracer.
-    tracer: (Avma, Avma),
+    mark: Mark,
     /// Begin of the newest mark-compact that looks have seen.
     newest_move: TimeNs,
     pieces: [Avma; PIECES],
@@ -55,6 +52,23 @@ pub struct Collector {
     has_state: bool,
     has_counts: bool,
     figures: Option<FigureFields>,
+}
+
+/// A value that tells an isolate from a later one at its address.
+#[derive(Clone, Copy, Debug)]
+enum Mark {
+    /// Address of the isolate's number: V8 uses each number once.
+    Number(Avma),
+    /// Where the number is unknown, address of the pointer to its tracer, and the tracer.
+    Tracer(Avma, Avma),
+}
+
+impl Mark {
+    fn address(self) -> Avma {
+        match self {
+            Mark::Number(at) | Mark::Tracer(at, _) => at,
+        }
+    }
 }
 
 /// Kind of a collection.
@@ -195,8 +209,14 @@ impl Collector {
         let at = |base: Avma, offset: u64| Avma(base.0.wrapping_add(offset));
         let reading = AdapterError::reading("collector");
         let (heap, tracer) = heap(isolate, fields, memory)?;
-        let number_at = figures.map(|figures| at(heap, figures.number));
-        let number = number_at.map_or(Ok(order), |at| memory.read_u32(at));
+        let tracer_at = at(heap, fields.tracer);
+        let mark = figures.map_or(Mark::Tracer(tracer_at, tracer), |figures| {
+            Mark::Number(at(heap, figures.number))
+        });
+        let number = match mark {
+            Mark::Number(at) => memory.read_u32(at),
+            Mark::Tracer(..) => Ok(order),
+        };
         let state = tables.state(isolate, memory)?;
         let marking = "heap_is_marking_flag_address";
         let marking = tables.reference(isolate, marking, memory)?;
@@ -210,8 +230,7 @@ impl Collector {
             isolate,
             number: number.map_err(&reading)?,
             heap,
-            number_at,
-            tracer: (at(heap, fields.tracer), tracer),
+            mark,
             newest_move: TimeNs(0),
             pieces: [
                 isolate.0,
@@ -261,17 +280,19 @@ impl Collector {
     /// Whether the isolate still exists: a new worker may take its address.
     #[must_use]
     pub fn is_same(&self, memory: &dyn Memory) -> bool {
-        let (tracer_at, tracer) = self.tracer;
-        match self.number_at {
-            Some(at) => memory
-                .read_u32(at)
-                .is_ok_and(|number| number == self.number),
-            None => memory.read_u64(tracer_at).is_ok_and(|own| own == tracer.0),
+        let mark = memory.read_u64(self.mark.address());
+        mark.is_ok_and(|mark| self.has_mark(mark))
+    }
+
+    fn has_mark(&self, word: u64) -> bool {
+        match self.mark {
+            Mark::Number(_) => word as u32 == self.number,
+            Mark::Tracer(_, tracer) => word == tracer.0,
         }
     }
 
     /// Looks at all isolates at once. `None` for isolates that have ended, or began or ended a
-    /// collection meanwhile.
+    /// collection meanwhile. A later isolate at the address of an ended isolate does not count as the first.
     ///
     /// # Errors
     /// Failed reads of all memory.
@@ -285,9 +306,13 @@ impl Collector {
         let read = read.map_err(AdapterError::reading("collector"))?;
         let (pieces, _) = bytes.as_chunks::<PIECE>();
         let each = pieces.chunks(PIECES).zip(read.chunks(PIECES));
-        let looks = all.iter().zip(each).map(|(one, (pieces, read))| {
+        // Last: an isolate that is still there was there all the time.
+        let marks = marks(all, memory)?;
+        let looks = all.iter().zip(each).zip(marks);
+        let looks = looks.map(|((one, (pieces, read)), mark)| {
             let is_read = read.iter().all(|is_read| *is_read);
-            is_read.then(|| one.understand(pieces)).flatten()
+            let is_same = mark.is_some_and(|mark| one.has_mark(mark));
+            (is_read && is_same).then(|| one.understand(pieces))?
         });
         Ok(looks.collect())
     }
@@ -485,6 +510,19 @@ fn kind_of(number: u32) -> Option<Kind> {
     }
 }
 
+/// Words at the collectors' marks; `None` for unreadable ones.
+fn marks(all: &[&Collector], memory: &dyn Memory) -> Result<Vec<Option<u64>>, AdapterError> {
+    let places: Vec<Avma> = all.iter().map(|one| one.mark.address()).collect();
+    let mut bytes = Vec::new();
+    let read = memory.read_each(&places, 8, &mut bytes);
+    let read = read.map_err(AdapterError::reading("isolate"))?;
+    let (words, _) = bytes.as_chunks::<8>();
+    let words = words.iter().map(|word| u64::from_le_bytes(*word)).zip(read);
+    Ok(words
+        .map(|(word, is_read)| is_read.then_some(word))
+        .collect())
+}
+
 fn word(bytes: &[u8; PIECE], at: usize) -> Option<u64> {
     let bytes = bytes.get(at..)?.first_chunk::<8>()?;
     Some(u64::from_le_bytes(*bytes))
@@ -575,5 +613,44 @@ mod tests {
         }
         let error = found(MAX_SHIFT + 8).unwrap_err();
         assert!(matches!(error, AdapterError::NotReady { .. }), "{error}");
+    }
+
+    #[test]
+    fn a_look_does_not_take_a_later_isolate_at_the_same_address_for_the_first() {
+        let heap = Avma(ISOLATE.0.0 + 0x1000);
+        let word_at = Avma(heap.0 + 0x800);
+        for (mark, own, later) in [
+            (Mark::Number(word_at), 3, 4),
+            (Mark::Tracer(word_at, Avma(TRACER)), TRACER, TRACER + 0x100),
+        ] {
+            let tracer = Avma(TRACER);
+            let collector = Collector {
+                isolate: ISOLATE,
+                number: 3,
+                heap,
+                mark,
+                newest_move: TimeNs(0),
+                pieces: [
+                    ISOLATE.0, heap, heap, heap, heap, heap, heap, tracer, tracer, tracer, heap,
+                    tracer,
+                ],
+                begin: 0,
+                has_milliseconds: false,
+                has_state: true,
+                has_counts: true,
+                figures: None,
+            };
+            let mut memory = FakeMemory::new();
+            memory.put(ISOLATE.0, vec![0; 0x2000]);
+            memory.put(tracer, vec![0; 0x1000]);
+            memory.write(Avma(ISOLATE.0.0 + SELF as u64), &ISOLATE.0.0.to_le_bytes());
+            memory.write(tracer, &heap.0.to_le_bytes());
+            for (word, is_same) in [(own, true), (later, false)] {
+                memory.write(word_at, &word.to_le_bytes());
+                let looks = Collector::look(&[&collector], &memory).unwrap();
+                assert_eq!(looks[0].is_some(), is_same, "{mark:?}");
+                assert_eq!(collector.is_same(&memory), is_same, "{mark:?}");
+            }
+        }
     }
 }

@@ -74,6 +74,8 @@ pub struct States {
     last: (Stamp, TimeNs),
     /// Whether the last look saw such a collection.
     is_moving: bool,
+    /// Whether the last look missed an isolate: the isolate has ended, or a collection began or ended.
+    has_missed: bool,
     died_until: Option<TimeNs>,
     whole_until: TimeNs,
     /// Whether some collections are unknown.
@@ -176,6 +178,7 @@ impl States {
         }
         self.ended
             .extend(ended.into_iter().map(|one| one.collections));
+        self.has_missed = false;
         for isolate in isolates {
             if self
                 .live
@@ -225,7 +228,7 @@ impl States {
     /// Whether looks reach all of so many isolates.
     #[must_use]
     pub fn are_followed(&self, isolates: u64) -> bool {
-        self.is_incomplete || self.live.len() as u64 == isolates
+        self.is_incomplete || (!self.has_missed && self.live.len() as u64 == isolates)
     }
 
     /// Searches the fields of collectors in an isolate, at times.
@@ -325,6 +328,7 @@ impl States {
         let began = poll.now();
         let before = self.searched(memory);
         let looks = self.looks(memory, is_last)?;
+        self.has_missed = looks.iter().any(Option::is_none);
         let stamp = Stamp::of(&collectors, &looks).filter(|_| !self.is_incomplete);
         let (last, looked_at) = &self.last;
         // Before the collector is found, only a search tells that V8 has not collected.
