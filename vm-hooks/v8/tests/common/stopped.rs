@@ -1,8 +1,9 @@
 //! A Node.js whose program reached its end and waits.
 
-use std::io::{BufRead as _, BufReader};
+use std::fs::File;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use tempfile::TempDir;
 use vmscope_process::ProcessView;
@@ -27,22 +28,25 @@ impl Stopped {
     pub fn run(node: &Node, options: &[&str], program: &str) -> Self {
         let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
         let folder = TempDir::new().expect("a folder");
+        // Into a pipe, V8 prints without waiting for its reader: what does not fit is lost.
+        let file = folder.path().join("output");
+        let stdout = File::create(&file).expect("a file");
         let mut child = Command::new(&node.program)
             .args(options)
             .arg(programs.join(program))
             .current_dir(folder.path())
             .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
+            .stdout(stdout)
             .spawn()
             .expect("node");
         let mut output = Vec::new();
-        let mut lines = BufReader::new(child.stdout.take().expect("stdout"));
-        while !output.ends_with(END) {
-            let got = lines.read_until(b'\n', &mut output).expect("output");
-            assert!(got > 0, "{node:?} ended early");
+        let is_end = |line: &[u8]| line.ends_with(END);
+        while !output.split_inclusive(|byte| *byte == b'\n').any(is_end) {
+            let end = child.try_wait().expect("a child");
+            assert!(end.is_none(), "{node:?} ended early: {end:?}");
+            std::thread::sleep(Duration::from_millis(5));
+            output = std::fs::read(&file).expect("output");
         }
-        // V8 prints on; a full pipe would stop it.
-        std::thread::spawn(move || std::io::copy(&mut lines, &mut std::io::sink()));
         Stopped {
             child,
             folder,
