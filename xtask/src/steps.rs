@@ -30,19 +30,31 @@ pub const TEST: &[Step] = &[
     ),
     Step {
         name: "tests",
-        // Every failure, not the first only.
+        // Every failure, not the first only. Examples are checked with the lints.
         command: &[
             "cargo",
             "nextest",
             "run",
             "--workspace",
+            "--lib",
+            "--bins",
+            "--tests",
             "--locked",
             "--no-fail-fast",
         ],
         env: &[],
         needs: Some(Need {
             probe: &["cargo", "nextest", "--version"],
-            instead: &["cargo", "test", "--workspace", "--all-targets", "--locked"],
+            instead: &[
+                "cargo",
+                "test",
+                "--workspace",
+                "--lib",
+                "--bins",
+                "--tests",
+                "--locked",
+                "--no-fail-fast",
+            ],
             hint: "cargo-nextest is not installed: cargo test does it",
         }),
     },

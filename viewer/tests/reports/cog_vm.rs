@@ -1,15 +1,9 @@
 //! Reports of a Cog VM: the busy snapshot's samples, and what its adapter tells at two times.
 
-#[path = "../../symbolizer/tests/recordings/mod.rs"]
-mod recordings;
-
-#[path = "common/golden.rs"]
-mod golden_file;
-
 use std::sync::Arc;
 
-use golden_file::{golden_of, report};
-use recordings::{PROCESS, Recording, THREAD, session};
+use crate::golden_file::{golden_of, report};
+use crate::recordings::{PROCESS, Recording, THREAD, session};
 use vmscope_cog::testing::Snapshot;
 use vmscope_cog::{CogAdapter, Vm};
 use vmscope_process::{Adapter as _, KeySource, Poll, ProcessView, SymbolKind};

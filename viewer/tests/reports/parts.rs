@@ -1,14 +1,7 @@
-//! The report of a VM whose regions have parts, against the files of `tests/golden`:
-//! `BLESS=1 cargo test -p vmscope --test golden_parts` writes them anew.
+//! The report of a VM whose regions have parts.
 
-#[path = "../../symbolizer/tests/recordings/mod.rs"]
-mod recordings;
-
-#[path = "common/golden.rs"]
-mod golden_file;
-
-use golden_file::{golden, printed, report};
-use recordings::{PROCESS, PROGRAM, PROGRAM_AT, Recording, THREAD, code};
+use crate::golden_file::{golden, printed, report};
+use crate::recordings::{PROCESS, PROGRAM, PROGRAM_AT, Recording, THREAD, code};
 use vmscope_records::{
     ChainFrame, Constituent, ConstituentKind, Cover, Exactness, Method, MethodKey, PcMap, Position,
     Record, Region, RegionRule, RegionRules, TimeNs,

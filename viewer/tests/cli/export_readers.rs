@@ -2,15 +2,13 @@
 //! Profiler's own loader (npm's `@firefox-devtools/profiler-cli`). And where they may be
 //! written.
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use common::vmscope::{Folder, can_sample, command, report, run};
-use common::{PATIENCE, programs, skipped};
+use crate::common::vmscope::{Folder, can_sample, command, report, run};
+use crate::common::{PATIENCE, programs, skipped};
 use serde_json::Value;
 
 /// A recording with chains of a program whose chains are known; `None`, said, where there
@@ -215,7 +213,7 @@ fn names_in_boxes_keep_the_function() {
         ("(generated code, unnamed)", 8, "(genera…"),
         ("/^a::(b|c)+d/g", 8, "/^a::(b…"),
     ];
-    let script = include_str!("../src/export/flamegraph/page.js");
+    let script = include_str!("../../src/export/flamegraph/page.js");
     let begin = script
         .find("const LESS_NEEDED")
         .expect("the parts of names");

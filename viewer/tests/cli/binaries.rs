@@ -1,20 +1,16 @@
 //! What recordings keep when the binaries are gone, whose they are, and what an ordinary
 //! user gets.
 
-#![allow(clippy::panic, reason = "tests fail by it")]
-
-mod common;
-
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::programs;
-use common::targets::Target;
-use common::vmscope::{Folder, Run, Working, await_samples, can_sample, report, run};
-use common::whole::{attach, build, json, list, record};
-use common::{is_root, skipped};
+use crate::common::programs;
+use crate::common::targets::Target;
+use crate::common::vmscope::{Folder, Run, Working, await_samples, can_sample, report, run};
+use crate::common::whole::{attach, build, json, list, record};
+use crate::common::{is_root, skipped};
 use nix::sys::signal::Signal;
 
 /// Nobody's uid on every Linux.
@@ -225,7 +221,7 @@ fn an_ordinary_user_gets_user_samples_and_is_told_so() {
     spin.args(["-c", "echo ready; exec ./inlined --seconds 20 >/dev/null"]);
     let target = Target::ready(spin);
     let exe = format!("/proc/{}/exe", target.pid());
-    common::await_that("it is the program", || {
+    crate::common::await_that("it is the program", || {
         let program = std::fs::read_link(&exe).ok()?;
         program.ends_with("inlined").then_some(())
     });

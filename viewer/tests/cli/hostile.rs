@@ -1,10 +1,6 @@
 //! A process that puts terminal commands into all that it can name: none of them reaches a
 //! terminal, whatever vmscope prints of it.
 
-#![allow(clippy::panic, reason = "tests fail by it")]
-
-mod common;
-
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
@@ -12,10 +8,10 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
 
-use common::targets::Target;
-use common::tmux::Tmux;
-use common::vmscope::{Folder, Run, can_sample, command, run, vmscope};
-use common::{await_that, is_root, pprof, programs, skipped};
+use crate::common::targets::Target;
+use crate::common::tmux::Tmux;
+use crate::common::vmscope::{Folder, Run, can_sample, command, run, vmscope};
+use crate::common::{await_that, is_root, pprof, programs, skipped};
 use nix::sys::signal::Signal;
 use serde_json::Value;
 

@@ -1,17 +1,15 @@
 //! What users get wrong, and what goes wrong around them: a clear message on stderr, an
 //! exit code that is not 0, nothing left behind that looks whole.
 
-mod common;
-
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-use common::targets::Target;
-use common::vmscope::{
+use crate::common::targets::Target;
+use crate::common::vmscope::{
     Folder, Run, can_sample, command, nothing_is_left, record, report, run, vmscope,
 };
-use common::{await_that, is_root, skipped};
+use crate::common::{await_that, is_root, skipped};
 
 /// Nobody's uid on every Linux.
 const NOBODY: u32 = 65534;

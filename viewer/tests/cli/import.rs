@@ -1,11 +1,7 @@
 //! `vmscope import` of wrong files and options.
 
-#![allow(clippy::panic, reason = "tests fail by it")]
-
-mod common;
-
-use common::programs::{KNOWN_SHARES, build_with};
-use common::vmscope::{Folder, Run, vmscope};
+use crate::common::programs::{KNOWN_SHARES, build_with};
+use crate::common::vmscope::{Folder, Run, vmscope};
 use std::path::Path;
 use std::sync::Arc;
 use vmscope_process::{ElfFile, LoadBias, ModuleFile};

@@ -1,14 +1,7 @@
-//! Annotated methods of recordings made by hand, against the files of `tests/golden`:
-//! `BLESS=1 cargo test -p vmscope --test golden_annotate` writes them anew.
+//! Annotated methods of recordings made by hand.
 
-#[path = "../../symbolizer/tests/recordings/mod.rs"]
-mod recordings;
-
-#[path = "common/golden.rs"]
-mod golden_file;
-
-use golden_file::{golden, golden_of, printed};
-use recordings::{PROGRAM, PROGRAM_AT, Recording, THREAD, code, function};
+use crate::golden_file::{golden, golden_of, printed};
+use crate::recordings::{PROGRAM, PROGRAM_AT, Recording, THREAD, code, function};
 use unicode_width::UnicodeWidthStr;
 use vmscope_records::{
     BoundaryRule, BytecodePc, ChainFrame, Constituent, ConstituentKind, Cover, Exactness,
@@ -336,7 +329,11 @@ fn called() -> Vec<u8> {
     for time in 1..=1_000u64 {
         let call = if time % 4 == 0 { 0x28 } else { 0x18 };
         let stack = [0x110, call, 0x208].map(|offset| PROGRAM_AT + offset);
-        recording.put(recordings::stack_sample(time * 1_000_000, THREAD, stack));
+        recording.put(crate::recordings::stack_sample(
+            time * 1_000_000,
+            THREAD,
+            stack,
+        ));
     }
     recording.end(1_000_000_000);
     recording.bytes()

@@ -1,17 +1,8 @@
-//! `vmscope lifetimes` and `vmscope gc` of a handmade recording, against the files of `tests/golden`:
-//! `BLESS=1 cargo test -p vmscope --test golden_lifetimes` writes them anew.
+//! `vmscope lifetimes` and `vmscope gc` of a handmade recording.
 
-#![allow(clippy::panic, reason = "tests fail by it")]
-
-#[path = "../../symbolizer/tests/recordings/mod.rs"]
-mod recordings;
-
-#[path = "common/golden.rs"]
-mod golden_file;
-
-use golden_file::{golden_of, golden_text, printed};
-use recordings::lifetimes::{birth, heap};
-use recordings::{PROCESS, Recording};
+use crate::golden_file::{golden_of, golden_text, printed};
+use crate::recordings::lifetimes::{birth, heap};
+use crate::recordings::{PROCESS, Recording};
 use std::process::Command;
 use vmscope_records::{
     Birth, ClassKey, Collection, CollectionKey, CollectionScope, Fate, Record, SiteKey, SpaceUse,

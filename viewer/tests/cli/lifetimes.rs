@@ -1,16 +1,10 @@
 //! Lifetimes of objects, with input that users may have: wrong rates, recordings that hold too
 //! little, too much or nothing, a VM that is killed.
 
-#![allow(clippy::panic, reason = "tests fail by it")]
-
-mod common;
-#[path = "../../symbolizer/tests/recordings/mod.rs"]
-mod recordings;
-
-use common::vmscope::{Folder, Run, Working, await_samples, can_sample, command, run};
+use crate::common::vmscope::{Folder, Run, Working, await_samples, can_sample, command, run};
+use crate::recordings::lifetimes::{birth, heap, scavenged};
+use crate::recordings::{PROCESS, Recording};
 use nix::sys::signal::Signal;
-use recordings::lifetimes::{birth, heap, scavenged};
-use recordings::{PROCESS, Recording};
 use vmscope_records::{
     Birth, Class, ClassKey, Collection, CollectionKey, Counter, CounterMeaning, Fate, Record,
     SiteKey, TimeNs,
@@ -58,7 +52,7 @@ fn wrong_rates_are_refused_before_anything_starts() {
     in_folder(&folder, &["demo", "--lifetimes", "5/1"])
         .code(2)
         .says("the sampled part must be at most 1/1");
-    common::vmscope::nothing_is_left(&folder);
+    crate::common::vmscope::nothing_is_left(&folder);
 }
 
 #[test]
@@ -180,7 +174,7 @@ fn rows_that_do_not_fit_are_counted_together() {
     for key in many.clone() {
         recording.put(Record::Class(Class {
             key: ClassKey(key),
-            process: recordings::PROCESS,
+            process: crate::recordings::PROCESS,
             name: format!("Many{key}"),
         }));
         recording.site(key, &[(9, u32::try_from(key).expect("small"))]);
@@ -214,7 +208,7 @@ fn a_vm_that_dies_in_a_collection_leaves_a_report() {
     let mut recording = scavenged();
     recording.put(Record::Collection(Box::new(Collection {
         key: CollectionKey(100),
-        process: recordings::PROCESS,
+        process: crate::recordings::PROCESS,
         time: TimeNs(399_000_000),
         kind: "scavenge".to_owned(),
         begin: Some(TimeNs(398_000_000)),

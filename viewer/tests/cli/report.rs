@@ -1,15 +1,11 @@
 //! The report's options do what they say, and its JSON keeps its schema
 //! (docs/report-json.md).
 
-#![allow(clippy::panic, reason = "tests fail by it")]
-
-mod common;
-
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use common::programs::{self, Program};
-use common::vmscope::{Folder, can_sample, command, report, run};
+use crate::common::programs::{self, Program};
+use crate::common::vmscope::{Folder, can_sample, command, report, run};
 use serde_json::Value;
 
 /// A whole recording of a program; `None` where there can't be one.

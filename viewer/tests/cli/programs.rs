@@ -1,11 +1,9 @@
 //! The test programs themselves: they build, run, and keep what they promise. Whether a
 //! profile agrees with them is another test's business.
 
-mod common;
-
 use std::process::Command;
 
-use common::programs::{self, Program};
+use crate::common::programs::{self, Program};
 use serde_json::Value;
 
 /// JSON lines printed by a program; `None` where it can't be built.
@@ -34,7 +32,7 @@ fn run_node(name: &str, arguments: &[&str]) -> Option<Value> {
     let mut command = Command::new("node");
     command.arg(programs::script(name)).args(arguments);
     let Ok(output) = command.output() else {
-        common::skipped("there is no `node` here");
+        crate::common::skipped("there is no `node` here");
         return None;
     };
     assert!(output.status.success(), "{command:?}: {output:?}");
@@ -180,13 +178,13 @@ fn javascript_of_all_tiers_takes_time() {
 
 #[test]
 fn new_functions_of_javascript_run_one_after_another() {
-    let folder = common::vmscope::Folder::new();
+    let folder = crate::common::vmscope::Folder::new();
     let file = folder.file("log");
     let log = file.to_str().expect("UTF-8");
     if run_node("churn.js", &["--lives", "60", "--log", log]).is_none() {
         return;
     }
-    let lives = common::ran::log_of(&file);
+    let lives = crate::common::ran::log_of(&file);
     assert_eq!(lives.len(), 60);
     let mut last = 0;
     for life in lives {

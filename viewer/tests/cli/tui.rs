@@ -1,16 +1,10 @@
 //! `vmscope view` and `vmscope top` in a real terminal: the real binary, keys pressed, the
 //! screen read. What the views show is tested without a terminal (src/tui).
 
-#![allow(clippy::panic, reason = "tests fail by it")]
-
-mod common;
-#[path = "../../symbolizer/tests/recordings/mod.rs"]
-mod recordings;
-
-use common::programs::script;
-use common::targets::Target;
-use common::tmux::{Tmux, line};
-use common::vmscope::{Folder, can_sample, command, run, trace_of, vmscope};
+use crate::common::programs::script;
+use crate::common::targets::Target;
+use crate::common::tmux::{Tmux, line};
+use crate::common::vmscope::{Folder, can_sample, command, run, trace_of, vmscope};
 use nix::sys::signal::Signal;
 use std::path::PathBuf;
 
@@ -19,7 +13,7 @@ const SIZE: (u16, u16) = (100, 30);
 /// A recording of a made-up JVM.
 fn java(folder: &Folder) -> PathBuf {
     let path = folder.file("java.vmscope");
-    std::fs::write(&path, recordings::screens::java()).expect("a file");
+    std::fs::write(&path, crate::recordings::screens::java()).expect("a file");
     path
 }
 
@@ -91,7 +85,7 @@ fn a_recording_is_looked_at_from_open_to_quit() {
 fn lifetimes_are_looked_at() {
     let folder = Folder::new();
     let file = folder.file("x.vmscope");
-    std::fs::write(&file, recordings::lifetimes::scavenged().bytes()).expect("a file");
+    std::fs::write(&file, crate::recordings::lifetimes::scavenged().bytes()).expect("a file");
     let Some(tmux) = Tmux::run(SIZE, &line(&["view", "x.vmscope"], &file)) else {
         return;
     };
@@ -177,7 +171,7 @@ fn a_window_is_selected_with_keys_and_with_the_mouse() {
 fn a_recording_of_node_is_looked_at() {
     let has_node = std::process::Command::new("node").arg("-v").output();
     if !has_node.is_ok_and(|output| output.status.success()) {
-        return common::skipped("there is no `node` here");
+        return crate::common::skipped("there is no `node` here");
     }
     if !can_sample() {
         return;
@@ -257,7 +251,7 @@ fn a_small_terminal_is_told_and_a_larger_one_shows_it() {
 fn a_damaged_recording_opens_as_far_as_it_goes() {
     let folder = Folder::new();
     let file = folder.file("bad.vmscope");
-    std::fs::write(&file, recordings::screens::damaged()).expect("a file");
+    std::fs::write(&file, crate::recordings::screens::damaged()).expect("a file");
     let Some(tmux) = Tmux::run(SIZE, &line(&["view", "bad.vmscope"], &file)) else {
         return;
     };

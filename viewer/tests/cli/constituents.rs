@@ -1,10 +1,6 @@
 //! `vmscope constituents` of processes and files without a code zone.
 
-#![allow(clippy::panic, reason = "tests fail by it")]
-
-mod common;
-
-use common::vmscope::vmscope;
+use crate::common::vmscope::vmscope;
 use std::process::Command;
 
 #[test]

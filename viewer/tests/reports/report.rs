@@ -1,14 +1,7 @@
-//! Reports of recordings made by hand, against the files of `tests/golden`:
-//! `BLESS=1 cargo test -p vmscope --test golden` writes them anew.
+//! Reports of recordings made by hand.
 
-#[path = "../../symbolizer/tests/recordings/mod.rs"]
-mod recordings;
-
-#[path = "common/golden.rs"]
-mod golden_file;
-
-use golden_file::{fits, fits_one_screen, golden, golden_of, printed, report};
-use recordings::{PROCESS, PROGRAM, PROGRAM_AT, Recording, THREAD, code, session};
+use crate::golden_file::{fits, fits_one_screen, golden, golden_of, printed, report};
+use crate::recordings::{PROCESS, PROGRAM, PROGRAM_AT, Recording, THREAD, code, session};
 use vmscope_records::{
     BoundaryRule, BytecodePc, Constituent, ConstituentKind, Counter, CounterMeaning, CpuMode,
     DurationNs, Exactness, Fact, Limit, LimitKind, LossReason, Lost, MethodKey, ModuleKey, PcMap,

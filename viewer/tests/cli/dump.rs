@@ -1,13 +1,9 @@
 //! `vmscope dump` on native programs: busy, waiting and stopped threads, signal handlers, core files.
 
-#![allow(clippy::panic, reason = "tests fail by it")]
-
-mod common;
-
-use common::core_files::CoreFolder;
-use common::programs::{ASSEMBLY, IN_SIGNAL, build};
-use common::targets::Target;
-use common::vmscope::{command, run, vmscope};
+use crate::common::core_files::CoreFolder;
+use crate::common::programs::{ASSEMBLY, IN_SIGNAL, build};
+use crate::common::targets::Target;
+use crate::common::vmscope::{command, run, vmscope};
 use nix::sys::signal::Signal;
 use serde_json::Value;
 use std::os::unix::process::ExitStatusExt as _;

@@ -1,13 +1,11 @@
 //! Places that a recording can't be written to, or not whole: no file gets lost, and incomplete
 //! recordings say so.
 
-mod common;
-
 use std::os::unix::fs::symlink;
 use std::process::{Command, Stdio};
 
-use common::vmscope::{Folder, can_sample, command, nothing_is_left, record, report, run};
-use common::{is_root, programs, skipped};
+use crate::common::vmscope::{Folder, can_sample, command, nothing_is_left, record, report, run};
+use crate::common::{is_root, programs, skipped};
 
 #[test]
 fn outputs_that_are_not_ours_to_write() {

@@ -1,13 +1,11 @@
 //! Recordings that are damaged, foreign or missing: `report` names file and defect, and reads all
 //! intact parts.
 
-mod common;
-
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use common::programs;
-use common::vmscope::{Folder, can_sample, command, report, run};
+use crate::common::programs;
+use crate::common::vmscope::{Folder, can_sample, command, report, run};
 use vmscope_records::recording::{RecordingFile, Writer};
 use vmscope_records::{Limit, LimitKind, Record, TimeNs};
 

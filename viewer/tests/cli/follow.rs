@@ -1,16 +1,12 @@
 //! Which threads and processes a recording follows, and who called whom.
 
-#![allow(clippy::panic, reason = "tests fail by it")]
-
-mod common;
-
 use std::collections::BTreeMap;
 use std::process::Command;
 
-use common::programs;
-use common::targets::Target;
-use common::vmscope::{Folder, command, profile, run, vmscope};
-use common::whole::{attach, attach_for, build, json, list, record, said};
+use crate::common::programs;
+use crate::common::targets::Target;
+use crate::common::vmscope::{Folder, command, profile, run, vmscope};
+use crate::common::whole::{attach, attach_for, build, json, list, record, said};
 use serde_json::Value;
 use vmscope_symbolizer::{PlaceId, Profile};
 

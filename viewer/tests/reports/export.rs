@@ -1,22 +1,13 @@
-//! Exports of a recording made by hand, against the files of `tests/golden/export`:
-//! `BLESS=1 cargo test -p vmscope --test export` writes them anew.
-
-#![allow(clippy::disallowed_methods, reason = "tests print themselves")]
-#![allow(clippy::panic, reason = "tests fail by it")]
-
-#[path = "../../symbolizer/tests/recordings/mod.rs"]
-mod recordings;
-
-mod common;
+//! Exports of a recording made by hand.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use crate::common::pprof::{self, Profile};
+use crate::common::vmscope::{Folder, Run, command, report, run};
+use crate::recordings::{PROCESS, PROGRAM, PROGRAM_AT, Recording, THREAD, code, function, session};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use common::pprof::{self, Profile};
-use common::vmscope::{Folder, Run, command, report, run};
-use recordings::{PROCESS, PROGRAM, PROGRAM_AT, Recording, THREAD, code, function, session};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use vmscope_records::{

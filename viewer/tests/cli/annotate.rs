@@ -1,11 +1,7 @@
 //! `vmscope annotate` of real programs, as users call it.
 
-#![allow(clippy::panic, reason = "tests fail by it")]
-
-mod common;
-
-use common::programs;
-use common::vmscope::{Folder, can_sample, command, record, run};
+use crate::common::programs;
+use crate::common::vmscope::{Folder, can_sample, command, record, run};
 use serde_json::Value;
 
 fn number(value: &Value) -> u64 {

@@ -1,14 +1,7 @@
-//! The report's sections of what VMs tell of themselves, against the files of
-//! `tests/golden`: `BLESS=1 cargo test -p vmscope --test golden_vm` writes them anew.
+//! The report's sections of what VMs tell of themselves.
 
-#[path = "../../symbolizer/tests/recordings/mod.rs"]
-mod recordings;
-
-#[path = "common/golden.rs"]
-mod golden_file;
-
-use golden_file::{fits, fits_one_screen, golden, golden_of, printed, report};
-use recordings::{PROCESS, PROGRAM, PROGRAM_AT, Recording, THREAD};
+use crate::golden_file::{fits, fits_one_screen, golden, golden_of, printed, report};
+use crate::recordings::{PROCESS, PROGRAM, PROGRAM_AT, Recording, THREAD};
 use vmscope_records::{
     Collection, CollectionKey, CollectionScope, Compilation, Counter, CounterMeaning, Fact, Limit,
     LimitKind, Phase, ProcessKey, Record, Region, RegionRule, RegionRules, SpaceUse, ThreadKey,
@@ -386,7 +379,7 @@ fn every_field_is_documented() {
     keys(&json["vm"], &mut found);
     keys(&json["compilers"], &mut found);
     assert!(found.len() > 50);
-    let described = include_str!("../../docs/report-json.md");
+    let described = include_str!("../../../docs/report-json.md");
     for key in found {
         assert!(
             described.contains(&format!("`{key}`")),

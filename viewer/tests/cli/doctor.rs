@@ -1,10 +1,8 @@
 //! `vmscope doctor` as it is called: output, exit codes, messages.
 
-mod common;
-
 use std::process::{Command, Output};
 
-use common::targets::Target;
+use crate::common::targets::Target;
 use serde_json::Value;
 
 fn doctor(arguments: &[&str]) -> Output {
@@ -62,7 +60,7 @@ fn a_native_process_has_no_vm() {
     };
     let (document, text) = both(target.pid());
     if document["process"]["vms"].is_null() {
-        common::skipped("the process can't be looked at here");
+        crate::common::skipped("the process can't be looked at here");
         return;
     }
     assert_eq!(document["process"]["vms"], serde_json::json!([]));
@@ -74,7 +72,7 @@ fn node_is_asked_what_it_is_and_what_can_be_read() {
     let mut command = Command::new("node");
     command.args(["-e", "console.log('ready'); setInterval(() => {}, 1000)"]);
     if Command::new("node").arg("--version").output().is_err() {
-        common::skipped("there is no `node` here");
+        crate::common::skipped("there is no `node` here");
         return;
     }
     let target = Target::ready(command);

@@ -1,13 +1,9 @@
 //! `vmscope demo` and `vmscope reference-vm`, typed as a new user would.
 
-#![allow(clippy::panic, reason = "tests fail by it")]
-
-mod common;
-
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-use common::vmscope::{Folder, can_sample, command, run, vmscope};
+use crate::common::vmscope::{Folder, can_sample, command, run, vmscope};
 
 fn demo(folder: &Folder, arguments: &[&str]) -> Command {
     let mut demo = command(["demo"]);

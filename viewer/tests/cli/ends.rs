@@ -1,20 +1,16 @@
 //! Ends and truncations of recordings: after any kill, recordings keep all but the last second, and
 //! reports state end and reason.
 
-#![allow(clippy::panic, reason = "tests fail by it")]
-
-mod common;
-
 use std::fs::Permissions;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use common::targets::Target;
-use common::vmscope::{
+use crate::common::targets::Target;
+use crate::common::vmscope::{
     Folder, Run, Working, await_samples, await_trace, can_sample, command, report, trace_of,
     vmscope,
 };
-use common::{await_that, programs};
+use crate::common::{await_that, programs};
 use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::signal::Signal;
 use vmscope_process::ProcessView;

@@ -1,17 +1,13 @@
 //! What the machine refuses: the message names the cause, and `doctor` agrees.
 
-#![allow(clippy::panic, reason = "tests fail by it")]
-
-mod common;
-
 use std::ffi::OsStr;
 use std::fs::{Permissions, set_permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 
-use common::targets::Target;
-use common::vmscope::{Folder, Working, can_sample, nothing_is_left, run, trace_of};
-use common::{await_that, is_root, programs, skipped};
+use crate::common::targets::Target;
+use crate::common::vmscope::{Folder, Working, can_sample, nothing_is_left, run, trace_of};
+use crate::common::{await_that, is_root, programs, skipped};
 use nix::libc::{EACCES, ENOSYS, EPERM};
 use nix::sys::signal::Signal;
 
