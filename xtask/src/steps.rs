@@ -183,6 +183,30 @@ pub const DEEP: &[Step] = &[
              cargo test --workspace --profile=profiling --locked -- truth; done",
         ],
     ),
+    Step {
+        name: "all VMs in all ways",
+        command: &[
+            "cargo",
+            "nextest",
+            "run",
+            "--package=vmscope",
+            "--package=vmscope-reference-vm",
+            "--test=jvm",
+            "--test=v8",
+            "--test=differential",
+            "--locked",
+            "--no-fail-fast",
+        ],
+        env: &[
+            ("VMSCOPE_ALL_SHARES", "1"),
+            ("VMSCOPE_DIFFERENTIAL_PROGRAMS", "2000"),
+        ],
+        needs: Some(Need {
+            probe: &["cargo", "nextest", "--version"],
+            instead: &[],
+            hint: "cargo install cargo-nextest --locked",
+        }),
+    },
     plain(
         "bytes per sample",
         &[

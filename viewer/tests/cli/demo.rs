@@ -116,7 +116,7 @@ fn a_demo_with_lifetimes_says_whom_the_collector_works_for() {
     if !can_sample() {
         return;
     }
-    let arguments = ["dataframe", "--lifetimes=1/20", "--duration", "5"];
+    let arguments = ["dataframe", "--lifetimes=1/100", "--duration", "3"];
     run(demo(&folder, &arguments))
         .code(0)
         .prints("Collector works for:")

@@ -147,8 +147,8 @@ fn bytecodes_have_the_shares_that_the_program_measures() {
     if !can_sample() {
         return;
     }
-    known_loops("interpreted", (&["--interpret"], &[]), (250, TURNS, 0));
-    known_loops("jitted", (&[], &[]), (9000, TURNS, 0));
+    known_loops("interpreted", (&["--interpret"], &[]), (150, TURNS, 0));
+    known_loops("jitted", (&[], &[]), (5400, TURNS, 0));
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn the_vms_own_sampler_gives_jitted_bytecodes_the_same_shares() {
     known_loops(
         "jitted, in-VM engine",
         (&[], &["--engine", "in-vm"]),
-        (9000, TURNS, 0),
+        (5400, TURNS, 0),
     );
 }
 
@@ -196,7 +196,7 @@ fn shares_stay_right_while_the_code_zone_is_compacted_all_the_time() {
     // again and again. Long loops: their times include compiling the methods that
     // read the clock.
     let options: &[&str] = &["--code-size", "256K"];
-    let program = (1800, TURNS.map(|turns| 3 * turns), 400);
+    let program = (1200, TURNS.map(|turns| 3 * turns), 400);
     let (_, profile) = known_loops("a zone that moves", (options, &[]), program);
     let AtTheEnd {
         samples,
@@ -443,13 +443,13 @@ once
 \t1 to: 1000 do: [:n | z := self leaf: n]!
 
 copy
-\t1 to: 15 do: [:n | x replaceFrom: 1 to: 400 with: y startingAt: 1]!
+\t1 to: 3 do: [:n | x replaceFrom: 1 to: 400 with: y startingAt: 1]!
 
 run: rounds
 \tx := Array new: 400. y := Array new: 400.
 \t1 to: rounds do: [:round | self twice. self once. self copy]! !
 
-Callers new run: 450000!
+Callers new run: 300000!
 ";
 
 /// Samples of all functions with this name and of their callees, and the part of them below `caller`.

@@ -13,7 +13,7 @@ use crate::node::{Recorded, ready, tool};
 const LOOPS: &str = "2000,4000,6000,8000,3000,5000";
 
 fn known_shares(flags: &[&str], arguments: &[&str]) -> Option<Recorded> {
-    let arguments = [&["--jitter", JITTER, "--cycles", "1200"], arguments].concat();
+    let arguments = [&["--jitter", JITTER, "--cycles", "800"], arguments].concat();
     Recorded::node(flags, "known_shares.js", &arguments)
 }
 

@@ -103,8 +103,8 @@ impl Way {
         // A cycle of calls by itable takes 2 ms where the CPU predicts their targets, else 9 ms. Others take
         // 1 to 7 ms. The time bounds the sampling error on a fast machine.
         let (cycles, milliseconds) = match self.operation {
-            "interface" => ("1", "9000"),
-            _ => ("2000", "2500"),
+            "interface" => ("1", "6000"),
+            _ => ("1400", "1800"),
         };
         let words = [
             "--layout",

@@ -166,7 +166,7 @@ fn each_sample_is_of_the_function_that_ran_then_in_an_unknown_version() {
 #[test]
 fn each_sample_is_of_the_regular_expression_that_ran_then() {
     if can_sample() {
-        for node in nodes() {
+        for node in in_turn(nodes(), 0) {
             churned(
                 &node,
                 &[],
@@ -179,7 +179,7 @@ fn each_sample_is_of_the_regular_expression_that_ran_then() {
 #[test]
 fn each_sample_is_of_the_webassembly_function_that_ran_then() {
     if can_sample() {
-        for node in nodes() {
+        for node in in_turn(nodes(), 1) {
             churned(&node, &[], &["--wasm", "1"]);
         }
     }

@@ -32,7 +32,7 @@ fn of_nodes(turn: usize, check: impl Fn(&Node)) {
 #[test]
 fn optimised_functions_and_lines() {
     of_nodes(0, |node| {
-        let recorded = recorded(node, &[], "known_shares.js", &["--cycles", "1200"]);
+        let recorded = recorded(node, &[], "known_shares.js", &["--cycles", "700"]);
         let what = format!("Node {}, optimised", node.release);
         agrees(&what, &recorded, &recorded.said[0], &BOTH);
     });
@@ -46,8 +46,8 @@ fn functions_and_lines_of_sparkplug() {
         flags.extend((node.release >= 22).then_some("--no-maglev"));
         // A comparison is faster than a multiplication: these ranges are long enough for the program's clock.
         let loops = "8000,16000,24000,32000,12000,20000";
-        // They take 3.5 s, as 1200 cycles of the optimised ones.
-        let arguments = ["--cycles", "700", "--baseline", "--loops", loops];
+        // They take as long as 700 cycles of the optimised ones.
+        let arguments = ["--cycles", "400", "--baseline", "--loops", loops];
         let recorded = recorded(node, &flags, "known_shares.js", &arguments);
         let what = format!("Node {}, Sparkplug", node.release);
         agrees(&what, &recorded, &recorded.said[0], &BOTH);
@@ -70,7 +70,7 @@ fn functions_and_lines_of_sparkplug() {
 #[test]
 fn functions_of_each_kind() {
     of_nodes(1, |node| {
-        let recorded = recorded(node, &[], "tiers.js", &["--cycles", "800"]);
+        let recorded = recorded(node, &[], "tiers.js", &["--cycles", "500"]);
         let what = format!("Node {}, tiers", node.release);
         agrees(&what, &recorded, &recorded.said[0], &[Detail::Functions]);
         let tier_is = |name: &'static str, tier: &'static str| {
@@ -131,7 +131,7 @@ fn a_function_slowed_down_grows_by_that_and_no_other_does() {
     };
     let slower = LOOPS.replacen("4000", "8000", 1);
     let [before, after] = [LOOPS, &slower].map(|loops| {
-        let arguments = ["--cycles", "1200", "--loops", loops];
+        let arguments = ["--cycles", "800", "--loops", loops];
         recorded(&node, &[], "known_shares.js", &arguments)
     });
     grows_by_that(&before, &after, Detail::Functions);

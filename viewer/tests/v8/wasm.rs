@@ -44,7 +44,7 @@ fn functions_of_webassembly() {
         return;
     }
     in_turn(&nodes(), 0).for_each(|node| {
-        let recorded = recorded(node, &[], PROGRAM, &["--cycles", "700"]);
+        let recorded = recorded(node, &[], PROGRAM, &["--cycles", "450"]);
         let what = format!("Node {}, WebAssembly", node.release);
         agrees(&what, &recorded, &recorded.said[0], &[Detail::Functions]);
         is_of_tier(&recorded, "TurboFan");
@@ -68,7 +68,7 @@ fn functions_of_webassembly_by_liftoff() {
         return;
     }
     in_turn(&nodes(), 1).for_each(|node| {
-        let arguments = ["--liftoff", "--unnamed", "--cycles", "200"];
+        let arguments = ["--liftoff", "--unnamed", "--cycles", "130"];
         let recorded = recorded(node, &["--liftoff-only"], PROGRAM, &arguments);
         let what = format!("Node {}, Liftoff", node.release);
         agrees(&what, &recorded, &recorded.said[0], &[Detail::Functions]);

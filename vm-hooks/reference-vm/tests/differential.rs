@@ -106,7 +106,7 @@ fn generated_programs_print_what_a_simple_evaluator_prints() {
 }
 
 fn run() {
-    let programs = number("VMSCOPE_DIFFERENTIAL_PROGRAMS", 200);
+    let programs = number("VMSCOPE_DIFFERENTIAL_PROGRAMS", 120);
     let seed = number("VMSCOPE_DIFFERENTIAL_SEED", 1);
     let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"));
     let file = folder.join(format!("differential-{seed}.st"));

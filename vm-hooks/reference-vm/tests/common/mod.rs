@@ -128,8 +128,8 @@ pub fn modes() -> Vec<(&'static str, Parameters)> {
     vec![
         ("ordinary", Parameters::default()),
         (
-            "a collection at every 1501st allocation",
-            stress(1 << 20, 1501, 0, false),
+            "a collection at every 4001st allocation",
+            stress(1 << 20, 4001, 0, false),
         ),
         ("a tiny eden", stress(64 << 10, 0, 0, false)),
         ("every survivor tenured", stress(256 << 10, 0, 0, true)),
