@@ -3,26 +3,27 @@
 
 mod found;
 mod hits;
+mod reading;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use vmscope_process::{AdapterError, Cadence, CodeZone, Poll, ProcessView, SeenCode, cpu_time};
-use vmscope_records::{Avma, ConstituentKind, GoneReason, InterpreterRules, Stream, TimeNs};
+use vmscope_records::{Avma, GoneReason, InterpreterRules, Stream, TimeNs};
 
-use super::budget::Budget;
+use self::reading::Reading;
 use super::counters::Unloading;
-use super::describe::{KnownFrom, describe, outermost, routines_of};
-use super::figures::{Counts, Figures};
+use super::describe::{KnownFrom, describe};
+use super::figures::Figures;
 use super::kept::{MAX_BYTES, Nmethods};
 use super::methods::Methods;
 use super::unloaded::{CountedUnloading, Unloaded};
-use crate::code::{Blob, CodeCache, Found, HeapBounds, Nmethod, NmethodId, NmethodState};
+use crate::code::{Blob, CodeCache, HeapBounds, Nmethod, NmethodId, NmethodState};
 use crate::jvm::Jvm;
 use crate::pages::Pages;
 use crate::sample_needs::{interpreter_sources, leaf_sources};
-use crate::stubs::{DISPATCH_STUBS, DispatchStubs, Routine, codelets, stub_routines};
+use crate::stubs::{DispatchStubs, Routine, codelets, stub_routines};
 
 /// Minimum pause between two readings of the code cache.
 const SHORTEST: Duration = Duration::from_millis(15);
@@ -79,6 +80,15 @@ pub(super) struct Signs {
     pub unloadings: Option<i64>,
     /// Whether the VM frees code only in stop-the-world collections.
     pub are_deaths: bool,
+}
+
+/// Deaths of classes around a reading of the code cache.
+#[derive(Clone, Copy, Debug)]
+struct Deaths {
+    /// Whether the VM has counted the unloading of code found dead.
+    unloading: CountedUnloading,
+    /// Whether classes may have died during the reading.
+    may_go_on: bool,
 }
 
 /// A blob other than an nmethod: end, address of the name, pieces of code.
@@ -330,189 +340,67 @@ impl Zone {
     ) -> Result<(), AdapterError> {
         let before = cpu_time();
         let is_first = self.heaps.is_empty();
-        let mut seen: Vec<SeenCode<CodeId>> = Vec::new();
-        let mut routines: FxHashMap<CodeId, (ConstituentKind, String)> = FxHashMap::default();
-        let layout = self.cache.layout().clone();
-        let (nmethods, others) = (&mut self.nmethods, &mut self.others);
-        let (known, dead_before) = (&self.known, &self.dead);
-        let mut dead: FxHashSet<NmethodId> = FxHashSet::default();
-        let mut not_entrant: Vec<NmethodId> = Vec::new();
         let has_sweeper = !signs.is_some_and(|signs| signs.are_deaths);
-        let (codelets, stubs, dispatch) = (&self.codelets, &self.stubs, &self.dispatch);
-        let mut dispatch_in = Vec::new();
-        let mut torn = 0;
-        let mut counts = Counts::default();
-        let mut failure = None;
-        let mut unloaded: FxHashSet<NmethodId> = FxHashSet::default();
-        let skipped = if is_last || self.readings.is_multiple_of(READINGS) {
-            Vec::new()
-        } else {
-            std::mem::take(&mut self.without_methods)
-        };
-        self.readings = self.readings.wrapping_add(1);
-        let wanted = |heap: &HeapBounds| !skipped.contains(heap);
-        let mut methods_in: Vec<Avma> = Vec::new();
-        let mut others_there: FxHashSet<Avma> = FxHashSet::default();
-        let elsewhere = Budget::new(pages, self.max_elsewhere);
-        let read = self.cache.read_some(pages, wanted, |found| match found {
-            Found::Nmethod {
-                id,
-                state,
-                blob,
-                bytes,
-            } => {
-                methods_in.push(blob.at);
-                if state >= DEAD {
-                    dead.insert(id);
-                    let was_alive = known.get(&CodeId::Nmethod(id)).is_some();
-                    if is_first || was_alive || dead_before.contains(&id) {
-                        counts.used += u64::from(blob.size);
-                        return;
-                    }
-                } else if state == NOT_ENTRANT && has_sweeper && not_entrant.len() < MAX_NOT_ENTRANT
-                {
-                    not_entrant.push(id);
-                }
-                if nmethods.wants(&id) {
-                    if state == NOT_INSTALLED {
-                        return;
-                    }
-                    let read = layout.read_nmethod(blob, bytes, &elsewhere);
-                    if elsewhere.is_spent() {
-                        torn += 1;
-                        return;
-                    }
-                    match read {
-                        // The VM unloaded the method, but has not reused the nmethod's memory yet.
-                        Ok(mut nmethod) if nmethod.method.0 == 0 && layout.tells_methods() => {
-                            nmethod.method = outermost(&nmethod).unwrap_or(nmethod.method);
-                            unloaded.insert(id);
-                            nmethods.put(nmethod);
-                            if let Some(kept) = nmethods.get_mut(&id) {
-                                kept.is_dead = true;
-                            }
-                        }
-                        Ok(nmethod) => nmethods.put(nmethod),
-                        Err(error) if error.is_final() => failure = Some(error),
-                        // The VM freed the nmethod during the read.
-                        Err(_) => {
-                            torn += 1;
-                            return;
-                        }
-                    }
-                }
-                counts.used += u64::from(blob.size);
-                if let Some(kept) = nmethods.get(&id) {
-                    counts.method(&kept.nmethod);
-                }
-                seen.push(seen_code(CodeId::Nmethod(id), &blob));
-            }
-            Found::Other {
-                blob,
-                kind,
-                name,
-                bytes,
-            } => {
-                counts.used += u64::from(blob.size);
-                counts.others += 1;
-                others_there.insert(blob.code_begin);
-                let has_dispatch = name == DISPATCH_STUBS;
-                // The VM adds stubs to such a blob.
-                let other = others.get(&blob.code_begin).filter(|_| !has_dispatch);
-                let other =
-                    other.filter(|(end, name, _)| *end == blob.code_end && *name == blob.name_at);
-                if let Some((_, _, parts)) = other {
-                    seen.extend(parts.iter().filter_map(seen_routine));
-                    return;
-                }
-                let mut parts = Vec::new();
-                let found = match has_dispatch {
-                    true => {
-                        dispatch_in.push((blob.code_begin, blob.code_end));
-                        let code = blob.code_begin.0.wrapping_sub(blob.at.0);
-                        let code = usize::try_from(code).ok();
-                        let code = code.and_then(|code| bytes.get(code..));
-                        let stubs = dispatch.within(blob.code_begin, code.unwrap_or_default());
-                        let stubs = stubs.into_iter();
-                        stubs.map(|stub| (ConstituentKind::Stub, stub)).collect()
-                    }
-                    false => routines_of(&blob, kind, name, codelets, stubs),
-                };
-                for (kind, routine) in found {
-                    let identity = CodeId::Routine(routine.start, routine.end);
-                    parts.push(identity);
-                    routines.insert(identity, (kind, routine.name));
-                }
-                seen.extend(parts.iter().filter_map(seen_routine));
-                others.insert(blob.code_begin, (blob.code_end, blob.name_at, parts));
-            }
-        });
-        self.heaps = read?;
-        if let Some(error) = failure {
-            return Err(error);
-        }
+        let reading = self.read(pages, (is_last, has_sweeper))?;
         let counted = methods.unloading().zip(recount());
         let has_begun = counted.is_some_and(|(before, now)| now.has_begun_since(&before));
-        let may_have_died =
-            counted.is_some_and(|(before, now)| now.may_have_unloaded_since(&before));
         let changes = methods.unloadings() - self.unloadings;
-        // Code found dead by the first reading may have died long ago.
-        let unloading = CountedUnloading::of(changes, has_begun || is_first);
-        (self.dead, self.not_entrant) = (dead, not_entrant);
-        self.take_dispatch(dispatch_in, poll);
-        // Unread ranges keep their earlier contents.
-        let unread = self.cache.unread();
-        let is_whole = unread.is_empty() && !elsewhere.is_spent();
-        if !unread.is_empty() {
-            poll.lost(Stream::Adapter, unread.len() as u64, poll.began());
-        }
-        for (low, high) in unread {
-            for kept in self.nmethods.between(*low, *high) {
-                let blob = &kept.nmethod.blob;
-                methods_in.push(blob.at);
-                counts.used += u64::from(blob.size);
-                counts.method(&kept.nmethod);
-                seen.push(seen_code(CodeId::Nmethod(kept.nmethod.id), blob));
-            }
-        }
-        let skipped = skipped.iter().map(|heap| (heap.low, heap.high));
-        let skipped: Vec<(Avma, Avma)> = skipped.chain(unread.iter().copied()).collect();
-        methods_in.sort_unstable();
-        let has_methods = |heap: &&HeapBounds| {
-            let first = methods_in.partition_point(|at| *at < heap.low);
-            methods_in.get(first).is_some_and(|at| *at < heap.high)
+        let deaths = Deaths {
+            // Code found dead by the first reading may have died long ago.
+            unloading: CountedUnloading::of(changes, has_begun || is_first),
+            may_go_on: counted.is_some_and(|(before, now)| now.may_have_unloaded_since(&before)),
         };
-        let is_skipped = |at: Avma| (skipped.iter()).any(|(low, high)| *low <= at && at < *high);
-        self.others
-            .retain(|at, _| others_there.contains(at) || is_skipped(*at));
-        for (low, high) in &skipped {
-            for (at, (end, _, parts)) in &self.others {
-                if low <= at && at < high && !others_there.contains(at) {
-                    counts.used += end.0.saturating_sub(at.0);
-                    counts.others += 1;
-                    seen.extend(parts.iter().filter_map(seen_routine));
-                }
-            }
-        }
-        let without = self.heaps.iter().filter(|heap| !has_methods(heap));
-        self.without_methods = without.copied().collect();
-        if torn > 0 {
-            poll.lost(Stream::Adapter, torn, poll.began());
-        }
         self.covered.clear();
-        let covered = seen
-            .iter()
-            .map(|code| (code.start, code.end, code.identity));
+        let covered = reading.seen.iter();
+        let covered = covered.map(|code| (code.start, code.end, code.identity));
         self.covered.extend(covered);
         self.covered.sort_unstable();
         let walked = cpu_time().saturating_sub(before);
-        let is_there: FxHashSet<CodeId> = seen.iter().map(|code| code.identity).collect();
+        let changes = self.report(reading, (is_first, is_last, deaths), pages, methods, poll);
+        self.signs = signs;
+        self.is_awaited = false;
+        self.cadence.found(changes);
+        let took = cpu_time().saturating_sub(before);
+        let after_collection = match poll.is_bounded() {
+            true => PAUSE_FACTOR,
+            false => SHORT_PAUSE_FACTOR,
+        };
+        // Reports of new code cost the same after any pause, and the first reading costs more than
+        // the next.
+        let pause = match is_first {
+            true => took.saturating_mul(SHORT_PAUSE_FACTOR),
+            false => walked.saturating_mul(PAUSE_FACTOR),
+        };
+        let now = Instant::now();
+        self.collected_not_before = now + took.saturating_mul(after_collection);
+        self.due = now + self.cadence.pause().max(pause);
+        self.not_before = now + SHORTEST.max(pause);
+        Ok(())
+    }
+
+    /// Reports the changes since the last reading, and figures. Returns the number of changes.
+    fn report(
+        &mut self,
+        reading: Reading,
+        (is_first, is_last, deaths): (bool, bool, Deaths),
+        pages: &Pages<'_>,
+        methods: &mut Methods,
+        poll: &mut Poll,
+    ) -> usize {
+        (self.dead, self.not_entrant) = (reading.dead, reading.not_entrant);
+        self.take_dispatch(reading.dispatch_in, poll);
+        for lost in [reading.unread as u64, reading.torn] {
+            if lost > 0 {
+                poll.lost(Stream::Adapter, lost, poll.began());
+            }
+        }
+        let is_there: FxHashSet<CodeId> = reading.seen.iter().map(|code| code.identity).collect();
         let (nmethods, dispatch_in) = (&mut self.nmethods, &self.dispatch_in);
         let cache = &self.cache;
         let mut came = std::mem::take(&mut self.came);
         let changes = self.known.update(
             poll,
-            seen,
+            reading.seen,
             |identity, constituent, poll| {
                 if is_first {
                     // Begin of its lifetime unknown.
@@ -520,15 +408,13 @@ impl Zone {
                 }
                 match identity {
                     CodeId::Routine(start, _) => {
-                        if dispatch_in
-                            .iter()
-                            .any(|(low, high)| low <= start && start < high)
-                        {
+                        let mut dispatch_in = dispatch_in.iter();
+                        if dispatch_in.any(|(low, high)| low <= start && start < high) {
                             // Its memory holds nothing before it, and heaps without methods are
                             // not read each time.
                             constituent.absent_at = Some(TimeNs(0));
                         }
-                        if let Some((kind, name)) = routines.get(identity) {
+                        if let Some((kind, name)) = reading.routines.get(identity) {
                             constituent.kind = kind.clone();
                             constituent.name.clone_from(name);
                         }
@@ -536,14 +422,16 @@ impl Zone {
                     CodeId::Nmethod(id) => {
                         came += 1;
                         if let Some(kept) = nmethods.get_mut(id) {
-                            let from = match unloaded.contains(id) {
+                            let from = match reading.unloaded.contains(id) {
                                 false => KnownFrom::Memory(pages),
-                                true if unloading == CountedUnloading::Once => KnownFrom::Before,
+                                true if deaths.unloading == CountedUnloading::Once => {
+                                    KnownFrom::Before
+                                }
                                 true => KnownFrom::Nothing,
                             };
                             describe(kept, constituent, from, methods, poll);
                             // Its class may have died before its methods were read.
-                            if may_have_died && !is_living(cache, &kept.nmethod, pages) {
+                            if deaths.may_go_on && !is_living(cache, &kept.nmethod, pages) {
                                 describe(kept, constituent, KnownFrom::Nothing, methods, poll);
                             }
                         }
@@ -552,13 +440,14 @@ impl Zone {
             },
             |_| GoneReason::Unloaded,
         );
-        if unloading == CountedUnloading::NotYet {
-            (self.unloaded).wait(unloaded, methods.unloadings(), &self.nmethods);
+        if deaths.unloading == CountedUnloading::NotYet {
+            (self.unloaded).wait(reading.unloaded, methods.unloadings(), &self.nmethods);
         }
-        if is_whole {
+        if reading.is_whole {
             self.unloadings = methods.unloadings();
         }
-        self.figures.tell(&self.heaps, counts, came, is_last, poll);
+        self.figures
+            .tell(&self.heaps, reading.counts, came, is_last, poll);
         self.nmethods
             .age(poll.began(), |id| is_there.contains(&CodeId::Nmethod(*id)));
         if self.nmethods.refused > 0 && !self.has_told_refused {
@@ -572,25 +461,7 @@ impl Zone {
                 "",
             );
         }
-        self.signs = signs;
-        self.is_awaited = false;
-        let now = Instant::now();
-        self.cadence.found(changes);
-        let took = cpu_time().saturating_sub(before);
-        let after_collection = match poll.is_bounded() {
-            true => PAUSE_FACTOR,
-            false => SHORT_PAUSE_FACTOR,
-        };
-        // Reports of new code cost the same after any pause, and the first reading costs more than
-        // the next.
-        let pause = match is_first {
-            true => took.saturating_mul(SHORT_PAUSE_FACTOR),
-            false => walked.saturating_mul(PAUSE_FACTOR),
-        };
-        self.collected_not_before = now + took.saturating_mul(after_collection);
-        self.due = now + self.cadence.pause().max(pause);
-        self.not_before = now + SHORTEST.max(pause);
-        Ok(())
+        changes
     }
 }
 
@@ -599,17 +470,6 @@ fn is_living(cache: &CodeCache, nmethod: &Nmethod, pages: &Pages<'_>) -> bool {
     let states = cache.states_of(&[(nmethod.id, nmethod.blob)], pages.memory());
     let state = states.ok().and_then(|states| states.first().copied());
     matches!(state, Some(NmethodState::Present(state)) if state < DEAD)
-}
-
-fn seen_routine(identity: &CodeId) -> Option<SeenCode<CodeId>> {
-    match *identity {
-        CodeId::Routine(start, end) => Some(SeenCode {
-            identity: *identity,
-            start,
-            end,
-        }),
-        CodeId::Nmethod(_) => None,
-    }
 }
 
 fn seen_code(identity: CodeId, blob: &Blob) -> SeenCode<CodeId> {
