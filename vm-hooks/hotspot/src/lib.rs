@@ -32,6 +32,9 @@ mod other_jvm;
 pub mod perf_data;
 pub mod regions;
 mod sample_needs;
+#[cfg(test)]
+#[path = "../tests/common/snapshot_files.rs"]
+mod snapshot_files;
 pub mod stubs;
 pub mod testing;
 pub mod thread_names;

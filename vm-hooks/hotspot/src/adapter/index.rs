@@ -367,13 +367,11 @@ fn fingerprint(
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use vmscope_process::MemoryError;
-    use vmscope_process::testing::Snapshot;
 
     use super::*;
     use crate::jvm::Jvm;
+    use crate::snapshot_files::snapshot;
     use crate::testing::walk;
 
     /// Memory with further bytes.
@@ -399,9 +397,7 @@ mod tests {
     /// The memory of an unloaded class names a loader; a young loader has the same address now.
     #[test]
     fn a_class_that_no_walk_found_in_a_young_loader_is_not_indexed() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots");
-        let file = std::fs::read(folder.join("jdk17.snapshot.zst")).unwrap();
-        let snapshot = Snapshot::from_bytes(&zstd::decode_all(&*file).unwrap()).unwrap();
+        let snapshot = snapshot("jdk17");
         let process = snapshot.process();
         let pages = Pages::new(process.memory());
         let jvm = Jvm::open(&process, &pages).unwrap();

@@ -1,14 +1,13 @@
 //! Failing and late polls, on snapshots of JVMs with missing or modified memory.
 
-use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use vmscope_process::testing::Snapshot;
 use vmscope_process::{KeySource, Memory, MemoryError};
 use vmscope_records::{Constituent, ConstituentKind, PcMap, ProcessKey, Record, TimeNs};
 
 use super::*;
 use crate::code::{Blob, CodeCache, Found, Nmethod, NmethodId, NmethodState};
+use crate::snapshot_files::snapshot;
 use crate::testing::walk;
 
 /// A JVM's memory; a part can be removed, and bytes replaced.
@@ -54,9 +53,7 @@ fn poll_with(touched: &[Avma]) -> Poll {
 
 impl Scene {
     fn new(name: &str) -> Self {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots");
-        let file = std::fs::read(folder.join(format!("{name}.snapshot.zst"))).unwrap();
-        let snapshot = Snapshot::from_bytes(&zstd::decode_all(&*file).unwrap()).unwrap();
+        let snapshot = snapshot(name);
         let memory = Arc::new(Holed {
             whole: snapshot.process(),
             hole: Mutex::new(None),

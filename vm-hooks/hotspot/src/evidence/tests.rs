@@ -1,7 +1,6 @@
 use std::cell::Cell;
 
 use proptest::prelude::*;
-use vmscope_process::testing::Snapshot;
 use vmscope_records::Avma;
 
 use super::*;
@@ -9,6 +8,7 @@ use crate::bytecode::{Operands, PoolLayout, op};
 use crate::code::{Blob, NmethodId, PcDesc};
 use crate::jvm::Jvm;
 use crate::pages::Pages;
+use crate::snapshot_files::snapshot;
 use crate::testing::walk;
 
 /// Methods with given bytecodes.
@@ -330,9 +330,7 @@ fn methods_that_call_each_other_end() {
 fn a_map_of_parts_says_mostly_what_the_whole_map_says() {
     let (mut large, mut same, mut same_method, mut callers) = (0, 0, 0, 0);
     for release in [17, 25] {
-        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/snapshots");
-        let file = std::fs::File::open(format!("{folder}/jdk{release}.snapshot.zst")).unwrap();
-        let snapshot = Snapshot::from_bytes(&zstd::decode_all(file).unwrap()).unwrap();
+        let snapshot = snapshot(&format!("jdk{release}"));
         let process = snapshot.process();
         let pages = Pages::new(process.memory());
         let jvm = Jvm::open(&process, &pages).unwrap();

@@ -19,5 +19,7 @@ mod outside;
 mod programs;
 mod regions;
 mod robust;
+#[path = "../common/snapshot_files.rs"]
+mod snapshot_files;
 mod snapshots;
 mod vm_data;

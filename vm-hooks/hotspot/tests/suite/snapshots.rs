@@ -2,25 +2,14 @@
 //! made (`tests/snapshots/make`), and damage makes no reader fail otherwise than with an error.
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
 
+use crate::snapshot_files::{folder, snapshot};
 use vmscope_hotspot::bytecode::{ConstantPoolView, PoolLayout, ReferenceKind, instructions, op};
 use vmscope_hotspot::layout::{Encodings, VmStructs};
 use vmscope_hotspot::method::MethodLayout;
 use vmscope_hotspot::pages::Pages;
 use vmscope_hotspot::testing::{Walk, WalkedNmethod, walk};
-use vmscope_process::testing::Snapshot;
 use vmscope_records::Avma;
-
-fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots")
-}
-
-fn snapshot(name: &str) -> Snapshot {
-    let file = std::fs::File::open(folder().join(format!("{name}.snapshot.zst"))).unwrap();
-    let bytes = zstd::decode_all(file).unwrap();
-    Snapshot::from_bytes(&bytes).unwrap()
-}
 
 /// FNV-1a: the same for ever.
 fn digest(text: &str) -> u64 {

@@ -7,6 +7,7 @@ use vmscope_records::{ProcessKey, Record, TimeNs};
 use super::*;
 use crate::bytecode::{op, original, vm_name};
 use crate::pages::Pages;
+use crate::snapshot_files::snapshot;
 use crate::testing::walk;
 
 /// Counters after so many unloaded classes.
@@ -47,12 +48,7 @@ struct Fixture {
 
 impl Fixture {
     fn new() -> Self {
-        let file = concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/tests/snapshots/jdk17.snapshot.zst"
-        );
-        let bytes = zstd::decode_all(std::fs::File::open(file).unwrap()).unwrap();
-        let snapshot = Snapshot::from_bytes(&bytes).unwrap();
+        let snapshot = snapshot("jdk17");
         let process = snapshot.process();
         let walked = walk(&process, process.memory()).unwrap();
         let pages = Pages::new(process.memory());

@@ -9,7 +9,8 @@ use vmscope_process::testing::PAGE_BYTES;
 use vmscope_process::{Adapter as _, KeySource, MAX_RECORDS_OF_A_POLL, Poll};
 use vmscope_records::{ProcessKey, Record, TimeNs};
 
-use super::readings::{Told, read, snapshot, write};
+use super::readings::{Told, read, write};
+use crate::snapshot_files::snapshot;
 
 /// Numbers that break what computes with them.
 fn odd_number() -> impl Strategy<Value = u64> {

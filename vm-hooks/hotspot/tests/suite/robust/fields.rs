@@ -1,6 +1,7 @@
 //! Missing table fields: a limit names the field, and other data remain.
 
-use super::readings::{fields, read, snapshot, write};
+use super::readings::{fields, read, write};
+use crate::snapshot_files::snapshot;
 
 /// The structures that code and methods are read from.
 const STRUCTURES: [&str; 18] = [

@@ -1,19 +1,11 @@
 //! Adapter records of a snapshot; modification of snapshots.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use vmscope_hotspot::HotSpotAdapter;
 use vmscope_process::testing::{PAGE_BYTES, Snapshot};
 use vmscope_process::{Adapter as _, AdapterError, KeySource, Poll, ProcessView};
 use vmscope_records::{Avma, Constituent, ConstituentKind, ProcessKey, Record, TimeNs};
-
-/// A snapshot that is checked in.
-pub fn snapshot(name: &str) -> Snapshot {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots");
-    let file = std::fs::File::open(folder.join(format!("{name}.snapshot.zst"))).unwrap();
-    Snapshot::from_bytes(&zstd::decode_all(file).unwrap()).unwrap()
-}
 
 /// Every so many-th piece of code gets a sample.
 const SAMPLED: usize = 7;

@@ -7,7 +7,8 @@ use vmscope_process::testing::FakeMemory;
 use vmscope_process::{AdapterFamily as _, MapEntry, Memory, MemoryError, ProcessView};
 use vmscope_records::{Avma, FileOffset, Pid, Record};
 
-use super::readings::{read, snapshot};
+use super::readings::read;
+use crate::snapshot_files::snapshot;
 
 /// What yama answers, where `ptrace_scope` is 1.
 struct Forbidden;

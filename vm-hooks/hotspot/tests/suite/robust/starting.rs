@@ -6,7 +6,8 @@ use vmscope_hotspot::HotSpotAdapter;
 use vmscope_process::{Adapter as _, AdapterError, KeySource, Poll, ProcessView};
 use vmscope_records::{ProcessKey, TimeNs};
 
-use super::readings::{fields, snapshot, write};
+use super::readings::{fields, write};
+use crate::snapshot_files::snapshot;
 
 /// While the VM makes the interpreter, the buffer of codelets has room behind the last one. What a poll reads
 /// then must not count for the whole recording.

@@ -1,6 +1,7 @@
 //! JVMs of versions that nobody has tried.
 
-use super::readings::{fields, read, snapshot, write};
+use super::readings::{fields, read, write};
+use crate::snapshot_files::snapshot;
 
 /// The snapshot with another version number.
 fn of_version(name: &str, major: u32) -> vmscope_process::testing::Snapshot {
