@@ -294,8 +294,8 @@ impl V8Adapter {
         changes
     }
 
-    /// Takes sampled addresses. Code that executed after the last collection lives until the next one. A sample proves this
-    /// only of code that is still present: a poll may have read dead code, whose place new code has taken since.
+    /// Takes sampled addresses. Code that executed after the last collection lives until the next one. Only samples of
+    /// present code prove this: a poll may have read dead code, whose place new code has taken since.
     fn take_touched(&mut self, process: &ProcessView, poll: &mut Poll) -> Result<(), AdapterError> {
         self.maps.touched(poll);
         let since = std::mem::replace(&mut self.touched_until, poll.touched_until());
@@ -344,7 +344,7 @@ impl V8Adapter {
             Some(tables) => Arc::clone(tables),
             None => {
                 let tables = Arc::new(vm.tables(first, memory)?);
-                // The program may have been recognised before it knew its version.
+                // At recognition, the young program may have lacked its version.
                 if self.version.is_empty() {
                     self.version = vm.product.version_now(process);
                 }

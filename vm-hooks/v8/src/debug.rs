@@ -13,7 +13,7 @@ pub struct Debug {
 }
 
 impl Debug {
-    /// Reads the constants among V8's `symbols`; none if V8 was built without them.
+    /// Reads the constants among V8's `symbols`. Builds without constants give none.
     ///
     /// # Errors
     /// Failed reads.

@@ -261,8 +261,8 @@ impl DeoptData {
         decoded.collect()
     }
 
-    /// Gives the code before an inlined function's first entry to that function: an entry of its caller is the
-    /// check before the call.
+    /// Gives the code before an inlined function's first entry to that function. The preceding entry of its caller
+    /// belongs to the check before the call.
     fn begin_callees(&self, pieces: &mut [DeoptPiece]) {
         for index in 1..pieces.len() {
             let Some([piece, next]) = pieces.get_mut(index - 1..=index) else {

@@ -72,7 +72,7 @@ impl Heap<'_> {
         Ok(function)
     }
 
-    /// Whether `object` has the number of a script: its other users have no number there.
+    /// Whether `object` has a script's number. Objects of other types lack a number at this offset.
     fn is_script(&self, object: Tagged) -> Result<bool, AdapterError> {
         if object.address().is_none() {
             return Ok(false);

@@ -153,7 +153,7 @@ impl Tables {
     }
 }
 
-/// Index of the table of external references: where the isolate's address is, and that of its roots.
+/// Index of the table of external references. Two entries identify the table: the isolate's address, and the roots' address.
 fn find_references(words: &[u64], isolate: Isolate, names: &Names) -> Result<usize, AdapterError> {
     let missing = || AdapterError::MissingField {
         name: "isolate_root".to_owned(),
@@ -169,7 +169,8 @@ fn find_references(words: &[u64], isolate: Isolate, names: &Names) -> Result<usi
     })
 }
 
-/// Index of the table of roots: where the map of maps is its own map, and another map has it.
+/// Index of the table of roots. Two entries identify the table: the meta map, whose map is itself, and another map, whose map
+/// is the meta map.
 fn find_roots(words: &[u64], names: &Names, memory: &dyn Memory) -> Result<usize, AdapterError> {
     let index = |name: &str| {
         names.index(name).ok_or_else(|| AdapterError::MissingField {

@@ -138,7 +138,7 @@ impl Heap<'_> {
         number.map_err(AdapterError::reading("map"))
     }
 
-    /// An item of a `FixedArray`, after a check of its length.
+    /// Item of a `FixedArray`. Checks the array's length first.
     ///
     /// # Errors
     /// An index beyond the array; as [`Heap::integer`].

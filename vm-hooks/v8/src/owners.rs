@@ -29,7 +29,7 @@ pub struct Owners {
     by_bytecodes: FxHashMap<Tagged, Owner>,
     /// Numbers of the scripts whose functions were read.
     scripts: FxHashMap<Tagged, Option<Tagged>>,
-    /// Whether a collection came since the last reading: other scripts may have the addresses of dead ones.
+    /// Whether a collection came since the last reading. New scripts may have taken dead scripts' addresses.
     has_died: bool,
 }
 
@@ -43,7 +43,7 @@ struct Owner {
 }
 
 impl Owners {
-    /// The function that had these bytecodes when its script was read.
+    /// Owner of these bytecodes at the reading of its script.
     #[must_use]
     pub fn function(&self, bytecodes: Tagged) -> Option<Tagged> {
         let owner = self.by_bytecodes.get(&bytecodes);

@@ -137,7 +137,7 @@ mod tests {
     use crate::debug::Debug;
     use crate::versions::Layout;
 
-    /// The map of all strings, and the map of all other objects.
+    /// Maps: strings share one, all other objects share another.
     const STRINGS: u64 = 0x1000;
     const OTHERS: u64 = 0x1100;
     const CODE: Tagged = Tagged(0x2001);

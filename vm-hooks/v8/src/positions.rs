@@ -8,7 +8,7 @@
 
 use crate::vlq;
 
-/// An entry holds for at most this many bytes of code; code beyond has no line (docs/truth.md §5).
+/// Maximum bytes of code that an entry describes. Code beyond has no line (docs/truth.md §5).
 const MAX_DISTANCE: u32 = 4096;
 
 /// Maximum number of entries; the largest functions have some 100,000.

@@ -190,7 +190,7 @@ impl Area<'_> {
         Some(u64::from_le_bytes(*bytes))
     }
 
-    /// Addresses of the streams among its objects, one after the other.
+    /// Walks over all objects, and adds the streams' addresses.
     fn walk(&self, heap: &Heap<'_>, (stream_map, free_map): (Tagged, Tagged), all: &mut Streams) {
         let mut at = 0;
         while let Some(map) = self.word(at) {

@@ -117,7 +117,7 @@ impl Stamp {
         found.map_or(0, |(_, count)| *count)
     }
 
-    /// Whether some isolate of `self` is not in `later`.
+    /// Whether `later` lacks an isolate of `self`.
     fn has_ended(&self, later: &Stamp) -> bool {
         let mut numbers = self.0.iter().map(|(number, _)| *number);
         numbers.any(|number| later.0.iter().all(|(other, _)| *other != number))

@@ -11,7 +11,7 @@ const MAX_PARTS: usize = 1 << 16;
 /// Number of parts of a string beyond one per character.
 const MORE_PARTS: usize = 1 << 8;
 
-/// Bytes per read: a text is never in memory as a whole.
+/// Bytes per read. Long texts are read in pieces.
 const CHUNK: u64 = 1 << 16;
 
 /// Bits of a string's type.

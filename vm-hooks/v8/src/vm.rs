@@ -139,10 +139,10 @@ fn missing(product: &'static str, symbol: &str) -> AdapterError {
     }
 }
 
-/// Age in nanoseconds of a process up to which its V8 may still start.
+/// Maximum age of a process with a starting V8, in nanoseconds.
 const YOUNG: u64 = 10_000_000_000;
 
-/// A young process may have too few objects for a check: its refusal is not the last word.
+/// Makes the refusal of a young process temporary: checks need more objects.
 fn while_young(process: &ProcessView, error: AdapterError) -> AdapterError {
     let age = process.started().zip(monotonic_time());
     let is_young = age.is_some_and(|(started, now)| now.since(started).0 < YOUNG);

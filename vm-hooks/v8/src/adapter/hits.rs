@@ -126,7 +126,7 @@ impl V8Adapter {
         })
     }
 
-    /// Whether the list of mappings is too old for this address: V8 makes pages of reserved memory
+    /// Whether this address needs a new list of mappings: V8 makes pages of reserved memory
     /// executable.
     fn is_new_page(&self, at: Avma, mappings: &[MapEntry]) -> bool {
         let page = page(&at);
@@ -202,7 +202,7 @@ impl CheckedPages {
     }
 }
 
-/// Whether generated code may be at this address. Samples bring addresses of data too.
+/// Whether a mapping of generated code contains this address. Samples bring addresses of data, too.
 fn is_generated(at: Avma, mappings: &[MapEntry]) -> bool {
     let entry = MapEntry::find(mappings, at);
     entry.is_some_and(|entry| entry.executable && entry.path().is_none())

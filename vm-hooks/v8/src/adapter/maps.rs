@@ -198,7 +198,7 @@ impl V8Adapter {
         let what = "Sparkplug's bytecodes";
         let table = reader.heap.bytes(code.positions, MAX_TABLE, what)?;
         let bytecodes = reader.heap.bytecodes(code.data)?;
-        // Another function with equal name and place: the listing is not of this code.
+        // Another function has an equal name and place, and this listing.
         if whole.is_some_and(|whole| whole.size != 0 && whole.size != bytecodes.len()) {
             return Ok(PcMap::None);
         }

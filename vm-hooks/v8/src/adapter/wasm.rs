@@ -53,7 +53,7 @@ struct WasmIdentity {
 }
 
 impl WasmZone {
-    /// Whether an address is in the regions of WebAssembly.
+    /// Whether WebAssembly's regions contain an address.
     pub fn covers(&self, at: Avma) -> bool {
         region_at(&self.regions, at).is_some()
     }
@@ -64,7 +64,7 @@ impl WasmZone {
         (at <= identity.code.end && Some(*read_at) > died_until).then_some(*identity)
     }
 
-    /// Whether code at an address in the regions must be read.
+    /// Whether a poll must read the code at an address of the regions.
     pub fn lacks(&self, at: Avma, died_until: Option<TimeNs>) -> bool {
         self.fresh_at(at, died_until).is_none()
     }
@@ -143,7 +143,7 @@ impl Modules {
         self.methods.retain(|(module, _), _| alive.contains(module));
     }
 
-    /// The method of a function, with whether its listing was reported; reports the method once.
+    /// A function's method, and whether its listing was reported. Reports the method once.
     fn method(&mut self, module: ModuleId, number: u32, poll: &mut Poll) -> &mut (MethodKey, bool) {
         let functions = self.functions.get(&module);
         self.methods.entry((module, number)).or_insert_with(|| {

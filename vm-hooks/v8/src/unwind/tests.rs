@@ -246,7 +246,7 @@ fn callers_in_the_interpreter_are_shown_by_their_bytecodes() {
         (unwound.caller.pc, unwound.shown, unwound.method)
     };
     let function = (RETURN, Some(Avma(bytecodes + 0x46)), Some(Avma(bytecodes)));
-    // By its own frame, and by the frame of a handler that has called.
+    // First its own frame tells the function, then the frame of a calling handler.
     assert_eq!(shown(ENTRY_RETURN, frame_at), function);
     assert_eq!(shown(0x200a, SP), function);
     // Other data is in their place.

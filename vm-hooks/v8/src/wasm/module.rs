@@ -25,8 +25,8 @@ pub struct Module {
 }
 
 impl Module {
-    /// Names and bodies in the bytes of a module. Names are those of the section of names, those of exports, and those
-    /// of imports with their modules (`env.now`). Damage ends the search.
+    /// Names and bodies in the bytes of a module. Three sources give names: the section of
+    /// names, exports, imports with their modules (`env.now`). Damage ends the search.
     #[must_use]
     pub fn of(bytes: &[u8]) -> Self {
         let mut module = String::new();

@@ -1,6 +1,7 @@
 use super::*;
 
-/// Sizes of 150 instructions at three scales: the first ones as in V8, then operands of one byte each.
+/// Sizes of 150 instructions at three scales. The first instructions are V8's; later instructions have one operand of
+/// one byte each.
 fn sizes_of(scale: usize) -> Vec<u8> {
     let operands = [0, 0, 0, 0, 0, 1, 2].into_iter();
     let operands = operands.chain((7..150).map(|number| number % 5));
@@ -16,7 +17,7 @@ fn words(words: impl Iterator<Item = u64>) -> Vec<u8> {
     words.flat_map(u64::to_le_bytes).collect()
 }
 
-/// The tables, each after other data, and their symbols.
+/// All tables with their symbols. Other data precedes each table.
 fn program() -> (Contents, Vec<(&'static str, u64, u64)>) {
     let mut contents = Contents::default();
     contents.constants.at = Avma(0x1000);
