@@ -26,8 +26,8 @@ impl Pace {
     /// delay the next: meanwhile a collection may free code that no reading has seen.
     pub const HITS: Pace = Pace::new(50, Duration::ZERO, Duration::from_millis(500));
 
-    /// For readings of new scripts' functions: at most one percent of a CPU. Each new worker brings a thousand functions
-    /// or more.
+    /// For readings of new scripts' functions, which may take one percent of a CPU. Each new worker brings a thousand
+    /// functions or more.
     pub const SCRIPTS: Pace = Pace::new(100, Duration::ZERO, Duration::from_millis(500));
 
     const fn new(rest: u32, shortest: Duration, credit: Duration) -> Self {

@@ -88,7 +88,7 @@ struct Deaths {
     /// Whether the VM has counted the unloading of code found dead.
     unloading: CountedUnloading,
     /// Whether classes may have died during the reading.
-    may_go_on: bool,
+    may_have_died: bool,
 }
 
 /// A blob other than an nmethod: end, address of the name, pieces of code.
@@ -348,7 +348,8 @@ impl Zone {
         let deaths = Deaths {
             // Code found dead by the first reading may have died long ago.
             unloading: CountedUnloading::of(changes, has_begun || is_first),
-            may_go_on: counted.is_some_and(|(before, now)| now.may_have_unloaded_since(&before)),
+            may_have_died: counted
+                .is_some_and(|(before, now)| now.may_have_unloaded_since(&before)),
         };
         self.covered.clear();
         let covered = reading.seen.iter();
@@ -431,7 +432,7 @@ impl Zone {
                             };
                             describe(kept, constituent, from, methods, poll);
                             // Its class may have died before its methods were read.
-                            if deaths.may_go_on && !is_living(cache, &kept.nmethod, pages) {
+                            if deaths.may_have_died && !is_living(cache, &kept.nmethod, pages) {
                                 describe(kept, constituent, KnownFrom::Nothing, methods, poll);
                             }
                         }

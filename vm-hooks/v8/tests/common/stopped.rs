@@ -28,7 +28,7 @@ impl Stopped {
     pub fn run(node: &Node, options: &[&str], program: &str) -> Self {
         let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
         let folder = TempDir::new().expect("a folder");
-        // Into a pipe, V8 prints without waiting for its reader: what does not fit is lost.
+        // Node.js makes pipes non-blocking: V8's output into a full pipe is lost.
         let file = folder.path().join("output");
         let stdout = File::create(&file).expect("a file");
         let mut child = Command::new(&node.program)

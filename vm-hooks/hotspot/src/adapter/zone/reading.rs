@@ -37,10 +37,6 @@ pub(super) struct Reading {
     pub unread: usize,
     /// Whether the reading has all code.
     pub is_whole: bool,
-    /// First addresses of all nmethods, and of the code of other blobs.
-    nmethods_at: Vec<Avma>,
-    others_at: FxHashSet<Avma>,
-    failure: Option<AdapterError>,
 }
 
 /// Takes the code that a walk over the code cache finds.
@@ -58,6 +54,10 @@ struct Taker<'z> {
     is_first: bool,
     has_sweeper: bool,
     reading: Reading,
+    /// First addresses of all nmethods, and of the code of other blobs.
+    nmethods_at: Vec<Avma>,
+    others_at: FxHashSet<Avma>,
+    failure: Option<AdapterError>,
 }
 
 impl Taker<'_> {
@@ -80,7 +80,7 @@ impl Taker<'_> {
 
     fn take_nmethod(&mut self, id: NmethodId, state: i8, (blob, bytes): (Blob, &[u8])) {
         let reading = &mut self.reading;
-        reading.nmethods_at.push(blob.at);
+        self.nmethods_at.push(blob.at);
         if state >= DEAD {
             reading.dead.insert(id);
             let was_alive = self.known.get(&CodeId::Nmethod(id)).is_some();
@@ -114,7 +114,7 @@ impl Taker<'_> {
                     }
                 }
                 Ok(nmethod) => self.nmethods.put(nmethod),
-                Err(error) if error.is_final() => reading.failure = Some(error),
+                Err(error) if error.is_final() => self.failure = Some(error),
                 // The VM freed the nmethod during the read.
                 Err(_) => {
                     reading.torn += 1;
@@ -133,7 +133,7 @@ impl Taker<'_> {
         let reading = &mut self.reading;
         reading.counts.used += u64::from(blob.size);
         reading.counts.others += 1;
-        reading.others_at.insert(blob.code_begin);
+        self.others_at.insert(blob.code_begin);
         let has_dispatch = name == DISPATCH_STUBS;
         // The VM adds stubs to such a blob.
         let other = self.others.get(&blob.code_begin);
@@ -201,14 +201,23 @@ impl Zone {
             is_first: self.heaps.is_empty(),
             has_sweeper,
             reading: Reading::default(),
+            nmethods_at: Vec::new(),
+            others_at: FxHashSet::default(),
+            failure: None,
         };
         let wanted = |heap: &HeapBounds| !skipped.contains(heap);
         let read = self
             .cache
             .read_some(pages, wanted, |found| taker.take(found));
-        let mut reading = taker.reading;
+        let Taker {
+            mut reading,
+            mut nmethods_at,
+            others_at,
+            failure,
+            ..
+        } = taker;
         self.heaps = read?;
-        if let Some(error) = reading.failure {
+        if let Some(error) = failure {
             return Err(error);
         }
         let unread = self.cache.unread();
@@ -218,7 +227,7 @@ impl Zone {
         for (low, high) in unread {
             for kept in self.nmethods.between(*low, *high) {
                 let blob = &kept.nmethod.blob;
-                reading.nmethods_at.push(blob.at);
+                nmethods_at.push(blob.at);
                 reading.counts.used += u64::from(blob.size);
                 reading.counts.method(&kept.nmethod);
                 let identity = CodeId::Nmethod(kept.nmethod.id);
@@ -229,21 +238,20 @@ impl Zone {
         let skipped: Vec<(Avma, Avma)> = skipped.chain(unread.iter().copied()).collect();
         let is_skipped = |at: Avma| (skipped.iter()).any(|(low, high)| *low <= at && at < *high);
         self.others
-            .retain(|at, _| reading.others_at.contains(at) || is_skipped(*at));
+            .retain(|at, _| others_at.contains(at) || is_skipped(*at));
         for (low, high) in &skipped {
             for (at, (end, _, parts)) in &self.others {
-                if low <= at && at < high && !reading.others_at.contains(at) {
+                if low <= at && at < high && !others_at.contains(at) {
                     reading.counts.used += end.0.saturating_sub(at.0);
                     reading.counts.others += 1;
                     reading.seen.extend(parts.iter().filter_map(seen_routine));
                 }
             }
         }
-        reading.nmethods_at.sort_unstable();
+        nmethods_at.sort_unstable();
         let has_methods = |heap: &&HeapBounds| {
-            let first = reading.nmethods_at.partition_point(|at| *at < heap.low);
-            let first = reading.nmethods_at.get(first);
-            first.is_some_and(|at| *at < heap.high)
+            let first = nmethods_at.partition_point(|at| *at < heap.low);
+            nmethods_at.get(first).is_some_and(|at| *at < heap.high)
         };
         let without = self.heaps.iter().filter(|heap| !has_methods(heap));
         self.without_methods = without.copied().collect();
