@@ -275,6 +275,11 @@ impl Adapter for FileAdapter {
                 let unwinder = KeptFramePointers::new(memory, pieces, Arc::default());
                 Some(Box::new(unwinder))
             }
+            VmKind::V8 if is_x86 => {
+                let (memory, pieces) = (process.shared_memory(), self.live.pieces());
+                let unwinder = KeptFramePointers::with_native_callers(memory, pieces);
+                Some(Box::new(unwinder))
+            }
             VmKind::Mono if self.origin.omits_frame_pointers => None,
             // The search takes a while, and finds nothing new later.
             VmKind::Php if is_x86 && self.polls <= 1 => {

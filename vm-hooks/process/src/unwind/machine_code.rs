@@ -255,12 +255,14 @@ impl Unwinder for MachineCode {
 /// its names (`+JPperf`). Of the innermost function, whose frame may be made later or be gone, and of
 /// routines without frames the machine code tells.
 ///
-/// A frame pointer of 0 ends the chain: the first frame of a process of the VM. An Erlang process
-/// begins with a return to `normal_exit`, which nothing has called.
+/// A frame pointer of 0 ends the chain if no native code calls the code: the first frame of a process of
+/// the VM. An Erlang process begins with a return to `normal_exit`, which nothing has called.
 #[derive(Debug)]
 pub struct KeptFramePointers {
     code: MachineCode,
     interpreted: Arc<OnceLock<InterpretedFrames>>,
+    /// Native code calls the code: a frame pointer of 0 is a value of that code, and ends no chain.
+    has_native_callers: bool,
     /// Caller of the last routine, which may have called before its frame existed.
     before_frame: Option<FrameRegisters>,
 }
@@ -286,8 +288,23 @@ impl KeptFramePointers {
         KeptFramePointers {
             code: MachineCode::keeping_frame_pointers(memory, pieces),
             interpreted,
+            has_native_callers: false,
             before_frame: None,
         }
+    }
+
+    /// Likewise, for code that native code calls, as V8's.
+    #[must_use]
+    pub fn with_native_callers(memory: Arc<dyn Memory>, pieces: Pieces) -> Self {
+        KeptFramePointers {
+            has_native_callers: true,
+            ..Self::new(memory, pieces, Arc::default())
+        }
+    }
+
+    /// Whether `caller` is the end of the chain.
+    fn is_end(&self, caller: &FrameRegisters) -> bool {
+        caller.fp == 0 && !self.has_native_callers
     }
 
     fn by_code(&mut self, frame: &Frame<'_>) -> Option<FrameRegisters> {
@@ -305,7 +322,7 @@ impl KeptFramePointers {
                     return None;
                 }
                 let caller = self.code.rule(frame)?.caller(frame).ok()?;
-                let returns = caller.fp == 0 || self.is_interpreted(caller.pc).is_some();
+                let returns = self.is_end(&caller) || self.is_interpreted(caller.pc).is_some();
                 (returns || self.code.is_after_call(caller.pc)).then_some(caller)
             }
         }
@@ -334,7 +351,7 @@ impl Unwinder for KeptFramePointers {
         };
         Ok(unwound.map(|unwound| Unwound {
             shown: shown.and_then(Result::ok),
-            end: (unwound.caller.fp == 0).then_some(ChainEnd::Whole),
+            end: self.is_end(&unwound.caller).then_some(ChainEnd::Whole),
             ..unwound
         }))
     }

@@ -224,3 +224,14 @@ fn interpreted_callers_are_shown_by_their_next_bytecode() {
     // A sample in the routine itself is no caller.
     assert_eq!(caller_of(&mut unwinder, 0x1501, true, &words).shown, None);
 }
+
+#[test]
+fn a_frame_pointer_of_0_is_no_end_below_native_callers() {
+    let words = [0, 0, 0, 0, 0, 0x2008];
+    let end = |unwinder: &mut KeptFramePointers| caller_of(unwinder, 0x1000, false, &words).end;
+    let mut unwinder = kept(FakeMemory::new(), Pieces::default());
+    assert_eq!(end(&mut unwinder), Some(ChainEnd::Whole));
+    let memory = Arc::new(FakeMemory::new());
+    let mut unwinder = KeptFramePointers::with_native_callers(memory, Pieces::default());
+    assert_eq!(end(&mut unwinder), None);
+}
