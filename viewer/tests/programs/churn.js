@@ -3,13 +3,13 @@
 // `steady`, has one function from beginning to end. V8's collector frees dropped functions' code and moves
 // the rest.
 //
-//   node churn.js [--lives N=600 | --forever] [--ms MEAN=4] [--kept N=50] [--collect N=40] [--wasm 1 | --regexp 1] [--log FILE]
+//   node churn.js [--lives N=600 | --forever] [--ms MEAN=4] [--kept N=50] [--collect N=40] [--wasm N | --regexp 1] [--log FILE]
 //
 // Each life is a run of one function for some milliseconds of wall-clock time, four in five of a new
 // function, one in five of a function made before (one of the last --kept) or of `steady`. Old space's
 // garbage brings mark-compact collections; --collect asks for a full one after every N lives too.
-// --wasm makes functions of WebAssembly, each in a module of its own; --regexp makes regular expressions, which have
-// the name in them. --forever prints `ready PID` and goes on until SIGTERM. --log writes what ran when, a line
+// --wasm makes functions of WebAssembly, N in each module; --regexp makes regular expressions, which have the name in
+// them. --forever prints `ready PID` and goes on until SIGTERM. --log writes what ran when, a line
 // `KIND CODE BEGIN END` for each life, in nanoseconds of CLOCK_MONOTONIC. At the end one JSON object:
 //
 //   {"pid":, "made":, "collections":, "kinds":[{"kind":, "seconds": (of the process' CPU time)}]}
@@ -57,7 +57,7 @@ function next(below) {
 // Returns after some 20 us of its own code: a loop of operations that depend on each other.
 function make(name, number) {
   if (options.wasm) {
-    const [run] = instantiate(name, [{ name, operations: 10 + number % 7 }]);
+    const run = ofModule(number);
     return (x) => run(x, 1000);
   }
   if (options.regexp) {
@@ -73,12 +73,25 @@ function make(name, number) {
   return new Function(text)();
 }
 
+let functions = [];
+/** The function of this number, the next of the last module, or the first of a new module. */
+function ofModule(number) {
+  if (functions.length === 0) {
+    const numbers = Array.from({ length: options.wasm }, (_, i) => number + i);
+    const all = numbers.map((i) => ({ name: nameOf(i), operations: 10 + i % 7 }));
+    functions = instantiate(nameOf(number), all);
+  }
+  return functions.shift();
+}
+
 /** CPU time of the process, in microseconds. */
 function cpu() {
   const usage = process.cpuUsage();
   return usage.user + usage.system;
 }
 
+const kindOf = (number) => (number === 0 ? 3 : [0, 1, 1, 2, 2, 2][number % 6]);
+const nameOf = (number) => `${KINDS[kindOf(number)]}_${number}`;
 const steady = { kind: 3, name: 'steady_0', run: make('steady_0', 0) };
 const kept = [];
 const garbage = [];
@@ -88,11 +101,10 @@ let made = 1;
 let x = 3;
 
 function choose() {
-  const kind = [0, 1, 1, 2, 2, 2, 3, 3][next(8)];
-  if (kind === 3) return steady;
+  if (next(4) === 0) return steady;
   if (kept.length > 0 && next(5) === 0) return kept[next(kept.length)];
-  const name = `${KINDS[kind]}_${made}`;
-  const one = { kind, name, run: make(name, made++) };
+  const name = nameOf(made);
+  const one = { kind: kindOf(made), name, run: make(name, made++) };
   kept.push(one);
   if (kept.length > options.kept) kept.shift();
   return one;

@@ -90,7 +90,8 @@ fn ask(profile: &Profile, log: &[Ran]) -> Asked {
     asked
 }
 
-fn churned(node: &Node, options: &[&str], flags: &[&str]) {
+/// Records the program, checks what each sample must have, and returns the outcome.
+fn churned(node: &Node, options: &[&str], flags: &[&str]) -> Asked {
     let log = Folder::new();
     let file = log.file("log");
     let script = script("churn.js");
@@ -116,6 +117,7 @@ fn churned(node: &Node, options: &[&str], flags: &[&str]) {
     // New code has no name until the next poll. Samples before a collection are not given to code that
     // was found after it.
     recorded.check(asked.doubtful + asked.unnamed < asked.right, &shown);
+    asked
 }
 
 #[test]
@@ -181,6 +183,22 @@ fn each_sample_is_of_the_webassembly_function_that_ran_then() {
     if can_sample() {
         for node in in_turn(nodes(), 1) {
             churned(&node, &[], &["--wasm", "1"]);
+        }
+    }
+}
+
+/// Collections free the code that another compiler's code has replaced. V8 uses no address of a module twice.
+#[test]
+fn code_of_webassembly_has_names_before_and_after_collections() {
+    if can_sample() {
+        for node in in_turn(nodes(), 0) {
+            let asked = churned(&node, &[], &["--wasm", "400"]);
+            let nameless = asked.doubtful + asked.unnamed;
+            assert!(
+                nameless * 10 < asked.right,
+                "Node {}: {asked}",
+                node.release
+            );
         }
     }
 }

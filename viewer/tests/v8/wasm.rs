@@ -68,7 +68,7 @@ fn functions_of_webassembly_by_liftoff() {
         return;
     }
     in_turn(&nodes(), 1).for_each(|node| {
-        let arguments = ["--liftoff", "--unnamed", "--cycles", "130"];
+        let arguments = ["--liftoff", "--unnamed", "--cycles", "220"];
         let recorded = recorded(node, &["--liftoff-only"], PROGRAM, &arguments);
         let what = format!("Node {}, Liftoff", node.release);
         agrees(&what, &recorded, &recorded.said[0], &[Detail::Functions]);

@@ -83,6 +83,12 @@ pub struct Constituent {
 }
 
 impl Constituent {
+    /// Leaves out the map, then the cases; returns whether there was any.
+    pub(crate) fn leave_out(&mut self) -> bool {
+        let map = std::mem::take(&mut self.map);
+        map != PcMap::None || !std::mem::take(&mut self.cases).is_empty()
+    }
+
     /// Takes over a later record with the same key. Process, first time and first address stay.
     pub fn update(&mut self, later: Constituent) {
         *self = Constituent {
@@ -185,6 +191,21 @@ pub struct Method {
 }
 
 impl Method {
+    /// Cuts off half of the listing, then leaves out bytecodes, then lines; returns whether there was any.
+    pub(crate) fn leave_out(&mut self) -> bool {
+        let kept = self.listing.len() / 2;
+        if kept < 2 {
+            return !std::mem::take(&mut self.listing).is_empty()
+                || !std::mem::take(&mut self.bytecodes).is_empty()
+                || !std::mem::take(&mut self.lines).is_empty();
+        }
+        self.listing.truncate(kept + 1);
+        if let Some((_, text)) = self.listing.last_mut() {
+            "… (left out: the listing is too large for a recording)".clone_into(text);
+        }
+        true
+    }
+
     /// Approximate heap memory in bytes.
     #[must_use]
     pub fn heap_bytes(&self) -> usize {

@@ -50,6 +50,15 @@ macro_rules! kinds {
                 }
             }
 
+            /// Leaves out details of a record that is too large for a recording; returns whether it had any.
+            pub(crate) fn leave_out(&mut self) -> bool {
+                match self {
+                    Record::Method(method) => method.leave_out(),
+                    Record::Constituent(constituent) => constituent.leave_out(),
+                    _ => false,
+                }
+            }
+
             /// Decodes a message of kind number `kind`, with its approximate memory in bytes; `None`
             /// for unknown kinds.
             pub(crate) fn decode(

@@ -122,6 +122,8 @@ struct Known {
     is_mapped: bool,
     /// Begin of the poll that read its function.
     named_at: TimeNs,
+    /// Hash of the inlined functions in its map; 0 without any.
+    inlined: u64,
 }
 
 /// One lifetime of a piece of code. V8 moves code rarely, and then all its objects: code at an old
@@ -132,8 +134,9 @@ struct Identity {
     end: Avma,
     kind: Kind,
     method: Option<MethodKey>,
-    /// Number of a regular expression's code that samples have hit since the last collection; 0 for all other code.
-    /// A collection may replace the code: nothing but its pattern identifies it.
+    /// Number of a regular expression's code that samples have hit since the last collection: a collection may replace
+    /// the code, and nothing but its pattern identifies it. Number of optimised code that has other inlined functions
+    /// than the code before at this address. 0 for all other code.
     turn: u32,
 }
 
@@ -234,23 +237,33 @@ impl V8Adapter {
                 // V8 takes the data from optimised code that it no longer uses.
                 Ok(Found::Nothing) | Err(_) => self.method_before(code),
             };
-            let identity = Identity {
+            let before = self.known.get(&code.start).cloned();
+            let mut identity = Identity {
                 start: code.start,
                 end: code.end,
                 kind: code.kind,
                 method,
-                turn: match code.kind == Kind::RegExp && !hits(code, sampled).is_empty() {
-                    true => self.names.patterns.new_turn(),
-                    false => 0,
+                turn: match code.kind {
+                    Kind::RegExp if hits(code, sampled).is_empty() => 0,
+                    Kind::RegExp => self.names.patterns.new_turn(),
+                    _ => before.as_ref().map_or(0, |before| before.identity.turn),
                 },
             };
-            let before = self.known.get(&code.start);
-            let before = before.filter(|before| before.identity == identity);
+            let mut before = before.filter(|before| before.identity == identity);
+            let inlined = before.as_ref().map_or(0, |before| before.inlined);
+            if inlined != 0
+                && let Some(now) = self.inlined(code, reader, poll)?
+                && now != inlined
+            {
+                identity.turn = self.names.patterns.new_turn();
+                before = None;
+            }
             all.push(Known {
                 code: *code,
                 identity,
-                is_mapped: before.is_some_and(|before| before.is_mapped),
+                is_mapped: before.as_ref().is_some_and(|before| before.is_mapped),
                 named_at: now,
+                inlined: before.map_or(0, |before| before.inlined),
             });
         }
         all.sort_by_key(|one| one.code.start);
@@ -461,6 +474,8 @@ impl V8Adapter {
         self.take_wasm(process.memory(), poll)?;
         let may_read = self.readings.is_due(now) && !poll.spare().is_zero();
         let is_whole = may_read || self.is_last || !self.has_begun;
+        // V8 may free it before the next poll.
+        let wasm_changes = poll.spending(|poll| self.tell_wasm(process, is_whole, poll))?;
         let changes = if is_whole {
             let before = poll.spent();
             let changes = poll.spending(|poll| self.read_all((process, &vm), &mut reader, poll));
@@ -491,7 +506,6 @@ impl V8Adapter {
             changes => changes?,
         };
         self.moved = 0;
-        let changes = changes + poll.spending(|poll| self.tell_wasm(process, is_whole, poll))?;
         self.seek_patterns();
         self.tell_patterns(process.memory(), poll)?;
         self.tell_interpreted(process, &mut reader, poll)?;
@@ -499,7 +513,17 @@ impl V8Adapter {
         self.tell_maps(process, &mut reader, poll)?;
         self.read_at = now;
         self.has_begun = true;
-        self.cadence.found(changes);
+        self.cadence.found(changes + wasm_changes);
+        Ok(())
+    }
+
+    /// Looks at V8's state, and reads no code.
+    fn look_between(&mut self, process: &ProcessView, poll: &mut Poll) -> Result<(), AdapterError> {
+        self.interpreted.keep(poll);
+        self.follow_new(process, poll)?;
+        self.look(process, poll)?;
+        self.tell_patterns(process.memory(), poll)?;
+        poll.code_is_told_until(self.read_at);
         Ok(())
     }
 
@@ -558,17 +582,16 @@ impl Adapter for V8Adapter {
         let is_due = u128::from(now.since(self.tried_at).0) >= self.cadence.pause().as_nanos();
         // The next collection may free new code.
         let has_new = || self.hit_readings.is_due(now) && self.has_unread(process);
-        if self.has_begun && !self.is_last && !is_due && !has_new() {
-            self.interpreted.keep(poll);
-            self.follow_new(process, poll)?;
-            self.look(process, poll)?;
-            self.tell_patterns(process.memory(), poll)?;
-            poll.code_is_told_until(self.read_at);
-            return Ok(());
-        }
-        match self.read(process, poll) {
+        let read = if self.has_begun && !self.is_last && !is_due && !has_new() {
+            self.look_between(process, poll)
+        } else {
+            self.read(process, poll)
+        };
+        match read {
             // V8 starts: its objects are not complete.
             Err(error) if self.may_start() && !error.is_final() => Ok(()),
+            // V8 ends: it has removed all isolates.
+            Err(AdapterError::NotReady { .. }) if self.has_begun => Ok(()),
             read => read,
         }
     }

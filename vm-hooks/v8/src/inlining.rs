@@ -72,6 +72,14 @@ impl<'a> Inlining<'a> {
         Ok(frames)
     }
 
+    /// Numbers of all called functions in the code's literals, in the order of the calls.
+    pub fn functions(&self) -> impl Iterator<Item = u32> + 'a {
+        let number = |[.., f0, f1, f2, f3, _, _, _, _]: &[u8; ENTRY_BYTES]| {
+            u32::try_from(i32::from_le_bytes([*f0, *f1, *f2, *f3])).ok()
+        };
+        self.0.iter().filter_map(number)
+    }
+
     fn call(&self, number: u16) -> Result<(ScriptPosition, Option<u32>), InliningError> {
         let entry = self.0.get(usize::from(number).wrapping_sub(1));
         let [p0, p1, p2, p3, p4, p5, p6, p7, f0, f1, f2, f3, ..] =
@@ -125,6 +133,7 @@ mod tests {
         ];
         assert_eq!(chain, expected);
         assert_eq!(calls.chain(position(9, 0)).unwrap(), [frame(None, 9)]);
+        assert_eq!(calls.functions().collect::<Vec<_>>(), [4, 1]);
         let missing = InliningError::Missing {
             number: 4,
             count: 3,

@@ -48,9 +48,9 @@ pub(super) struct Gatherer {
 }
 
 impl Gatherer {
-    /// Adds a record, or a [`Lost`] if the record exceeds any chunk.
+    /// Adds a record, with fewer details if it exceeds any chunk, or else a [`Lost`].
     pub fn put(&mut self, record: Record) {
-        let record = match record {
+        let mut record = match record {
             Record::Sample(sample) => return self.put_sample(sample),
             other => other,
         };
@@ -60,7 +60,10 @@ impl Gatherer {
             return;
         };
         if self.scratch.len() > MAX_RECORD_BYTES {
-            return self.put(too_large(content, time.unwrap_or_default()));
+            return match record.leave_out() {
+                true => self.put(record),
+                false => self.put(too_large(content, time.unwrap_or_default())),
+            };
         }
         let gathering = if content == Content::LIFETIMES {
             &mut self.lifetimes

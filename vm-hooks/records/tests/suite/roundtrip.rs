@@ -111,6 +111,43 @@ fn a_sample_that_is_too_large_takes_no_other_with_it() {
     assert_eq!(lost[0].stream, Stream::Samples);
 }
 
+/// A method and code that no chunk can hold keep their names.
+#[test]
+fn details_that_are_too_large_are_left_out() {
+    let line = |n: u32| (BytecodePc(n), "block".repeat(20));
+    let method = Method {
+        name: "dispatch".into(),
+        lines: vec![LineEntry {
+            from: BytecodePc(0),
+            line: 7,
+        }],
+        listing: (0..100_000).map(line).collect(),
+        ..Method::default()
+    };
+    let huge = vec![7; 5 << 20];
+    let other = Method {
+        bytecodes: huge,
+        listing: Vec::new(),
+        ..method.clone()
+    };
+    let records = [method.clone(), other].map(|method| Record::Method(Box::new(method)));
+    let read = common::read(&common::write(&records, &[])).unwrap();
+    let [first, second] = &read.records[..2] else {
+        unreachable!()
+    };
+    let (Record::Method(first), Record::Method(second)) = (first, second) else {
+        panic!("{first:?}, {second:?}: methods");
+    };
+    assert_eq!((&*first.name, &*second.name), ("dispatch", "dispatch"));
+    assert_eq!(
+        (&first.lines, &second.lines),
+        (&method.lines, &method.lines)
+    );
+    let kept = first.listing.len() - 1;
+    assert!(kept >= 25_000 && first.listing[..kept] == method.listing[..kept]);
+    assert!(first.listing[kept].1.starts_with('…') && second.bytecodes.is_empty());
+}
+
 /// What lifetimes refer to is in the file before them, also where a chunk of lifetimes
 /// becomes full between two flushes.
 #[test]

@@ -154,8 +154,10 @@ impl V8Adapter {
             }
             Ok(map) => map,
         };
+        let inlined = self.inlined(&code, reader, poll)?;
         if let Some(known) = self.known.get_mut(&start) {
             known.is_mapped = true;
+            known.inlined = inlined.unwrap_or(0);
         }
         if map != PcMap::None {
             self.tell_again(&identity, map, poll);

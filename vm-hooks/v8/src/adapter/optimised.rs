@@ -1,9 +1,9 @@
 //! Pc maps of optimised code: by V8's source positions, or by the places at which V8 can leave the code.
 
-use std::hash::Hash;
+use std::hash::{Hash, Hasher as _};
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHasher};
 use vmscope_process::{AdapterError, Poll, ProcessView, known};
 use vmscope_records::{BytecodePc, Chain, ChainFrame, Cover, Exactness, PcMap, Position};
 
@@ -102,6 +102,36 @@ impl V8Adapter {
             .iter()
             .map(|piece| (piece.start, piece.end, piece.position, 0));
         covers_of(pieces, |position| chain(&calls, position, &mut function))
+    }
+
+    /// Hash of the functions that optimised code has inlined, 0 without any; `None` if V8 has taken the code's data. In a new
+    /// worker, code can have all pointers of an ended worker's code, and other inlined functions.
+    pub(super) fn inlined(
+        &mut self,
+        code: &Code,
+        reader: &mut Reader<'_>,
+        poll: &mut Poll,
+    ) -> Result<Option<u64>, AdapterError> {
+        if !matches!(code.kind, Kind::Turbofan | Kind::Maglev) {
+            return Ok(Some(0));
+        }
+        let fields = reader.heap.layout.optimised;
+        let what = "inlined calls";
+        let literals = known(reader.heap.item(code.data, fields.literals, what))?;
+        let calls = reader.heap.item(code.data, fields.inlining, what);
+        let calls = calls.and_then(|calls| reader.heap.bytes(calls, MAX_TABLE, what));
+        let Some((literals, calls)) = literals.zip(known(calls)?) else {
+            return Ok(None);
+        };
+        let mut hasher = FxHasher::default();
+        for function in Inlining::of(&calls).functions() {
+            let info = reader.heap.item(literals, function.into(), what);
+            let Some(info) = known(info)? else {
+                return Ok(None);
+            };
+            self.method_of(info, reader, poll)?.hash(&mut hasher);
+        }
+        Ok(Some(hasher.finish()))
     }
 }
 

@@ -19,7 +19,7 @@ pub(super) struct Patterns {
 }
 
 impl Patterns {
-    /// A number for code that samples hit first since the last collection.
+    /// A number for a new lifetime of code.
     pub fn new_turn(&mut self) -> u32 {
         self.last_turn = self.last_turn.wrapping_add(1).max(1);
         self.last_turn

@@ -32,6 +32,8 @@ pub(super) struct WasmZone {
 #[derive(Debug, Default)]
 struct Modules {
     functions: FxHashMap<ModuleId, Module>,
+    /// Begin of the first reading with code of a module, by its `NativeModule`.
+    seen_at: FxHashMap<(Avma, ModuleId), TimeNs>,
     /// By module and number; with whether the listing was reported.
     methods: FxHashMap<(ModuleId, u32), (MethodKey, bool)>,
     /// Code whose map was reported, or can't be read.
@@ -76,9 +78,18 @@ impl WasmZone {
         }
     }
 
-    /// Declares that modules may have died in a collection. V8 uses no address twice for a module's code.
+    /// Declares that modules may have died in a collection.
     pub fn dies_until(&mut self, time: TimeNs, whole_until: TimeNs) {
         self.zone.dies_until(time, whole_until);
+    }
+
+    /// Declares that V8 had freed code at `now`. V8 uses no address twice for a module's code: samples there belong to the
+    /// freed code, as long as the module has the address.
+    fn freed(&mut self, identity: &WasmIdentity, now: TimeNs) {
+        let region = region_at(&self.regions, identity.code.start);
+        if region.is_some_and(|region| region.module == identity.code.module) {
+            self.zone.was_there(identity, now);
+        }
     }
 
     /// The function at an address whose map was not reported.
@@ -138,7 +149,11 @@ impl Modules {
         Ok(Some(id))
     }
 
-    fn keep(&mut self, alive: &FxHashSet<ModuleId>) {
+    fn keep(&mut self, known: &BTreeMap<Avma, (WasmIdentity, TimeNs)>) {
+        let with_module = |(it, _): &(WasmIdentity, TimeNs)| Some((it.code.module, it.module?));
+        let alive: FxHashSet<(Avma, ModuleId)> = known.values().filter_map(with_module).collect();
+        self.seen_at.retain(|module, _| alive.contains(module));
+        let alive: FxHashSet<ModuleId> = alive.into_iter().map(|(_, module)| module).collect();
         self.functions.retain(|module, _| alive.contains(module));
         self.methods.retain(|(module, _), _| alive.contains(module));
     }
@@ -168,6 +183,12 @@ impl Modules {
     ) {
         let WasmIdentity { code, module } = identity;
         self.mapped.remove(identity);
+        if let Some(module) = module {
+            // No other code of the module had this place.
+            let seen_at = self.seen_at.entry((code.module, *module));
+            let seen_at = *seen_at.or_insert(poll.began());
+            constituent.absent_at = constituent.absent_at.min(Some(seen_at));
+        }
         let functions = module.and_then(|module| self.functions.get(&module));
         let name = code.index.map(|number| match functions {
             Some(functions) => functions.function(number),
@@ -329,6 +350,12 @@ impl V8Adapter {
     }
 
     fn tell_all_wasm(&mut self, read: ReadWasm, poll: &mut Poll) -> usize {
+        let found: FxHashSet<WasmIdentity> = read.found.iter().copied().collect();
+        let known = self.wasm.known.values().map(|(identity, _)| *identity);
+        let gone: Vec<WasmIdentity> = known.filter(|one| !found.contains(one)).collect();
+        for identity in gone {
+            self.wasm.freed(&identity, poll.began());
+        }
         let WasmZone {
             zone,
             modules,
@@ -352,8 +379,7 @@ impl V8Adapter {
                 self.frames.put(&frame_code(&identity.code));
             }
         }
-        let alive: FxHashSet<ModuleId> = known.values().filter_map(|(it, _)| it.module).collect();
-        modules.keep(&alive);
+        modules.keep(known);
         (modules.mapped).retain(|it| known.get(&it.code.start).is_some_and(|(now, _)| now == it));
         changes
     }
@@ -362,6 +388,7 @@ impl V8Adapter {
         let mut changes = read.gone.len();
         for identity in read.gone {
             self.wasm.known.remove(&identity.code.start);
+            self.wasm.freed(&identity, poll.began());
             self.wasm.zone.went(poll, &identity, GoneReason::Freed);
         }
         let now = poll.began();
