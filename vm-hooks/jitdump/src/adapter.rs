@@ -192,6 +192,10 @@ impl FileAdapter {
         if !self.dumps.is_empty() || self.map.is_some() || !self.limits.is_empty() {
             return;
         }
+        // V8's memory tells names, unless the process ends within moments.
+        if self.vm.kind == VmKind::V8 && self.polls < POLLS_BEFORE_HINT {
+            return;
+        }
         // CPython functions have no machine code; other VMs without generated code lack nothing.
         let generates = process.mappings().iter().any(is_generated);
         if generates || self.vm.kind == VmKind::CPython {

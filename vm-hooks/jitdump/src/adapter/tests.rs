@@ -2,7 +2,7 @@ use std::fs::File;
 use std::io::{Seek as _, Write as _};
 
 use vmscope_process::testing::FakeMemory;
-use vmscope_process::{KeySource, ModuleFile};
+use vmscope_process::{KeySource, ModuleFile, parse_line};
 use vmscope_records::{Arch, Avma, Pid, ProcessKey, Record};
 
 use super::testing::Files;
@@ -196,6 +196,31 @@ fn a_mono_without_frame_pointers_has_no_unwinder_and_says_so() {
         let (_, limits, _) = told(poll);
         let is_said = limits.iter().any(|text| text.contains("no frame pointers"));
         assert_eq!(is_said, omits);
+    }
+}
+
+#[test]
+fn a_v8_that_ends_within_moments_has_no_hint_at_its_files() {
+    let generated = parse_line(b"1000-2000 r-xp 00000000 00:00 0 ").unwrap();
+    let view = ProcessView::fake(Pid(4711), Arc::new(FakeMemory::new()), vec![generated]);
+    for (kind, polls, has_hint) in [
+        (VmKind::V8, 1, false),
+        (VmKind::V8, POLLS_BEFORE_HINT, true),
+        (VmKind::Php, 1, true),
+    ] {
+        let files = Files {
+            kind,
+            ..Files::default()
+        };
+        let mut adapter = files.file_adapter();
+        let mut poll = poll();
+        for _ in 1..polls {
+            adapter.poll(&view, &mut poll).unwrap();
+        }
+        adapter.finish(&view, &mut poll).unwrap();
+        let (_, limits, _) = told(poll);
+        let is_hint = |text: &String| text.contains("reports no names");
+        assert_eq!(limits.iter().any(is_hint), has_hint, "{kind:?} {limits:?}");
     }
 }
 
