@@ -184,7 +184,7 @@ impl Modules {
         let WasmIdentity { code, module } = identity;
         self.mapped.remove(identity);
         if let Some(module) = module {
-            // No other code of the module had this place.
+            // V8 uses no address of a module twice.
             let seen_at = self.seen_at.entry((code.module, *module));
             let seen_at = *seen_at.or_insert(poll.began());
             constituent.absent_at = constituent.absent_at.min(Some(seen_at));
