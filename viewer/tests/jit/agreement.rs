@@ -60,7 +60,7 @@ fn shares(recorded: &Recorded, program: &Value, detail: Detail) -> BTreeMap<Rang
         .filter_map(|(_, &place)| range_of_place[place])
         .collect();
     recorded.check(
-        hits.len() > 1000,
+        hits.len() > 1500,
         &format!("{} samples in ranges", hits.len()),
     );
     let ranges = known.into_iter().enumerate();

@@ -13,7 +13,7 @@ use crate::node::{Recorded, ready, tool};
 const LOOPS: &str = "2000,4000,6000,8000,3000,5000";
 
 fn known_shares(flags: &[&str], arguments: &[&str]) -> Option<Recorded> {
-    let arguments = [&["--jitter", JITTER, "--cycles", "800"], arguments].concat();
+    let arguments = [&["--jitter", JITTER, "--cycles", "1000"], arguments].concat();
     Recorded::node(flags, "known_shares.js", &arguments)
 }
 
@@ -34,7 +34,7 @@ fn optimised_functions_and_lines() {
 /// `--no-opt`: V8's baseline compiler makes the code, and tells no lines that are true.
 #[test]
 fn functions_that_are_not_optimised() {
-    let Some(recorded) = known_shares(&["--no-opt"], &["--baseline"]) else {
+    let Some(recorded) = known_shares(&["--no-opt"], &["--baseline", "--cycles", "1600"]) else {
         return;
     };
     let program = &recorded.said[0];

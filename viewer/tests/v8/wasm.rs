@@ -33,7 +33,7 @@ fn is_of_tier(recorded: &Recorded, tier: &str) {
     let all = recorded.samples(is_function);
     let of_tier = recorded.samples(|entry| is_function(entry) && entry["tier"] == tier);
     recorded.check(
-        all > 1000 && of_tier * 100 > all * 98,
+        all > 1500 && of_tier * 100 > all * 98,
         &format!("{of_tier} of {all} samples are in code of {tier}"),
     );
 }
@@ -68,7 +68,7 @@ fn functions_of_webassembly_by_liftoff() {
         return;
     }
     in_turn(&nodes(), 1).for_each(|node| {
-        let arguments = ["--liftoff", "--unnamed", "--cycles", "180"];
+        let arguments = ["--liftoff", "--unnamed", "--cycles", "220"];
         let recorded = recorded(node, &["--liftoff-only"], PROGRAM, &arguments);
         let what = format!("Node {}, Liftoff", node.release);
         agrees(&what, &recorded, &recorded.said[0], &[Detail::Functions]);

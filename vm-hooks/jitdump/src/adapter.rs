@@ -192,8 +192,9 @@ impl FileAdapter {
         if !self.dumps.is_empty() || self.map.is_some() || !self.limits.is_empty() {
             return;
         }
-        // V8's memory tells names, unless the process ends within moments.
-        if self.vm.kind == VmKind::V8 && self.polls < POLLS_BEFORE_HINT {
+        // V8's memory tells names, unless the process has ended within moments.
+        let is_brief = self.polls < POLLS_BEFORE_HINT && !process.is_alive();
+        if self.vm.kind == VmKind::V8 && is_brief {
             return;
         }
         // CPython functions have no machine code; other VMs without generated code lack nothing.

@@ -202,11 +202,14 @@ fn a_mono_without_frame_pointers_has_no_unwinder_and_says_so() {
 #[test]
 fn a_v8_that_ends_within_moments_has_no_hint_at_its_files() {
     let generated = parse_line(b"1000-2000 r-xp 00000000 00:00 0 ").unwrap();
-    let view = ProcessView::fake(Pid(4711), Arc::new(FakeMemory::new()), vec![generated]);
-    for (kind, polls, has_hint) in [
-        (VmKind::V8, 1, false),
-        (VmKind::V8, POLLS_BEFORE_HINT, true),
-        (VmKind::Php, 1, true),
+    let maps = || vec![generated.clone()];
+    let running = ProcessView::fake(Pid(4711), Arc::new(FakeMemory::new()), maps());
+    let ended = ProcessView::exited(Pid(4711), maps());
+    for (kind, polls, view, has_hint) in [
+        (VmKind::V8, 1, &ended, false),
+        (VmKind::V8, 1, &running, true),
+        (VmKind::V8, POLLS_BEFORE_HINT, &ended, true),
+        (VmKind::Php, 1, &ended, true),
     ] {
         let files = Files {
             kind,
@@ -215,9 +218,9 @@ fn a_v8_that_ends_within_moments_has_no_hint_at_its_files() {
         let mut adapter = files.file_adapter();
         let mut poll = poll();
         for _ in 1..polls {
-            adapter.poll(&view, &mut poll).unwrap();
+            adapter.poll(view, &mut poll).unwrap();
         }
-        adapter.finish(&view, &mut poll).unwrap();
+        adapter.finish(view, &mut poll).unwrap();
         let (_, limits, _) = told(poll);
         let is_hint = |text: &String| text.contains("reports no names");
         assert_eq!(limits.iter().any(is_hint), has_hint, "{kind:?} {limits:?}");
