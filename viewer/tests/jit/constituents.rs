@@ -1,16 +1,17 @@
 //! `vmscope constituents` of Node, by its jitdump.
 
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use serde_json::Value;
 
 use crate::common::await_that;
+use crate::common::targets::Target;
 use crate::common::vmscope::{Folder, command, run};
 use crate::common::whole::list;
 use crate::node::tool;
 
 const SCRIPT: &str = "function hot(n) { let s = 0; for (let i = 0; i < n; i++) { s = (s * 31 + i) % 1000003; } return s; }
-    let t = 0; (function again() { for (let i = 0; i < 100; i++) t += hot(100000); setTimeout(again, 1); })();";
+    console.log('ready'); let t = 0; (function again() { for (let i = 0; i < 100; i++) t += hot(100000); setTimeout(again, 1); })();";
 
 #[test]
 fn the_code_of_node_is_that_of_its_dump() {
@@ -24,16 +25,16 @@ fn the_code_of_node_is_that_of_its_dump() {
         command
             .env_remove("NODE_OPTIONS")
             .current_dir(folder.path());
-        command.stdout(Stdio::null()).spawn().expect("node")
+        Target::ready(command)
     };
-    let mut silent = start(&[]);
-    let mut child = start(&["--perf-prof"]);
+    let silent = start(&[]);
+    let child = start(&["--perf-prof"]);
     let detailed = [
         "constituents",
         "--json",
         "--detailed",
         "--adapter=jitdump",
-        &child.id().to_string(),
+        &child.pid().to_string(),
     ];
     let (zone, hot) = await_that("V8 writes of the optimised function", || {
         let ran = run(command(detailed));
@@ -50,13 +51,9 @@ fn the_code_of_node_is_that_of_its_dump() {
     assert!(chains.clone().any(has_lines), "{hot}");
 
     // Without a dump or map, the VM is named, and what helps.
-    let silent_pid = silent.id().to_string();
+    let silent_pid = silent.pid().to_string();
     run(command(["constituents", "--adapter=jitdump", &silent_pid]))
         .code(1)
         .says("Node.js")
         .says("--perf-prof");
-    for child in [&mut silent, &mut child] {
-        child.kill().expect("our child");
-        child.wait().expect("our child");
-    }
 }
