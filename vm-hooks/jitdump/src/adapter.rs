@@ -192,7 +192,7 @@ impl FileAdapter {
         if !self.dumps.is_empty() || self.map.is_some() || !self.limits.is_empty() {
             return;
         }
-        // V8's memory tells names, unless the process has ended within moments.
+        // V8's memory tells names without files. This process ended before the first reading.
         let is_brief = self.polls < POLLS_BEFORE_HINT && !process.is_alive();
         if self.vm.kind == VmKind::V8 && is_brief {
             return;

@@ -474,7 +474,8 @@ impl V8Adapter {
         self.take_wasm(process.memory(), poll)?;
         let may_read = self.readings.is_due(now) && !poll.spare().is_zero();
         let is_whole = may_read || self.is_last || !self.has_begun;
-        // V8 may free it before the next poll.
+        // First: a collection may disturb the reading of JavaScript's code, and V8 may free WebAssembly's code before the next
+        // poll.
         let wasm_changes = poll.spending(|poll| self.tell_wasm(process, is_whole, poll))?;
         let changes = if is_whole {
             let before = poll.spent();

@@ -83,12 +83,14 @@ impl WasmZone {
         self.zone.dies_until(time, whole_until);
     }
 
-    /// Declares that V8 had freed code at `now`. V8 uses no address twice for a module's code: samples there belong to the
-    /// freed code, as long as the module has the address.
-    fn freed(&mut self, identity: &WasmIdentity, now: TimeNs) {
-        let region = region_at(&self.regions, identity.code.start);
-        if region.is_some_and(|region| region.module == identity.code.module) {
-            self.zone.was_there(identity, now);
+    /// Declares that samples at the addresses of `codes` before `now` belong to this code, even if V8 has freed the code: V8
+    /// uses no address twice while the module lives.
+    fn were_there(&mut self, codes: &[WasmIdentity], now: TimeNs) {
+        for identity in codes {
+            let region = region_at(&self.regions, identity.code.start);
+            if region.is_some_and(|region| region.module == identity.code.module) {
+                self.zone.was_there(identity, now);
+            }
         }
     }
 
@@ -184,7 +186,7 @@ impl Modules {
         let WasmIdentity { code, module } = identity;
         self.mapped.remove(identity);
         if let Some(module) = module {
-            // V8 uses no address of a module twice.
+            // V8 uses no address twice while the module lives.
             let seen_at = self.seen_at.entry((code.module, *module));
             let seen_at = *seen_at.or_insert(poll.began());
             constituent.absent_at = constituent.absent_at.min(Some(seen_at));
@@ -283,7 +285,8 @@ impl V8Adapter {
             true => self.tell_all_wasm(read, poll),
             false => self.tell_wasm_at(read, poll),
         };
-        self.tell_wasm_maps((&wasm, memory), &waiting, poll)?;
+        let maps = self.tell_wasm_maps((&wasm, memory), &waiting, poll);
+        self.or_limit(maps, poll)?;
         Ok(changes)
     }
 
@@ -350,12 +353,9 @@ impl V8Adapter {
     }
 
     fn tell_all_wasm(&mut self, read: ReadWasm, poll: &mut Poll) -> usize {
-        let found: FxHashSet<WasmIdentity> = read.found.iter().copied().collect();
         let known = self.wasm.known.values().map(|(identity, _)| *identity);
-        let gone: Vec<WasmIdentity> = known.filter(|one| !found.contains(one)).collect();
-        for identity in gone {
-            self.wasm.freed(&identity, poll.began());
-        }
+        let known: Vec<WasmIdentity> = known.collect();
+        self.wasm.were_there(&known, poll.began());
         let WasmZone {
             zone,
             modules,
@@ -386,9 +386,9 @@ impl V8Adapter {
 
     fn tell_wasm_at(&mut self, read: ReadWasm, poll: &mut Poll) -> usize {
         let mut changes = read.gone.len();
+        self.wasm.were_there(&read.gone, poll.began());
         for identity in read.gone {
             self.wasm.known.remove(&identity.code.start);
-            self.wasm.freed(&identity, poll.began());
             self.wasm.zone.went(poll, &identity, GoneReason::Freed);
         }
         let now = poll.began();
