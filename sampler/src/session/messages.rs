@@ -32,8 +32,8 @@ pub(super) enum AdapterMessage {
     Limit(Limit),
     /// Adapters read a process; sources of interpreter positions in its samples.
     Reads(ProcessKey, Vec<InterpreterSource>),
-    /// Unwind rules for a process.
-    Unwinder(ProcessKey, Box<dyn Unwinder>),
+    /// Unwind rules for a process, and the place of their family in the order of all families.
+    Unwinder(ProcessKey, usize, Box<dyn Unwinder>),
     /// The recording's VM.
     Vm(VmIdentity),
     /// Records before this time are complete.

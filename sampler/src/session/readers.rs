@@ -143,7 +143,8 @@ impl Readers {
             let key = attached_key(number);
             let adapters = recognised.adapters.into_iter();
             let adapters = adapters.filter_map(|(name, one)| {
-                Some((index_of(name)?, RunningAdapter::new(name, one).opened()))
+                let number = index_of(name)?;
+                Some((number, RunningAdapter::new((number, name), one).opened()))
             });
             let space = process_table.main_space(key, view.pid(), began);
             (

@@ -46,7 +46,8 @@ pub(super) struct Unwinding {
 #[derive(Default)]
 pub(super) struct UnwoundSpace {
     native: Modular,
-    vms: Vec<Box<dyn Unwinder>>,
+    /// In the order of their families, each with its family's place in this order.
+    vms: Vec<(usize, Box<dyn Unwinder>)>,
     /// Number of its code and rules among those of all spaces; 0 before a walk.
     version: u64,
 }
@@ -77,15 +78,17 @@ impl std::fmt::Debug for UnwoundSpace {
 }
 
 impl UnwoundSpace {
-    /// An adapter's rules, for the code that it covers.
-    pub fn add(&mut self, vm: Box<dyn Unwinder>) {
-        self.vms.push(vm);
+    /// An adapter's rules, for the code that it covers, and the place of its family in the order of all families: those of
+    /// an earlier family count first, even if they come later.
+    pub fn add(&mut self, (family, vm): (usize, Box<dyn Unwinder>)) {
+        let at = self.vms.partition_point(|(known, _)| *known <= family);
+        self.vms.insert(at, (family, vm));
         self.version = 0;
     }
 
     /// The version of the code and of all rules.
     fn rules(&self) -> Version {
-        let known = self.vms.iter().filter_map(|vm| vm.version());
+        let known = self.vms.iter().filter_map(|(_, vm)| vm.version());
         (self.version, known.sum())
     }
 
@@ -205,8 +208,8 @@ impl Unwinding {
                     }
                 }
                 // Without rules, a frame pointer would lead past frames.
-                _ => match space.vms.iter_mut().find(|vm| vm.covers(pc)) {
-                    Some(vm) => {
+                _ => match space.vms.iter_mut().find(|(_, vm)| vm.covers(pc)) {
+                    Some((_, vm)) => {
                         found.walk.needs_memory |= vm.version().is_none();
                         vm.caller(&frame)
                     }

@@ -223,8 +223,8 @@ impl WriterThread {
             }
             AdapterMessage::Limit(limit) => self.records.push(Record::Limit(limit)),
             AdapterMessage::Reads(process, sources) => self.recorder.take_reads(process, sources),
-            AdapterMessage::Unwinder(process, unwinder) => {
-                self.recorder.take_unwinder(process, unwinder);
+            AdapterMessage::Unwinder(process, family, unwinder) => {
+                self.recorder.take_unwinder(process, (family, unwinder));
             }
             AdapterMessage::CompleteUntil(time) => self.adapters_complete(time),
             AdapterMessage::CodeKnown => self.progress.knows_code.store(true, Ordering::Release),

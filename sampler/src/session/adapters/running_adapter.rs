@@ -25,6 +25,8 @@ const MAX_LIMITS: usize = 200;
 /// An adapter and its schedule.
 pub(in crate::session) struct RunningAdapter {
     family: &'static str,
+    /// The family's place in the order of all families.
+    number: usize,
     adapter: Box<dyn Adapter>,
     due: Instant,
     /// Sampled addresses since the last poll.
@@ -56,9 +58,11 @@ pub(in crate::session) struct Emitter {
 }
 
 impl RunningAdapter {
-    pub fn new(family: &'static str, adapter: Box<dyn Adapter>) -> Self {
+    /// `number`: the place of `family` in the order of all families.
+    pub fn new((number, family): (usize, &'static str), adapter: Box<dyn Adapter>) -> Self {
         RunningAdapter {
             family,
+            number,
             adapter,
             due: Instant::now(),
             touched: Vec::new(),
@@ -175,7 +179,7 @@ impl RunningAdapter {
             && let Some(unwinder) = self.adapter.unwinder(view)
         {
             self.has_unwinder = true;
-            let message = AdapterMessage::Unwinder(view.key(), unwinder);
+            let message = AdapterMessage::Unwinder(view.key(), self.number, unwinder);
             let _ = emitter.out.send(message);
         }
     }

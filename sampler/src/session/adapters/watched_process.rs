@@ -304,8 +304,8 @@ impl WatchedProcess {
                     let at = self.recognised.partition_point(|known| *known < index);
                     let at = at.min(self.adapters.len());
                     self.recognised.insert(at, index);
-                    self.adapters
-                        .insert(at, RunningAdapter::new(family.name(), adapter));
+                    let adapter = RunningAdapter::new((index, family.name()), adapter);
+                    self.adapters.insert(at, adapter);
                 }
                 Ok(None) => {}
                 Err(error @ AdapterError::NotReady { .. }) => {

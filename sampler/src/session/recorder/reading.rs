@@ -18,7 +18,7 @@ impl Recorder {
     }
 
     /// Unwind rules for a process.
-    pub fn take_unwinder(&mut self, key: ProcessKey, unwinder: Box<dyn Unwinder>) {
+    pub fn take_unwinder(&mut self, key: ProcessKey, unwinder: (usize, Box<dyn Unwinder>)) {
         if let Some(process) = self.process_called(key) {
             process.unwound.add(unwinder);
         }

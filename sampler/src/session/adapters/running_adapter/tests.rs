@@ -37,7 +37,7 @@ impl Adapter for Talker {
 }
 
 fn running(texts: Vec<String>) -> RunningAdapter {
-    RunningAdapter::new("talker", Box::new(Talker { texts }))
+    RunningAdapter::new((0, "talker"), Box::new(Talker { texts }))
 }
 
 fn view(pid: u32) -> ProcessView {
