@@ -87,6 +87,13 @@ fn functions_of_each_kind() {
                 &format!("{name} [{tier}] has {samples} samples"),
             );
         }
+        // `too_big` is compiled lazily: its script was read before.
+        let unnamed = recorded.samples(|entry| entry["kind"] == "unnamed");
+        let samples = recorded.profile.trace.samples.times.len() as u64;
+        recorded.check(unnamed * 50 < samples, &format!("{unnamed} without a name"));
+        // V8's own rules find callers, although a V8 that is in a library is recognised after its dump.
+        let guessed = recorded.profile.trace.samples.chain_ends.guessed;
+        recorded.check(guessed * 5 < samples, &format!("{guessed} guessed callers"));
     });
 }
 

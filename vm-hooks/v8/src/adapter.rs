@@ -41,6 +41,7 @@ use crate::owners::Owners;
 use crate::pace::Pace;
 use crate::regions;
 use crate::registry::Streams;
+use crate::sighted::SightedFunctions;
 use crate::state::States;
 use crate::unwind::{CodeFrames, FrameCode};
 use crate::vm::V8;
@@ -92,6 +93,7 @@ pub struct V8Adapter {
     methods: FxHashMap<MethodId, MethodKey>,
     names: Names,
     owners: Owners,
+    sighted: SightedFunctions,
     interpreter: Interpreter,
     interpreted: Interpreted,
     maps: Maps,
@@ -151,6 +153,7 @@ impl V8Adapter {
     /// An adapter before its first poll.
     #[must_use]
     pub fn new(vm: V8) -> Self {
+        let frames = CodeFrames::default();
         V8Adapter {
             version: vm.product.version.clone(),
             vm: Arc::new(vm),
@@ -169,6 +172,7 @@ impl V8Adapter {
             methods: FxHashMap::default(),
             names: Names::default(),
             owners: Owners::default(),
+            sighted: SightedFunctions::of(frames.functions().clone()),
             interpreter: Interpreter::default(),
             interpreted: Interpreted::default(),
             maps: Maps::default(),
@@ -182,7 +186,7 @@ impl V8Adapter {
             tried_at: TimeNs(0),
             is_last: false,
             moved: 0,
-            frames: CodeFrames::default(),
+            frames,
             wasm: WasmZone::default(),
         }
     }
@@ -391,6 +395,7 @@ impl V8Adapter {
             self.wasm.dies_until(time, whole_until);
             if self.zone.dies_until(time, whole_until) {
                 self.owners.died();
+                self.sighted.died();
                 self.seek_patterns();
             }
         }

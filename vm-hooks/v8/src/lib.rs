@@ -61,6 +61,7 @@ pub mod positions;
 pub mod product;
 pub mod regions;
 pub mod registry;
+mod sighted;
 mod spaces;
 pub mod sparkplug;
 mod state;

@@ -22,6 +22,7 @@ use vmscope_records::{Avma, ChainEnd};
 use crate::code::{Code, Kind};
 use crate::object::Tagged;
 use crate::pattern::{Sighting, Sightings};
+use crate::sighted::{FUNCTION, FrameFunctions};
 use crate::vm::V8;
 
 /// The builtin that calls the interpreter: its frames are those of interpreted functions.
@@ -87,6 +88,7 @@ pub struct CodeFrames {
     /// Code of regular expressions without a pattern.
     unnamed: Pieces,
     sightings: Sightings,
+    functions: FrameFunctions,
     /// Mappings of the builtins' file with code.
     files: Vec<MapEntry>,
 }
@@ -130,6 +132,12 @@ impl CodeFrames {
     /// Asks the unwinder for the regular expressions in frames of `codes`.
     pub fn seek(&self, codes: impl Iterator<Item = Range<u64>>) {
         self.unnamed.replace(codes);
+    }
+
+    /// Functions that the unwinder has seen.
+    #[must_use]
+    pub fn functions(&self) -> &FrameFunctions {
+        &self.functions
     }
 
     /// Regular expressions that the unwinder has seen.
@@ -217,6 +225,7 @@ struct V8Unwinder {
     interpreter: Pieces,
     unnamed: Pieces,
     sightings: Sightings,
+    functions: FrameFunctions,
     /// Addresses from which on code has its frame, by the numbers of pieces.
     frames_made: FxHashMap<(Compiler, u64), Option<u64>>,
     /// Whether the last frame was a sampled one.
@@ -245,6 +254,7 @@ impl V8Unwinder {
             interpreter: frames.interpreter.clone(),
             unnamed: frames.unnamed.clone(),
             sightings: frames.sightings.clone(),
+            functions: frames.functions.clone(),
             module,
         }
     }
@@ -322,10 +332,15 @@ impl V8Unwinder {
         })
     }
 
-    /// Tells the adapter the regular expression of code without a pattern, or of code that no poll has read.
+    /// Tells the adapter the regular expression of code without a pattern, and both that and the function of code that no
+    /// poll has read.
     fn sight(&self, frame: &Frame<'_>) {
         let FrameRegisters { pc, fp, .. } = frame.registers;
-        if self.unnamed.at(pc).is_none() && self.pieces.at(pc).is_some() {
+        let is_read = self.pieces.at(frame.instruction().0).is_some();
+        if !is_read {
+            self.sight_function(frame);
+        }
+        if frame.sampled.is_none() || (is_read && self.unnamed.at(pc).is_none()) {
             return;
         }
         let word = frame.word_at_pointer(fp.wrapping_add(REGULAR_EXPRESSION));
@@ -336,6 +351,15 @@ impl V8Unwinder {
                 pc: Avma(pc),
                 object,
             });
+        }
+    }
+
+    /// Tells the adapter the function in a frame.
+    fn sight_function(&self, frame: &Frame<'_>) {
+        let word = frame.word_at_pointer(frame.registers.fp.wrapping_sub(FUNCTION));
+        let function = word.ok().map(Tagged);
+        if let Some(function) = function.filter(|function| function.address().is_some()) {
+            self.functions.put(function, frame.time);
         }
     }
 
@@ -377,12 +401,11 @@ impl Unwinder for V8Unwinder {
         };
         let pc = frame.instruction().0;
         let Some(piece) = self.interpreter.at(pc) else {
-            if is_leaf {
-                self.sight(frame);
-            }
+            self.sight(frame);
             return Ok(Some(unwound));
         };
         if piece.has_frames {
+            self.sight_function(frame);
             let function = interpreted(frame).filter(|_| !is_leaf);
             return Ok(Some(with_function(unwound, function)));
         }
@@ -395,6 +418,7 @@ impl Unwinder for V8Unwinder {
             sampled: None,
             ..*frame
         };
+        self.sight_function(&entry);
         let outer = self.of_caller(&entry)?;
         let function = interpreted(&entry).map(|function| match is_leaf {
             // Handlers store their place before calls only.

@@ -65,6 +65,11 @@ impl V8Adapter {
         {
             return Ok(Some(known));
         }
+        let (died_until, seen_by) = (self.states.died_until(), reader.maps()?);
+        let sighted = (self.sighted).current(&reader.direct, bytecodes, &seen_by, died_until)?;
+        if sighted.is_some() {
+            return Ok(sighted);
+        }
         let is_due = self.is_last || self.owner_readings.is_due(now);
         let are_due = self.is_last || self.script_readings.is_due(now);
         if !reader.has_new_owners && are_due && (self.has_begun || !is_due) {

@@ -10,6 +10,7 @@ use crate::bytecodes::ConstantKinds;
 use crate::function::{Function, Script};
 use crate::isolate::{Isolate, Tables};
 use crate::object::{Heap, Tagged};
+use crate::sighted::Maps;
 use crate::state::Stamp;
 
 /// Access to the heap and the tables during a poll.
@@ -46,10 +47,19 @@ impl Reader<'_> {
 
     /// The maps of bytecodes, one of each isolate.
     pub fn bytecode_maps(&self) -> Result<Vec<Tagged>, AdapterError> {
-        let root = |isolate: &Isolate| {
-            let memory = self.heap.memory;
-            self.tables.root(*isolate, "bytecode_array_map", memory)
-        };
+        self.roots("bytecode_array_map")
+    }
+
+    /// The maps of bytecodes and of functions.
+    pub fn maps(&self) -> Result<Maps, AdapterError> {
+        Ok(Maps {
+            bytecodes: self.bytecode_maps()?,
+            functions: self.roots("shared_function_info_map")?,
+        })
+    }
+
+    fn roots(&self, name: &str) -> Result<Vec<Tagged>, AdapterError> {
+        let root = |isolate: &Isolate| self.tables.root(*isolate, name, self.heap.memory);
         self.isolates.iter().map(root).collect()
     }
 

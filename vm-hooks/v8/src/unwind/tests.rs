@@ -253,6 +253,38 @@ fn callers_in_the_interpreter_are_shown_by_their_bytecodes() {
     assert_eq!(shown(ENTRY_RETURN, SP + 40).1, None);
 }
 
+/// Functions are seen in frames of code that no poll has read, and of interpreted functions.
+#[test]
+fn functions_are_seen_in_frames() {
+    let (function, frame_at) = (0x4441, SP + 56);
+    let words = [frame_at, ENTRY_RETURN, 0, 0, 0, function, 0, 0x7080, RETURN];
+    let stack = stack(&words);
+    let sampled = Registers {
+        arch: Arch::X86_64,
+        mask: 0,
+        values: Vec::new(),
+    };
+    let seen = |pc, fp, is_leaf: bool| {
+        let mut unwinder = unwinder();
+        let frame = Frame {
+            registers: FrameRegisters { pc, sp: SP, fp },
+            sampled: is_leaf.then_some(&sampled),
+            stack: &CopiedStack::of(&stack),
+            time: TimeNs(7),
+        };
+        unwinder.caller(&frame).ok();
+        unwinder.functions.take().into_iter().next()
+    };
+    let expected = Some((Tagged(function), TimeNs(7)));
+    for is_leaf in [true, false] {
+        assert_eq!(seen(0x8800, frame_at, is_leaf), expected, "unread");
+        assert_eq!(seen(ENTRY_RETURN, frame_at, is_leaf), expected);
+        assert_eq!(seen(0x100b, frame_at, is_leaf), None, "known");
+        assert_eq!(seen(0x8800, SP + 24, is_leaf), None, "no object");
+    }
+    assert_eq!(seen(0x200a, SP, false), expected, "a handler");
+}
+
 #[test]
 fn other_code_of_the_module_is_assembly() {
     let unwinder = unwinder();
