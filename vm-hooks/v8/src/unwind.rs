@@ -4,10 +4,12 @@
 //! epilogue. The machine code after a sampled pc tells both ([`MachineCode`]). Some builtins make
 //! frames in one branch, some handlers of bytecodes make no frame. Without such proof, the frame pointer
 //! alone is a guess. Sparkplug's code calls a builtin that makes its frame, and jumps to another builtin
-//! that removes the frame. WebAssembly's functions keep the frame that they begin with up to their return. Frames that
-//! have called are whole.
+//! that removes the frame. WebAssembly's functions, optimised functions and regular expressions keep the frame that they begin
+//! with up to their return ([`kept_frame`]). Frames that have called are whole.
 //!
 //! C++ has unwind tables. `CEntry` and `JSEntry`, builtins with frame pointers, lead to it and back.
+
+mod kept_frame;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -63,15 +65,33 @@ const MAX_KNOWN: usize = 1 << 16;
 pub struct FrameCode {
     /// Its addresses.
     pub code: Range<u64>,
-    /// Whether Sparkplug compiled it.
-    pub is_baseline: bool,
+    /// Its compiler; `None` for builtins, and code of WebAssembly, which its first bytes tell.
+    pub compiler: Option<Compiler>,
+}
+
+/// Compilers, as far as the frames of their code differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Compiler {
+    /// Sparkplug: functions call a builtin that makes their frame.
+    Sparkplug,
+    /// TurboFan and Maglev: functions make their frames first.
+    Optimising,
+    /// The compiler of regular expressions, whose code begins with a jump to its entry.
+    RegExp,
+    /// Those of WebAssembly: functions make their frames first.
+    Wasm,
 }
 
 impl From<&Code> for FrameCode {
     fn from(code: &Code) -> Self {
         FrameCode {
             code: code.start.0..code.end.0,
-            is_baseline: code.kind == Kind::Baseline,
+            compiler: match code.kind {
+                Kind::Baseline => Some(Compiler::Sparkplug),
+                Kind::Turbofan | Kind::Maglev => Some(Compiler::Optimising),
+                Kind::RegExp => Some(Compiler::RegExp),
+                Kind::Builtin | Kind::Wasm | Kind::Interpreted => None,
+            },
         }
     }
 }
@@ -80,8 +100,7 @@ impl From<&Code> for FrameCode {
 #[derive(Debug, Default)]
 pub struct CodeFrames {
     pieces: Pieces,
-    /// Sparkplug's code.
-    baseline: Pieces,
+    compiled: Compiled,
     /// The interpreter's entries, which make frames, and the bytecodes' handlers.
     interpreter: Pieces,
     known: FxHashMap<u64, u64>,
@@ -113,7 +132,7 @@ impl CodeFrames {
         }
         for (start, end) in gone {
             self.pieces.take(&(start..end));
-            self.baseline.take(&(start..end));
+            self.compiled.take(&(start..end));
         }
         self.update_builtins(vm, process);
     }
@@ -123,10 +142,7 @@ impl CodeFrames {
         let range = code.code.clone();
         self.known.insert(range.start, range.end);
         self.pieces.put(range.clone(), true);
-        match code.is_baseline {
-            true => self.baseline.put(range, true),
-            false => self.baseline.take(&range),
-        }
+        self.compiled.put(range, code.compiler);
     }
 
     /// Asks the unwinder for the regular expressions in frames of `codes`.
@@ -208,12 +224,30 @@ impl CodeFrames {
     }
 }
 
-/// A compiler whose functions make their frames first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Compiler {
-    Sparkplug,
-    /// Those of WebAssembly.
-    Wasm,
+/// Code by its compiler.
+#[derive(Clone, Debug, Default)]
+struct Compiled([Pieces; 3]);
+
+impl Compiled {
+    const COMPILERS: [Compiler; 3] = [Compiler::Sparkplug, Compiler::Optimising, Compiler::RegExp];
+
+    fn put(&self, range: Range<u64>, compiler: Option<Compiler>) {
+        for (pieces, of) in self.0.iter().zip(Self::COMPILERS) {
+            match Some(of) == compiler {
+                true => pieces.put(range.clone(), true),
+                false => pieces.take(&range),
+            }
+        }
+    }
+
+    fn take(&self, range: &Range<u64>) {
+        self.put(range.clone(), None);
+    }
+
+    fn at(&self, pc: u64) -> Option<(Compiler, Piece)> {
+        let mut each = self.0.iter().zip(Self::COMPILERS);
+        each.find_map(|(pieces, compiler)| Some((compiler, pieces.at(pc)?)))
+    }
 }
 
 /// Unwinds the frames of one V8's generated code.
@@ -221,7 +255,7 @@ struct V8Unwinder {
     code: MachineCode,
     memory: Arc<dyn Memory>,
     pieces: Pieces,
-    baseline: Pieces,
+    compiled: Compiled,
     interpreter: Pieces,
     unnamed: Pieces,
     sightings: Sightings,
@@ -249,7 +283,7 @@ impl V8Unwinder {
             memory,
             frames_made: FxHashMap::default(),
             follows_leaf: false,
-            baseline: frames.baseline.clone(),
+            compiled: frames.compiled.clone(),
             pieces: frames.pieces.clone(),
             interpreter: frames.interpreter.clone(),
             unnamed: frames.unnamed.clone(),
@@ -269,8 +303,9 @@ impl V8Unwinder {
     fn of_leaf(&mut self, frame: &Frame<'_>) -> Option<FrameRegisters> {
         let pc = frame.registers.pc;
         let on_top = || on_top(frame);
-        if let Some(piece) = self.baseline.at(pc) {
-            let made = self.frame_made(&piece, Compiler::Sparkplug)?;
+        let compiled = self.compiled.at(pc);
+        if let Some((compiler @ Compiler::Sparkplug, piece)) = &compiled {
+            let made = self.frame_made(piece, *compiler)?;
             let caller = match pc >= made {
                 true => frame.by_frame_pointer().ok(),
                 false => on_top(),
@@ -291,7 +326,13 @@ impl V8Unwinder {
         if let Some(caller) = self.code.by_run(frame, piece?) {
             return Some(caller);
         }
-        let has_frame = made.is_some_and(|made| pc >= made) && !self.may_lack_frame(pc);
+        let has_frame = match compiled {
+            Some((compiler, piece)) => {
+                let made = self.frame_made(&piece, compiler)?;
+                kept_frame::is_there(&*self.memory, made, pc)
+            }
+            None => made.is_some_and(|made| pc >= made) && !self.may_lack_frame(pc),
+        };
         let caller = frame.by_frame_pointer().ok().filter(|_| has_frame)?;
         self.code.is_after_call(caller.pc).then_some(caller)
     }
@@ -327,6 +368,8 @@ impl V8Unwinder {
             let bytes = match compiler {
                 Compiler::Sparkplug => behind_first_call(begin),
                 Compiler::Wasm => wasm_frame(begin),
+                Compiler::Optimising => kept_frame::behind_prologue(begin),
+                Compiler::RegExp => kept_frame::behind_jump(begin),
             };
             start.checked_add(bytes? as u64)
         })

@@ -425,7 +425,7 @@ struct ReadWasm {
 fn frame_code(code: &WasmCode) -> FrameCode {
     FrameCode {
         code: code.start.0..code.end.0,
-        is_baseline: false,
+        compiler: None,
     }
 }
 

@@ -64,9 +64,8 @@ fn unwinder() -> V8Unwinder {
         memory.put(Avma(at), code.to_vec());
         frames.pieces.put(at..at + code.len() as u64, true);
     }
-    frames
-        .baseline
-        .put(0x1000..0x1000 + SPARKPLUG.len() as u64, true);
+    let sparkplug = 0x1000..0x1000 + SPARKPLUG.len() as u64;
+    frames.compiled.put(sparkplug, Some(Compiler::Sparkplug));
     frames
         .interpreter
         .put(0x2000..0x2000 + HANDLER.len() as u64, false);
