@@ -108,6 +108,8 @@ pub struct V8Adapter {
     read_at: TimeNs,
     /// Begin of the last poll that tried to read code.
     tried_at: TimeNs,
+    /// Begin of the last poll that found new code, or that code was gone.
+    changed_at: TimeNs,
     is_last: bool,
     /// Polls since the last whose reading no collection disturbed.
     moved: u32,
@@ -184,6 +186,7 @@ impl V8Adapter {
             states: States::default(),
             read_at: TimeNs(0),
             tried_at: TimeNs(0),
+            changed_at: TimeNs(0),
             is_last: false,
             moved: 0,
             frames,
@@ -520,6 +523,9 @@ impl V8Adapter {
         self.read_at = now;
         self.has_begun = true;
         self.cadence.found(changes + wasm_changes);
+        if changes > 0 {
+            self.changed_at = now;
+        }
         Ok(())
     }
 
@@ -615,7 +621,7 @@ impl Adapter for V8Adapter {
     }
 
     fn samples_within(&self) -> Duration {
-        self.states.samples_within()
+        self.states.samples_within(self.changed_at)
     }
 
     fn finish(&mut self, process: &ProcessView, poll: &mut Poll) -> Result<(), AdapterError> {

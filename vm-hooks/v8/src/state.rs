@@ -27,6 +27,9 @@ const MANY_COLLECTIONS: u32 = 2;
 /// Time in nanoseconds after a collection that freed code in which the next such collection is likely.
 const RECENT: u64 = 1_000_000_000;
 
+/// Length of the first seconds in nanoseconds.
+const BEGIN: u64 = 5_000_000_000;
+
 /// Interval of searches for an unknown collector in nanoseconds.
 const SEARCH_EVERY: u64 = 500_000_000;
 
@@ -265,13 +268,16 @@ impl States {
         if self.has_many { short } else { usual }
     }
 
-    /// Maximum age of samples: short during many collections that free code.
+    /// Maximum age of samples. It is short where new code may go soon: between collections that free code; and in the first
+    /// seconds, since many programs end soon, while V8 makes code, last at `changed_at`.
     #[must_use]
-    pub fn samples_within(&self) -> Duration {
+    pub fn samples_within(&self, changed_at: TimeNs) -> Duration {
         let [usual, _] = PAUSES;
         let (_, now) = self.last;
         let is_recent = |died: TimeNs| died.0 != 0 && now.0.saturating_sub(died.0) < RECENT;
-        match !self.is_incomplete && self.died_until.is_some_and(is_recent) {
+        let dies = !self.is_incomplete && self.died_until.is_some_and(is_recent);
+        let begin = self.began.unwrap_or_default().0.saturating_add(BEGIN);
+        match dies || (now.0 < begin && is_recent(changed_at)) {
             true => usual,
             false => Duration::MAX,
         }
