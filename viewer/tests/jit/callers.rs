@@ -15,7 +15,7 @@ fn chains_are_those_that_v8_tells() {
         ("interpreter", &["--no-opt", "--no-sparkplug"]),
     ] {
         // Interpreted functions have names.
-        let counts = counts(&node, &["--jit-env", "--precise"], flags);
+        let counts = counts(&node, &["--jit-env", "--precise"], flags, &[]);
         counts.are_true(&format!("Node, {what}"));
     }
 }

@@ -8,8 +8,8 @@ use crate::common::programs::script;
 use crate::common::vmscope::{Folder, command, run};
 use crate::common::whole::said;
 
-/// Chains of `vmscope record OPTIONS -- NODE FLAGS callers.js`.
-pub fn counts(node: &Path, options: &[&str], flags: &[&str]) -> Counts {
+/// Chains of `vmscope record OPTIONS -- NODE FLAGS callers.js ARGUMENTS`.
+pub fn counts(node: &Path, options: &[&str], flags: &[&str], arguments: &[&str]) -> Counts {
     let folder = Folder::new();
     let file = folder.file("out.vmscope");
     let mut recording = command(["record", "--quiet", "--output"]);
@@ -19,7 +19,8 @@ pub fn counts(node: &Path, options: &[&str], flags: &[&str]) -> Counts {
         .arg("--")
         .arg(node)
         .args(flags);
-    recording.arg(script("callers.js")).args(["--seconds", "2"]);
+    let program = recording.arg(script("callers.js"));
+    program.args(["--seconds", "2"]).args(arguments);
     recording.current_dir(folder.path());
     let recorded = run(recording).code(0);
     let told = &said(&recorded.stdout)[0];
@@ -33,7 +34,7 @@ pub fn counts(node: &Path, options: &[&str], flags: &[&str]) -> Counts {
         functions.contains(name).then(|| name.to_owned())
     };
     let chains = chains_of(&told["chains"], function);
-    assert_eq!(chains.len(), 11, "{chains:?}");
+    assert_eq!(chains.len(), 11 + arguments.len(), "{chains:?}");
     // Code that ran before the first reading has no name.
     let mut export = command(["export", "--to", "collapsed", "--output", "-", "--from=0.5"]);
     export.arg(&file);

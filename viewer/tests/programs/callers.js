@@ -1,8 +1,9 @@
 // Functions that are called in known ways: directly, through 30 recursive calls, by an array's callback, by a
-// sort's comparator, by JSON's reviver, by a method, a getter, a generator, after a throw, by a timer and a promise.
+// sort's comparator, by JSON's reviver, by a method, a getter, a generator, after a throw, by a timer and a promise; with
+// --deoptimise by optimised code that V8 deoptimises meanwhile, too.
 // V8 tells each way by the stack of an Error.
 //
-//   node callers.js [--seconds SECONDS=3]
+//   node callers.js [--seconds SECONDS=3] [--deoptimise]
 //
 // At the end one JSON object is printed: names of this file's functions, and by leaf its stacks, innermost first:
 //
@@ -45,6 +46,7 @@ function leafGenerator() { note('leafGenerator'); spin(); }
 function leafCaught() { note('leafCaught'); spin(); }
 function leafTimer() { note('leafTimer'); spin(); }
 function leafPromise() { note('leafPromise'); spin(); }
+function leafDeoptimised() { note('leafDeoptimised'); spin(); }
 
 function deep(n) { if (n) deep(n - 1); else leafDeep(); sink++; }
 function mapped(x) { leafMap(); return x; }
@@ -57,6 +59,29 @@ class Walker {
 function* generated() { for (;;) { leafGenerator(); yield sink; } }
 function thrower(n) { if (n) thrower(n - 1); else throw new RangeError('known'); sink++; }
 function catcher() { try { thrower(5); } catch (error) { leafCaught(); } sink++; }
+
+// V8 inlines `inlined` in `invalidated`. A deoptimisation makes two interpreted frames of theirs.
+function inlined() { invalidate(); leafDeoptimised(); sink++; }
+function invalidated() { inlined(); sink++; }
+function again() { invalidated(); sink++; }
+function invalidate() { v8.deoptimise(invalidated); }
+function deoptimised() {
+  v8.prepare(inlined);
+  v8.prepare(invalidated);
+  again();
+  v8.optimise(invalidated);
+  again();
+}
+
+/** V8's own functions, and no inlining of those that surround the deoptimised code. */
+function natives() {
+  require('node:v8').setFlagsFromString('--allow-natives-syntax');
+  const native = (name) => new Function('f', `%${name}(f)`);
+  [invalidate, again].forEach(native('NeverOptimizeFunction'));
+  return { prepare: native('PrepareFunctionForOptimization'), optimise: native('OptimizeFunctionOnNextCall'),
+    deoptimise: native('DeoptimizeFunction') };
+}
+const v8 = process.argv.includes('--deoptimise') ? natives() : null;
 
 const walker = new Walker();
 const generator = generated();
@@ -72,6 +97,7 @@ function work() {
     sink += walker.place;
     generator.next();
     catcher();
+    if (v8) deoptimised();
   }
 }
 
@@ -89,7 +115,7 @@ function finished() {
 }
 
 functions.push(...[leafPlain, leafDeep, leafMap, leafSort, leafJson, leafMethod, leafGetter, leafGenerator, leafCaught,
-  leafTimer, leafPromise, deep, mapped, compared, revived, generated, thrower, catcher, work, resolved, ticked]
+  leafTimer, leafPromise, leafDeoptimised, inlined, invalidated, again, deoptimised, deep, mapped, compared, revived, generated, thrower, catcher, work, resolved, ticked]
   .map((one) => one.name), 'step', 'place');
 const seconds = process.argv.indexOf('--seconds');
 const until = 1e6 * (seconds > 0 ? Number(process.argv[seconds + 1]) : 3);

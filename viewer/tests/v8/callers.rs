@@ -16,7 +16,7 @@ fn chains_are_those_that_v8_tells() {
             ("interpreter", &["--no-opt", "--no-sparkplug"]),
         ];
         for (what, flags) in in_turn(slow, turn).chain([("all tiers", &[][..])]) {
-            let counts = counts(&node.program, &[], flags);
+            let counts = counts(&node.program, &[], flags, &["--deoptimise"]);
             // Code has no name before its first reading, and after a collection.
             counts.have_none_wrong(&format!("Node {}, {what}", node.release));
         }

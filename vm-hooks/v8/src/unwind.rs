@@ -7,6 +7,9 @@
 //! that removes the frame. WebAssembly's functions, optimised functions and regular expressions keep the frame that they begin
 //! with up to their return ([`kept_frame`]). Frames that have called are whole.
 //!
+//! V8 replaces the frames of optimised code that it deoptimises by frames of the interpreter. These return to the begin of a
+//! builtin that goes on with the next bytecode; a frame of a builtin returns to one that goes on with this builtin.
+//!
 //! C++ has unwind tables. `CEntry` and `JSEntry`, builtins with frame pointers, lead to it and back.
 
 mod kept_frame;
@@ -29,6 +32,10 @@ use crate::vm::V8;
 
 /// The builtin that calls the interpreter: its frames are those of interpreted functions.
 const ENTRY: &str = "Builtins_InterpreterEntryTrampoline";
+
+/// Parts of the names of builtins to which deoptimised frames return: those of the interpreter, and others.
+const RESUME_BYTECODES: &str = "InterpreterEnterAt";
+const RESUME: &str = "Builtins_ContinueTo";
 
 /// End of the names of the bytecodes' handlers.
 const HANDLER: &str = "Handler";
@@ -103,6 +110,8 @@ pub struct CodeFrames {
     compiled: Compiled,
     /// The interpreter's entries, which make frames, and the bytecodes' handlers.
     interpreter: Pieces,
+    /// Builtins to which deoptimised frames return, each with whether it goes on with a bytecode.
+    resuming: Pieces,
     known: FxHashMap<u64, u64>,
     /// Code of regular expressions without a pattern.
     unnamed: Pieces,
@@ -199,6 +208,10 @@ impl CodeFrames {
         if is_entry || builtin.name.ends_with(HANDLER) {
             self.interpreter.put(range.clone(), is_entry);
         }
+        let resumes_bytecodes = builtin.name.contains(RESUME_BYTECODES);
+        if resumes_bytecodes || builtin.name.starts_with(RESUME) {
+            self.resuming.put(range.clone(), resumes_bytecodes);
+        }
         self.pieces.put(range, true);
     }
 
@@ -257,6 +270,7 @@ struct V8Unwinder {
     pieces: Pieces,
     compiled: Compiled,
     interpreter: Pieces,
+    resuming: Pieces,
     unnamed: Pieces,
     sightings: Sightings,
     functions: FrameFunctions,
@@ -286,6 +300,7 @@ impl V8Unwinder {
             compiled: frames.compiled.clone(),
             pieces: frames.pieces.clone(),
             interpreter: frames.interpreter.clone(),
+            resuming: frames.resuming.clone(),
             unnamed: frames.unnamed.clone(),
             sightings: frames.sightings.clone(),
             functions: frames.functions.clone(),
@@ -299,6 +314,17 @@ impl V8Unwinder {
         piece.is_some_and(|piece| piece.has_frames)
     }
 
+    /// Whether a deoptimised frame goes on at `pc` with a bytecode, or else with a builtin; `None` for other frames.
+    fn resumes_bytecodes(&self, pc: u64) -> Option<bool> {
+        let builtin = self.resuming.at(pc)?;
+        (builtin.code.start == pc).then_some(builtin.has_frames)
+    }
+
+    /// Whether a frame may return to `pc`.
+    fn is_return(&mut self, pc: u64) -> bool {
+        self.code.is_after_call(pc) || self.resumes_bytecodes(pc).is_some()
+    }
+
     /// Caller of a sampled frame; `None` without proof.
     fn of_leaf(&mut self, frame: &Frame<'_>) -> Option<FrameRegisters> {
         let pc = frame.registers.pc;
@@ -310,7 +336,7 @@ impl V8Unwinder {
                 true => frame.by_frame_pointer().ok(),
                 false => on_top(),
             };
-            return caller.filter(|caller| self.code.is_after_call(caller.pc));
+            return caller.filter(|caller| self.is_return(caller.pc));
         }
         let piece = self.pieces.at(pc);
         let made = (piece.as_ref()).and_then(|piece| self.frame_made(piece, Compiler::Wasm));
@@ -318,7 +344,7 @@ impl V8Unwinder {
             && pc < made
             && is_made_by_builtin(piece, made)
         {
-            return on_top().filter(|caller| self.code.is_after_call(caller.pc));
+            return on_top().filter(|caller| self.is_return(caller.pc));
         }
         if let Ok(Some(unwound)) = self.code.caller(frame) {
             return Some(unwound.caller);
@@ -334,7 +360,7 @@ impl V8Unwinder {
             None => made.is_some_and(|made| pc >= made) && !self.may_lack_frame(pc),
         };
         let caller = frame.by_frame_pointer().ok().filter(|_| has_frame)?;
-        self.code.is_after_call(caller.pc).then_some(caller)
+        self.is_return(caller.pc).then_some(caller)
     }
 
     /// The caller of a function of Liftoff that has called the builtin which makes its frame. The call goes through the jump
@@ -410,7 +436,7 @@ impl V8Unwinder {
     fn of_caller(&mut self, frame: &Frame<'_>) -> Result<Unwound, ChainEnd> {
         let caller = frame.by_frame_pointer()?;
         Ok(Unwound {
-            is_guess: !self.code.is_after_call(caller.pc),
+            is_guess: !self.is_return(caller.pc),
             ..Unwound::certain(caller)
         })
     }
@@ -442,6 +468,19 @@ impl Unwinder for V8Unwinder {
                 ..Unwound::certain(frame.by_frame_pointer()?)
             },
         };
+        if let Some(resumes_bytecodes) = self.resumes_bytecodes(frame.registers.pc)
+            && !is_leaf
+        {
+            let function = interpreted(frame).filter(|_| resumes_bytecodes);
+            return Ok(Some(match function {
+                None => Unwound {
+                    // The call before this address would be in another builtin.
+                    shown: Some(Avma(frame.registers.pc.wrapping_add(1))),
+                    ..unwound
+                },
+                function => with_function(unwound, function),
+            }));
+        }
         let pc = frame.instruction().0;
         let Some(piece) = self.interpreter.at(pc) else {
             self.sight(frame);

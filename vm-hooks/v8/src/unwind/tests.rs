@@ -51,6 +51,10 @@ const ENTRY_CODE: &[u8] = &[0xff, 0xd1, 0x90, 0x90];
 const ENTRY_AT: u64 = 0x3000;
 const ENTRY_RETURN: u64 = ENTRY_AT + 2;
 
+/// Builtins to which deoptimised frames return: one goes on with a bytecode.
+const RESUMES: u64 = 0x6000;
+const CONTINUES: u64 = 0x6100;
+
 fn unwinder() -> V8Unwinder {
     let mut memory = FakeMemory::new();
     let frames = CodeFrames::default();
@@ -70,6 +74,10 @@ fn unwinder() -> V8Unwinder {
         .interpreter
         .put(0x2000..0x2000 + HANDLER.len() as u64, false);
     frames.interpreter.put(ENTRY_AT..ENTRY_AT + 4, true);
+    for (at, resumes_bytecodes) in [(RESUMES, true), (CONTINUES, false)] {
+        frames.pieces.put(at..at + 8, true);
+        frames.resuming.put(at..at + 8, resumes_bytecodes);
+    }
     memory.put(Avma(0x9000), vec![0x90, 0x90, 0x90, 0xe8, 1, 2, 3, 4, 0x90]);
     V8Unwinder::new(
         Arc::new(memory),
@@ -250,6 +258,39 @@ fn callers_in_the_interpreter_are_shown_by_their_bytecodes() {
     assert_eq!(shown(0x200a, SP), function);
     // Other data is in their place.
     assert_eq!(shown(ENTRY_RETURN, SP + 40).1, None);
+}
+
+/// Deoptimised frames return to the begin of a builtin, with no call before.
+#[test]
+fn deoptimised_frames_are_shown_by_their_bytecodes() {
+    let (bytecodes, frame_at) = (0x5_0001, SP + 56);
+    let words = [0, 0, 0x45 << 32, bytecodes, 0, 0, 0, 0x7080, RESUMES];
+    let stack = stack(&words);
+    let unwound = |pc| {
+        let frame = Frame {
+            registers: FrameRegisters {
+                pc,
+                sp: SP,
+                fp: frame_at,
+            },
+            sampled: None,
+            stack: &CopiedStack::of(&stack),
+            time: TimeNs(0),
+        };
+        unwinder().caller(&frame).unwrap().unwrap()
+    };
+    let of_bytecodes = unwound(RESUMES);
+    assert_eq!(of_bytecodes.shown, Some(Avma(bytecodes + 0x46)));
+    assert_eq!(of_bytecodes.method, Some(Avma(bytecodes)));
+    assert_eq!(
+        unwound(CONTINUES).shown,
+        Some(Avma(CONTINUES + 1)),
+        "the builtin itself"
+    );
+    for (pc, shown) in [(RESUMES + 4, None), (0x100a, None)] {
+        let unwound = unwound(pc);
+        assert_eq!((unwound.shown, unwound.is_guess), (shown, false), "{pc:x}");
+    }
 }
 
 /// Functions are seen in frames of code that no poll has read, and of interpreted functions.
