@@ -84,6 +84,34 @@ fn chains_are_those_that_the_jvm_tells() {
     }
 }
 
+/// The frame of a deoptimised method returns to its stubs, which know no inlined callers.
+#[test]
+fn chains_through_deoptimised_methods_are_those_that_the_jvm_tells() {
+    if !can_sample() {
+        return;
+    }
+    for release in RELEASES {
+        let not_inlined = ["leaf*", "outer"].map(|method| {
+            let command = "-XX:CompileCommand=dontinline,programs.Deoptimised";
+            format!("{command}::{method}")
+        });
+        let Some((chains, stacks)) = Recording {
+            release,
+            tier: Tier::Tiered,
+            flags: &not_inlined.each_ref().map(String::as_str),
+            program: &["Deoptimised", "--seconds", "2"],
+            window: ["--from=2", "--until=2.8"],
+        }
+        .chains_and_stacks() else {
+            return;
+        };
+        let counts = Counts::of(&stacks, &chains, java_method, &["clone"]);
+        counts.are_true(&format!("{release}, deoptimised"));
+        let is_inlined = "Deoptimised.inlined(Deoptimised$Step, int, int) (C2)_[i]";
+        assert!(stacks.contains(is_inlined), "{release}");
+    }
+}
+
 /// vmscope opens the JVM before sampling begins.
 #[test]
 fn the_first_samples_have_callers() {

@@ -8,7 +8,7 @@ mod nmethod;
 mod scopes;
 
 pub use blob::{Blob, BlobKind};
-pub use cache::{CodeCache, Found, FoundBlob, FoundNmethod, NmethodState};
+pub use cache::{CodeCache, DeoptimisedFrames, Found, FoundBlob, FoundNmethod, NmethodState};
 pub use heap::{HeapBounds, MAX_HEAPS};
 pub use layout::CodeLayout;
 pub use nmethod::{Nmethod, NmethodId, PcDesc, tier};

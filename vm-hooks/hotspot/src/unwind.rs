@@ -122,7 +122,11 @@ impl HotSpotUnwinder {
         }
         match piece.kind {
             BlobKind::Interpreter => self.interpreted(frame, &piece),
-            _ if piece.frame_bytes > 0 => self.sized(frame, &piece),
+            _ if piece.frame_bytes > 0 => {
+                let unwound = self.sized(frame, &piece)?;
+                let shown = original_pc(frame, &piece).map(Avma);
+                Ok(Unwound { shown, ..unwound })
+            }
             _ => self.routine(frame, &piece),
         }
     }
@@ -367,6 +371,18 @@ impl HotSpotUnwinder {
             _ => self.blobs.is_after_call(&piece, pc, &*self.memory),
         }
     }
+}
+
+/// The address to which a deoptimised frame would return. The VM keeps it in the frame; the frame itself returns to the
+/// method's stubs.
+fn original_pc(frame: &Frame<'_>, piece: &Piece) -> Option<u64> {
+    let FrameRegisters { pc, sp, .. } = frame.registers;
+    let of = piece.deoptimised.filter(|_| frame.sampled.is_none())?;
+    if pc < of.handler.0 || pc >= piece.code.end {
+        return None;
+    }
+    let original = frame.word(sp.wrapping_add(of.original_pc)).ok()?;
+    (piece.code.start < original && original <= piece.stubs).then_some(original)
 }
 
 /// The caller of a frame with a fixed size.

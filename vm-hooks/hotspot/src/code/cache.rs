@@ -75,6 +75,17 @@ pub struct FoundBlob {
     pub kind: BlobKind,
     /// Begin of an nmethod's out-of-line stubs; the code's end without them.
     pub stubs: Avma,
+    /// Deoptimised frames of an nmethod; `None` for other blobs.
+    pub deoptimised: Option<DeoptimisedFrames>,
+}
+
+/// How the frames of an nmethod look after a deoptimisation, until they execute again (HotSpot's `frame::deoptimize`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeoptimisedFrames {
+    /// The address to which they return.
+    pub handler: Avma,
+    /// Offset in the frame, in bytes from the stack pointer, of the address to which they would return.
+    pub original_pc: u64,
 }
 
 /// Reader of a JVM's code cache.
@@ -308,9 +319,15 @@ impl CodeCache {
             BlobKind::Nmethod => self.layout.nmethod.stub_offset.unsigned_of(bytes),
             _ => None,
         };
+        let deopt = self
+            .layout
+            .nmethod
+            .deopt
+            .filter(|_| kind == BlobKind::Nmethod);
         let stubs = stubs.map(|offset| Avma(begin.0.saturating_add(offset)));
         Ok(Some(FoundBlob {
             stubs: stubs.unwrap_or(blob.code_end).min(blob.code_end),
+            deoptimised: deopt.and_then(|deopt| deopt.frames(begin, bytes)),
             block,
             blob,
             kind,

@@ -3,6 +3,7 @@
 use vmscope_process::AdapterError;
 use vmscope_records::Avma;
 
+use super::cache::DeoptimisedFrames;
 use crate::layout::{Encodings, Missing, Scalar, VmStructs, Wanted};
 
 /// Field offsets of the code cache's structures.
@@ -32,6 +33,7 @@ mod cost {
     pub const STATES: &str = "unfinished JIT code may be reported too early";
     pub const NAMES: &str = "JIT code has no names";
     pub const STUBS: &str = "out-of-line parts of JIT code are not marked";
+    pub const DEOPTIMISED: &str = "inlined callers in deoptimised JIT code are missing";
 }
 
 #[derive(Clone, Debug)]
@@ -94,7 +96,24 @@ pub(super) struct NmethodLayout {
     pub entry_bci: Scalar,
     pub state: Scalar,
     pub stub_offset: Scalar,
+    pub deopt: Option<DeoptLayout>,
     pub sections: Sections,
+}
+
+/// What the VM needs to deoptimise a frame.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct DeoptLayout {
+    handler: DeoptHandler,
+    original_pc: Scalar,
+}
+
+/// Place of the code to which a deoptimised frame returns.
+#[derive(Clone, Copy, Debug)]
+enum DeoptHandler {
+    /// Up to JDK 22: its address.
+    Address(Scalar),
+    /// JDK 23 on: its offset in the blob.
+    Offset(Scalar),
 }
 
 /// Fields of an nmethod's metadata and debug data.
@@ -274,6 +293,7 @@ impl NmethodLayout {
             entry_bci: field("_entry_bci", cost::OSR),
             state: field("_state", cost::STATES),
             stub_offset: field("_stub_offset", cost::STUBS),
+            deopt: wanted.or_none(DeoptLayout::of(structs), cost::DEOPTIMISED),
             method: wanted
                 .or_none(either(structs, "_method"), cost::NAMES)
                 .unwrap_or(Scalar::ABSENT),
@@ -281,6 +301,31 @@ impl NmethodLayout {
             bytes: structs.optional_size_of("nmethod").unwrap_or(0),
             sections: sections.unwrap_or(Sections::Unknown),
         }
+    }
+}
+
+impl DeoptLayout {
+    fn of(structs: &VmStructs) -> Result<Self, AdapterError> {
+        let handler = match structs.optional_scalar("nmethod", "_deopt_handler_offset") {
+            Some(offset) => DeoptHandler::Offset(offset),
+            None => DeoptHandler::Address(either(structs, "_deopt_handler_begin")?),
+        };
+        Ok(DeoptLayout {
+            handler,
+            original_pc: structs.scalar("nmethod", "_orig_pc_offset")?,
+        })
+    }
+
+    /// Deoptimised frames of the nmethod at `begin`, from its first `bytes`.
+    pub fn frames(&self, begin: Avma, bytes: &[u8]) -> Option<DeoptimisedFrames> {
+        let handler = match self.handler {
+            DeoptHandler::Address(at) => at.unsigned_of(bytes)?,
+            DeoptHandler::Offset(at) => begin.0.checked_add(at.unsigned_of(bytes)?)?,
+        };
+        Some(DeoptimisedFrames {
+            handler: Avma(handler),
+            original_pc: self.original_pc.unsigned_of(bytes)?,
+        })
     }
 }
 

@@ -9,7 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use vmscope_process::{AdapterError, MAX_CALL_BYTES, Memory, ends_with_call};
 use vmscope_records::Avma;
 
-use crate::code::{BlobKind, CodeCache, CodeLayout, FoundBlob, HeapBounds};
+use crate::code::{BlobKind, CodeCache, CodeLayout, DeoptimisedFrames, FoundBlob, HeapBounds};
 
 /// Time for which an nmethod's header is trusted: the VM may give its memory to another.
 pub(super) const FRESH: Duration = Duration::from_millis(200);
@@ -35,6 +35,8 @@ pub(super) struct Piece {
     pub frame_complete: u64,
     /// Begin of an nmethod's out-of-line stubs; the code's end without them.
     pub stubs: u64,
+    /// Its deoptimised frames.
+    pub deoptimised: Option<DeoptimisedFrames>,
 }
 
 #[derive(Debug)]
@@ -219,5 +221,6 @@ fn piece_of(found: &FoundBlob) -> Piece {
         frame_bytes: words.saturating_mul(8),
         frame_complete: after(blob.frame_complete).unwrap_or(blob.code_begin.0),
         stubs: found.stubs.0,
+        deoptimised: found.deoptimised,
     }
 }
