@@ -34,7 +34,7 @@ pub fn counts(node: &Path, options: &[&str], flags: &[&str], arguments: &[&str])
         functions.contains(name).then(|| name.to_owned())
     };
     let chains = chains_of(&told["chains"], function);
-    assert_eq!(chains.len(), 11 + arguments.len(), "{chains:?}");
+    assert_eq!(chains.len(), 11 + 2 * arguments.len(), "{chains:?}");
     // Code that ran before the first reading has no name.
     let mut export = command(["export", "--to", "collapsed", "--output", "-", "--from=0.5"]);
     export.arg(&file);

@@ -47,6 +47,7 @@ function leafCaught() { note('leafCaught'); spin(); }
 function leafTimer() { note('leafTimer'); spin(); }
 function leafPromise() { note('leafPromise'); spin(); }
 function leafDeoptimised() { note('leafDeoptimised'); spin(); }
+function leafInvalidating() { note('leafInvalidating'); spin(); }
 
 function deep(n) { if (n) deep(n - 1); else leafDeep(); sink++; }
 function mapped(x) { leafMap(); return x; }
@@ -60,11 +61,12 @@ function* generated() { for (;;) { leafGenerator(); yield sink; } }
 function thrower(n) { if (n) thrower(n - 1); else throw new RangeError('known'); sink++; }
 function catcher() { try { thrower(5); } catch (error) { leafCaught(); } sink++; }
 
-// V8 inlines `inlined` in `invalidated`. A deoptimisation makes two interpreted frames of theirs.
+// V8 inlines `inlined` in `invalidated`. After a deoptimisation, their frame returns to an exit of the code, which makes two
+// interpreted frames of it.
 function inlined() { invalidate(); leafDeoptimised(); sink++; }
 function invalidated() { inlined(); sink++; }
 function again() { invalidated(); sink++; }
-function invalidate() { v8.deoptimise(invalidated); }
+function invalidate() { v8.deoptimise(invalidated); leafInvalidating(); sink++; }
 function deoptimised() {
   v8.prepare(inlined);
   v8.prepare(invalidated);
@@ -115,7 +117,8 @@ function finished() {
 }
 
 functions.push(...[leafPlain, leafDeep, leafMap, leafSort, leafJson, leafMethod, leafGetter, leafGenerator, leafCaught,
-  leafTimer, leafPromise, leafDeoptimised, inlined, invalidated, again, deoptimised, deep, mapped, compared, revived, generated, thrower, catcher, work, resolved, ticked]
+  leafTimer, leafPromise, leafDeoptimised, leafInvalidating, invalidate, inlined, invalidated, again, deoptimised, deep,
+  mapped, compared, revived, generated, thrower, catcher, work, resolved, ticked]
   .map((one) => one.name), 'step', 'place');
 const seconds = process.argv.indexOf('--seconds');
 const until = 1e6 * (seconds > 0 ? Number(process.argv[seconds + 1]) : 3);

@@ -4,6 +4,7 @@
 //! An *entry* is such a place: its translation into frames, and its exit, a call behind the code. Checks jump
 //! to their exit. The table of safepoints names the entry of a call's return address.
 
+mod exits;
 mod safepoints;
 mod translation;
 
@@ -14,9 +15,13 @@ use vmscope_process::AdapterError;
 use crate::code::Code;
 use crate::object::{Heap, Tagged};
 
+pub use exits::Exits;
 use safepoints::Safepoints;
 pub use translation::{DeoptEntry, DeoptForm, DeoptFrame};
 use translation::{MAX_OPERATIONS, frames};
+
+/// Name of the data in messages.
+const WHAT: &str = "places of deoptimisation";
 
 /// Maximum bytes of a table, or of instructions.
 const MAX_TABLE: usize = 4 << 20;
@@ -57,34 +62,55 @@ impl DeoptData {
     /// # Errors
     /// Data of another form; failed reads.
     pub fn read(heap: &Heap<'_>, code: &Code, form: DeoptForm) -> Result<Self, AdapterError> {
-        const WHAT: &str = "places of deoptimisation";
-        let damaged = |error: DeoptError| AdapterError::Damaged {
-            what: "code",
-            why: error.to_string(),
-            at: code.start,
-        };
+        let Entries { exits, entries, .. } = Entries::read(heap, code)?;
+        let damaged = |error| damaged(error, code);
+        let translations = heap.bytes(heap.item(code.data, 0, WHAT)?, MAX_TABLE, WHAT)?;
+        let mut left = MAX_OPERATIONS;
+        let each = entries.iter();
+        let frames = each.map(|entry| frames(&translations, form, *entry, &mut left));
+        let frames = frames.collect::<Result<_, _>>().map_err(damaged)?;
+        let instructions = heap.memory.read_vec(code.start, exits.into(), MAX_TABLE);
+        Ok(DeoptData {
+            entries,
+            frames,
+            instructions: instructions.map_err(AdapterError::reading(WHAT))?,
+            calls: Safepoints::read(heap, code)?.map_err(damaged)?,
+        })
+    }
+}
+
+/// The entries of a piece of optimised code.
+struct Entries {
+    /// Offset of the first exit.
+    exits: u32,
+    /// Number of checks, which are the first entries; the others are calls.
+    checks: usize,
+    entries: Vec<DeoptEntry>,
+}
+
+impl Entries {
+    fn read(heap: &Heap<'_>, code: &Code) -> Result<Self, AdapterError> {
         let count = |index: u64| -> Result<u64, AdapterError> {
             let number = heap.item(code.data, index, WHAT)?.small_integer();
             Ok(number.map_or(u64::MAX, |number| u64::from(number.cast_unsigned())))
         };
-        let bytes = |at, length| {
-            let read = heap.memory.read_vec(at, length, MAX_TABLE);
-            read.map_err(AdapterError::reading(WHAT))
-        };
         // Behind the inlined calls: begin of the exits, numbers of checks and calls, the entries.
         let first = heap.layout.optimised.inlining + 1;
-        let exits = count(first)?;
-        let entries = count(first + 1)?.saturating_add(count(first + 2)?);
-        if entries > MAX_ENTRIES || exits > code.size().into() {
+        let (exits, checks) = (count(first)?, count(first + 1)?);
+        let entries = checks.saturating_add(count(first + 2)?);
+        let exits = u32::try_from(exits).ok().filter(|at| *at <= code.size());
+        let (Some(exits), true) = (exits, entries <= MAX_ENTRIES) else {
             return Err(AdapterError::Implausible {
                 what: WHAT,
                 value: entries,
                 at: code.start,
             });
-        }
+        };
         let begin = first + 3;
         heap.item(code.data, begin + 3 * entries - 1, WHAT)?;
-        let items = bytes(heap.at(code.data, 16 + 8 * begin, WHAT)?, 8 * 3 * entries)?;
+        let at = heap.at(code.data, 16 + 8 * begin, WHAT)?;
+        let items = heap.memory.read_vec(at, 8 * 3 * entries, MAX_TABLE);
+        let items = items.map_err(AdapterError::reading(WHAT))?;
         let (items, _) = items.as_chunks::<8>();
         let number = |item: &[u8; 8]| Tagged(u64::from_le_bytes(*item)).small_integer();
         let unsigned = |item: &[u8; 8]| number(item).map_or(u32::MAX, i32::cast_unsigned);
@@ -95,21 +121,19 @@ impl DeoptData {
             translation: unsigned(translation),
             exit: unsigned(exit),
         });
-        let entries: Vec<DeoptEntry> = entries.collect();
-        let translations = heap.bytes(heap.item(code.data, 0, WHAT)?, MAX_TABLE, WHAT)?;
-        let mut left = MAX_OPERATIONS;
-        let each = entries.iter();
-        let frames = each.map(|entry| frames(&translations, form, *entry, &mut left));
-        let frames = frames.collect::<Result<_, _>>().map_err(damaged)?;
-        let header = bytes(code.end, Safepoints::HEADER as u64)?;
-        let safepoints = Safepoints::of(&header).map_err(damaged)?;
-        let table = bytes(code.end, safepoints.bytes())?;
-        Ok(DeoptData {
-            entries,
-            frames,
-            instructions: bytes(code.start, exits)?,
-            calls: safepoints.calls(&table),
+        Ok(Entries {
+            exits,
+            checks: usize::try_from(checks).unwrap_or(usize::MAX),
+            entries: entries.collect(),
         })
+    }
+}
+
+fn damaged(error: DeoptError, code: &Code) -> AdapterError {
+    AdapterError::Damaged {
+        what: "code",
+        why: error.to_string(),
+        at: code.start,
     }
 }
 

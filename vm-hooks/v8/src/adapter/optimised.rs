@@ -11,7 +11,7 @@ use super::maps::{MAX_TABLE, damaged};
 use super::methods::Whole;
 use super::{Reader, V8Adapter};
 use crate::code::{Code, Kind};
-use crate::deopt::{DeoptData, DeoptFrame};
+use crate::deopt::{DeoptData, DeoptFrame, Exits};
 use crate::inlining::Inlining;
 use crate::positions::{self, ScriptPosition};
 
@@ -67,6 +67,7 @@ impl V8Adapter {
         let calls = reader.heap.item(code.data, fields.inlining, what)?;
         let calls = reader.heap.bytes(calls, MAX_TABLE, what)?;
         let form = reader.heap.layout.positions;
+        let exits = known(Exits::read(&reader.heap, code))?;
         let mut functions: FxHashMap<Option<u32>, Option<Arc<Whole>>> = FxHashMap::default();
         let mut function = |number: Option<u32>| -> Result<_, AdapterError> {
             if let Some(known) = functions.get(&number) {
@@ -87,12 +88,17 @@ impl V8Adapter {
         if let Some(data) = data {
             // Code of inlined functions is inferred.
             let error = if calls.is_empty() { 0 } else { INFERENCE_ERROR };
-            let pieces = data.pieces().into_iter().map(|piece| {
+            let pieces = data.pieces().into_iter();
+            let pieces = pieces.map(|piece| {
                 let error = if piece.is_call { 0 } else { error };
                 let place = (piece.place, piece.is_call);
                 (piece.start, piece.end, place, error)
             });
-            return covers_of(pieces, |(place, is_call)| {
+            let mut pieces: Vec<_> = pieces.collect();
+            if let Some(exits) = exits {
+                exits.take_places(&mut pieces);
+            }
+            return covers_of(pieces.into_iter(), |(place, is_call)| {
                 chain_of_frames(data.frames(place), is_call, &mut function)
             });
         }
@@ -101,7 +107,13 @@ impl V8Adapter {
         let pieces = pieces
             .iter()
             .map(|piece| (piece.start, piece.end, piece.position, 0));
-        covers_of(pieces, |position| chain(&calls, position, &mut function))
+        let mut pieces: Vec<_> = pieces.collect();
+        if let Some(exits) = exits {
+            exits.take_places(&mut pieces);
+        }
+        covers_of(pieces.into_iter(), |position| {
+            chain(&calls, position, &mut function)
+        })
     }
 
     /// Hash of the functions that optimised code has inlined, 0 without any; `None` if V8 has taken the code's data. In a new

@@ -2,8 +2,11 @@
 //! `codegen/maglev-safepoint-table.h`, 13.6.)
 
 use rustc_hash::FxHashMap;
+use vmscope_process::AdapterError;
 
-use super::DeoptError;
+use super::{DeoptError, MAX_TABLE, WHAT};
+use crate::code::Code;
+use crate::object::Heap;
 
 /// Offset of the number of entries in a table of safepoints. Their form follows.
 const SAFEPOINTS: usize = 4;
@@ -46,6 +49,25 @@ impl Safepoints {
             number: if has_numbers { number } else { 0 },
             entry: pc + for_exit + 1 + registers,
         })
+    }
+
+    /// Reads the table of a piece of code: numbers of entries by the offset of the call's return address.
+    ///
+    /// # Errors
+    /// Failed reads; inside, [`DeoptError::Safepoints`].
+    pub fn read(
+        heap: &Heap<'_>,
+        code: &Code,
+    ) -> Result<Result<FxHashMap<u32, usize>, DeoptError>, AdapterError> {
+        let bytes = |length| {
+            let read = heap.memory.read_vec(code.end, length, MAX_TABLE);
+            read.map_err(AdapterError::reading(WHAT))
+        };
+        let form = match Safepoints::of(&bytes(Self::HEADER as u64)?) {
+            Ok(form) => form,
+            Err(error) => return Ok(Err(error)),
+        };
+        Ok(Ok(form.calls(&bytes(form.bytes())?)))
     }
 
     /// Bytes of the whole table.

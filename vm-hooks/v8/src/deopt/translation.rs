@@ -35,7 +35,7 @@ pub struct DeoptEntry {
     pub translation: u32,
     /// Bytecode of the innermost frame; a builtin's number if a builtin continues.
     pub bytecode: i32,
-    /// Offset of its exit in the code.
+    /// Offset of its exit in the code. In TurboFan's code: a call's return address; [`u32::MAX`] for a check.
     pub exit: u32,
 }
 
