@@ -12,7 +12,7 @@
 //! | [`object`], `strings` | tagged values, objects, strings |
 //! | [`registry`], `tree`, [`code`] | all machine code, with the objects that describe it |
 //! | [`wasm`] | WebAssembly's machine code, names and instructions |
-//! | [`function`], [`owners`] | functions and scripts; functions by their bytecodes |
+//! | [`function`], [`owners`], `sighted` | functions and scripts; functions by their bytecodes, of scripts and of frames |
 //! | `pace` | pauses between readings |
 //! | [`testing`] | reading all code of a snapshot |
 //! | [`positions`], [`inlining`], [`lines`] | from machine code to functions and lines |

@@ -86,6 +86,15 @@ fn unwinder() -> V8Unwinder {
     )
 }
 
+/// Registers of a sampled frame, without any.
+fn no_registers() -> Registers {
+    Registers {
+        arch: Arch::X86_64,
+        mask: 0,
+        values: Vec::new(),
+    }
+}
+
 fn stack(words: &[u64]) -> StackBytes {
     StackBytes {
         sp: Avma(SP),
@@ -95,11 +104,7 @@ fn stack(words: &[u64]) -> StackBytes {
 
 /// The caller of a frame: pc, frame pointer, and whether it is a guess.
 fn caller(pc: u64, fp: u64, is_leaf: bool, words: &[u64]) -> Result<(u64, u64, bool), ChainEnd> {
-    let sampled = Registers {
-        arch: Arch::X86_64,
-        mask: 0,
-        values: Vec::new(),
-    };
+    let sampled = no_registers();
     let stack = stack(words);
     let frame = Frame {
         registers: FrameRegisters { pc, sp: SP, fp },
@@ -116,11 +121,7 @@ fn caller(pc: u64, fp: u64, is_leaf: bool, words: &[u64]) -> Result<(u64, u64, b
 fn regular_expressions_are_seen_in_frames() {
     let mut unwinder = unwinder();
     let stack = stack(&[SP + 32, RETURN, 0, 0, 0x4001]);
-    let sampled = Registers {
-        arch: Arch::X86_64,
-        mask: 0,
-        values: Vec::new(),
-    };
+    let sampled = no_registers();
     let mut seen = |pc: u64, fp: u64, is_leaf: bool, frames: &CodeFrames| {
         unwinder.unnamed = frames.unnamed.clone();
         let frame = Frame {
@@ -299,11 +300,7 @@ fn functions_are_seen_in_frames() {
     let (function, frame_at) = (0x4441, SP + 56);
     let words = [frame_at, ENTRY_RETURN, 0, 0, 0, function, 0, 0x7080, RETURN];
     let stack = stack(&words);
-    let sampled = Registers {
-        arch: Arch::X86_64,
-        mask: 0,
-        values: Vec::new(),
-    };
+    let sampled = no_registers();
     let seen = |pc, fp, is_leaf: bool| {
         let mut unwinder = unwinder();
         let frame = Frame {
@@ -337,11 +334,7 @@ fn other_code_of_the_module_is_assembly() {
 fn a_function_of_liftoff_has_no_frame_while_it_calls_for_it() {
     const BEHIND: u64 = 0x500b;
     let mut unwinder = unwinder();
-    let sampled = Registers {
-        arch: Arch::X86_64,
-        mask: 0,
-        values: Vec::new(),
-    };
+    let sampled = no_registers();
     let mut caller = |pc: u64, is_leaf: bool, words: &[u64]| {
         let stack = stack(words);
         let frame = Frame {
