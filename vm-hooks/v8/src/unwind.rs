@@ -338,6 +338,15 @@ impl V8Unwinder {
             };
             return caller.filter(|caller| self.is_return(caller.pc));
         }
+        // A look at a few bytes, which spares a run through the code.
+        if let Some((compiler, piece)) = compiled
+            && let Some(made) = self.frame_made(&piece, compiler)
+            && kept_frame::is_there(&*self.memory, made, pc)
+            && let Ok(caller) = frame.by_frame_pointer()
+            && self.is_return(caller.pc)
+        {
+            return Some(caller);
+        }
         let piece = self.pieces.at(pc);
         let made = (piece.as_ref()).and_then(|piece| self.frame_made(piece, Compiler::Wasm));
         if let (Some(piece), Some(made)) = (&piece, made)
@@ -352,13 +361,7 @@ impl V8Unwinder {
         if let Some(caller) = self.code.by_run(frame, piece?) {
             return Some(caller);
         }
-        let has_frame = match compiled {
-            Some((compiler, piece)) => {
-                let made = self.frame_made(&piece, compiler)?;
-                kept_frame::is_there(&*self.memory, made, pc)
-            }
-            None => made.is_some_and(|made| pc >= made) && !self.may_lack_frame(pc),
-        };
+        let has_frame = made.is_some_and(|made| pc >= made) && !self.may_lack_frame(pc);
         let caller = frame.by_frame_pointer().ok().filter(|_| has_frame)?;
         self.is_return(caller.pc).then_some(caller)
     }
@@ -471,6 +474,7 @@ impl Unwinder for V8Unwinder {
         if let Some(resumes_bytecodes) = self.resumes_bytecodes(frame.registers.pc)
             && !is_leaf
         {
+            self.sight_function(frame);
             let function = interpreted(frame).filter(|_| resumes_bytecodes);
             return Ok(Some(match function {
                 None => Unwound {
