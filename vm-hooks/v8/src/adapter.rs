@@ -78,8 +78,6 @@ pub struct V8Adapter {
     most_isolates: usize,
     /// V8's numbers of the followed isolates.
     followed: Option<[u64; 2]>,
-    /// The numbers for which the mappings were read.
-    mapped: Option<[u64; 2]>,
     zone: CodeZone<Identity>,
     /// Code by its first address.
     known: BTreeMap<Avma, Known>,
@@ -166,7 +164,6 @@ impl V8Adapter {
             tries: 0,
             most_isolates: 0,
             followed: None,
-            mapped: None,
             zone: CodeZone::new(),
             known: BTreeMap::new(),
             young: FxHashMap::default(),
@@ -379,13 +376,6 @@ impl V8Adapter {
             .follow(&isolates, (&vm, &tables), process, poll)?;
         // V8 lists isolates before it has made them.
         self.followed = self.states.are_followed(now[1]).then_some(now);
-        if self.followed.is_some() && self.followed != self.mapped {
-            // A new isolate has mapped the builtins once more, for the unwinder. If the mappings are unreadable, the process has
-            // ended, and so says the next read.
-            let _ = process.refresh();
-            self.frames.update_builtins(&vm, process);
-            self.mapped = self.followed;
-        }
         Ok((isolates, tables))
     }
 
