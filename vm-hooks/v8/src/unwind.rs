@@ -140,8 +140,7 @@ impl CodeFrames {
             }
         }
         for (start, end) in gone {
-            self.pieces.take(&(start..end));
-            self.compiled.take(&(start..end));
+            self.take(start..end);
         }
         self.update_builtins(vm, process);
     }
@@ -152,6 +151,15 @@ impl CodeFrames {
         self.known.insert(range.start, range.end);
         self.pieces.put(range.clone(), true);
         self.compiled.put(range, code.compiler);
+    }
+
+    /// Forgets code that is gone: the rules of other code may be wrong in its place.
+    pub fn take(&mut self, code: Range<u64>) {
+        if self.known.get(&code.start) == Some(&code.end) {
+            self.known.remove(&code.start);
+        }
+        self.pieces.take(&code);
+        self.compiled.take(&code);
     }
 
     /// Asks the unwinder for the regular expressions in frames of `codes`.

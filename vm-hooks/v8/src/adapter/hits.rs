@@ -50,6 +50,7 @@ impl V8Adapter {
             let is_there = self.known.get(&code.start);
             if let Some(known) = is_there.filter(|known| known.code == code).cloned() {
                 self.known.remove(&code.start);
+                self.frames.take(code.start.0..code.end.0);
                 self.zone.went(poll, &known.identity, GoneReason::Freed);
                 changes += 1;
             }
@@ -148,6 +149,9 @@ impl V8Adapter {
         let over = take_overlapping(&mut self.known, (start, end), |known| known.code.end);
         let identity = new.identity;
         let is_same = over.iter().any(|known| known.identity == identity);
+        for Known { code, .. } in over.iter().filter(|one| one.code != new.code) {
+            self.frames.take(code.start.0..code.end.0);
+        }
         self.frames.put(&FrameCode::from(&new.code));
         self.known.insert(start, new);
         if is_same {
