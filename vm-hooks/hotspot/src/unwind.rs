@@ -378,7 +378,9 @@ impl HotSpotUnwinder {
 fn original_pc(frame: &Frame<'_>, piece: &Piece) -> Option<u64> {
     let FrameRegisters { pc, sp, .. } = frame.registers;
     let of = piece.deoptimised.filter(|_| frame.sampled.is_none())?;
-    if pc < of.handler.0 || pc >= piece.code.end {
+    // Wrappers of native methods have no handler.
+    let is_deoptimised = piece.stubs <= of.handler.0 && of.handler.0 <= pc && pc < piece.code.end;
+    if !is_deoptimised {
         return None;
     }
     let original = frame.word(sp.wrapping_add(of.original_pc)).ok()?;

@@ -18,6 +18,9 @@ const INFO: [u64; 2] = [24, 32];
 /// Maximum number of functions that wait for an adapter.
 const MAX_WAITING: usize = 1 << 12;
 
+/// Maximum number of functions with known bytecodes, before all are forgotten.
+const MAX_FUNCTIONS: usize = 1 << 18;
+
 /// Functions in frames, unchecked, each with its newest sample's time: from the unwinder to the adapter's thread. Clones
 /// share them.
 #[derive(Clone, Debug, Default)]
@@ -102,6 +105,9 @@ impl SightedFunctions {
         maps: &Maps,
         died_until: Option<TimeNs>,
     ) -> Result<(), AdapterError> {
+        if self.by_bytecodes.len() >= MAX_FUNCTIONS {
+            self.by_bytecodes.clear();
+        }
         let waiting = self.waiting.take().into_iter();
         let alive = waiting.filter(|(_, time)| Some(*time) > died_until);
         let functions: Vec<Tagged> = alive.map(|(function, _)| function).collect();

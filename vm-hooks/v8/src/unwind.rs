@@ -338,8 +338,8 @@ impl V8Unwinder {
         let pc = frame.registers.pc;
         let on_top = || on_top(frame);
         let compiled = self.compiled.at(pc);
-        if let Some((compiler @ Compiler::Sparkplug, piece)) = &compiled {
-            let made = self.frame_made(piece, *compiler)?;
+        if let Some((Compiler::Sparkplug, piece)) = &compiled {
+            let made = self.frame_made(piece, Compiler::Sparkplug)?;
             let caller = match pc >= made {
                 true => frame.by_frame_pointer().ok(),
                 false => on_top(),

@@ -10,6 +10,7 @@ use crate::code::{Code, Kind};
 use crate::function::Function;
 use crate::object::Tagged;
 use crate::owners::Owners;
+use crate::sighted::Maps;
 
 /// Result of the search for a code's function.
 pub(super) enum Found {
@@ -65,8 +66,12 @@ impl V8Adapter {
         {
             return Ok(Some(known));
         }
-        let (died_until, seen_by) = (self.states.died_until(), reader.maps()?);
-        let sighted = (self.sighted).current(&reader.direct, bytecodes, &seen_by, died_until)?;
+        let maps = Maps {
+            bytecodes: maps,
+            functions: reader.function_maps()?,
+        };
+        let died_until = self.states.died_until();
+        let sighted = (self.sighted).current(&reader.direct, bytecodes, &maps, died_until)?;
         if sighted.is_some() {
             return Ok(sighted);
         }
@@ -78,7 +83,10 @@ impl V8Adapter {
             let read = || owners.read_new(heap, isolates, tables);
             self.script_readings.reading(now, read)?;
             reader.has_new_owners = true;
-            if let Some(known) = self.owners.current(&reader.heap, bytecodes, &maps)? {
+            if let Some(known) = self
+                .owners
+                .current(&reader.heap, bytecodes, &maps.bytecodes)?
+            {
                 return Ok(Some(known));
             }
         }
@@ -89,7 +97,8 @@ impl V8Adapter {
         let read = || Owners::read(&reader.direct, isolates, tables);
         self.owners = self.owner_readings.reading(now, read)?;
         reader.has_owners = true;
-        self.owners.current(&reader.heap, bytecodes, &maps)
+        self.owners
+            .current(&reader.heap, bytecodes, &maps.bytecodes)
     }
 
     pub(super) fn method(

@@ -88,17 +88,12 @@ impl V8Adapter {
         if let Some(data) = data {
             // Code of inlined functions is inferred.
             let error = if calls.is_empty() { 0 } else { INFERENCE_ERROR };
-            let pieces = data.pieces().into_iter();
-            let pieces = pieces.map(|piece| {
+            let pieces = data.pieces().into_iter().map(|piece| {
                 let error = if piece.is_call { 0 } else { error };
                 let place = (piece.place, piece.is_call);
                 (piece.start, piece.end, place, error)
             });
-            let mut pieces: Vec<_> = pieces.collect();
-            if let Some(exits) = exits {
-                exits.take_places(&mut pieces);
-            }
-            return covers_of(pieces.into_iter(), |(place, is_call)| {
+            return covers_of(with_exits(pieces, exits), |(place, is_call)| {
                 chain_of_frames(data.frames(place), is_call, &mut function)
             });
         }
@@ -107,11 +102,7 @@ impl V8Adapter {
         let pieces = pieces
             .iter()
             .map(|piece| (piece.start, piece.end, piece.position, 0));
-        let mut pieces: Vec<_> = pieces.collect();
-        if let Some(exits) = exits {
-            exits.take_places(&mut pieces);
-        }
-        covers_of(pieces.into_iter(), |position| {
+        covers_of(with_exits(pieces, exits), |position| {
             chain(&calls, position, &mut function)
         })
     }
@@ -145,6 +136,18 @@ impl V8Adapter {
         }
         Ok(Some(hasher.finish()))
     }
+}
+
+/// Pieces of code, and of its exits if they are known ([`Exits::take_places`]).
+fn with_exits<P: Copy>(
+    pieces: impl Iterator<Item = (u32, u32, P, u8)>,
+    exits: Option<Exits>,
+) -> impl Iterator<Item = (u32, u32, P, u8)> {
+    let mut pieces: Vec<_> = pieces.collect();
+    if let Some(exits) = exits {
+        exits.take_places(&mut pieces);
+    }
+    pieces.into_iter()
 }
 
 /// Covers of pieces of code, each with start, end, place and error of the innermost method. A piece with an

@@ -10,7 +10,6 @@ use crate::bytecodes::ConstantKinds;
 use crate::function::{Function, Script};
 use crate::isolate::{Isolate, Tables};
 use crate::object::{Heap, Tagged};
-use crate::sighted::Maps;
 use crate::state::Stamp;
 
 /// Access to the heap and the tables during a poll.
@@ -50,12 +49,9 @@ impl Reader<'_> {
         self.roots("bytecode_array_map")
     }
 
-    /// The maps of bytecodes and of functions.
-    pub fn maps(&self) -> Result<Maps, AdapterError> {
-        Ok(Maps {
-            bytecodes: self.bytecode_maps()?,
-            functions: self.roots("shared_function_info_map")?,
-        })
+    /// The maps of functions, one of each isolate.
+    pub fn function_maps(&self) -> Result<Vec<Tagged>, AdapterError> {
+        self.roots("shared_function_info_map")
     }
 
     fn roots(&self, name: &str) -> Result<Vec<Tagged>, AdapterError> {

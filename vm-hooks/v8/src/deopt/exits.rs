@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use vmscope_process::AdapterError;
 use vmscope_records::Avma;
 
-use super::{Entries, MAX_TABLE, Safepoints, WHAT, damaged};
+use super::{Entries, MAX_TABLE, Safepoints, WHAT};
 use crate::code::{Code, Kind};
 use crate::object::Heap;
 
@@ -44,8 +44,7 @@ impl Exits {
         // The last number of an entry is the call's return address in TurboFan's code, in Maglev's the exit.
         let returns = match code.kind {
             Kind::Maglev => {
-                let calls = Safepoints::read(heap, code)?;
-                let calls = calls.map_err(|error| damaged(error, code))?;
+                let calls = Safepoints::read(heap, code)?.unwrap_or_default();
                 let by_number = calls.into_iter().map(|(at, number)| (number, at));
                 by_number.collect::<FxHashMap<usize, u32>>()
             }

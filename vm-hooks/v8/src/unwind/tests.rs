@@ -102,17 +102,27 @@ fn stack(words: &[u64]) -> StackBytes {
     }
 }
 
-/// The caller of a frame: pc, frame pointer, and whether it is a guess.
-fn caller(pc: u64, fp: u64, is_leaf: bool, words: &[u64]) -> Result<(u64, u64, bool), ChainEnd> {
+/// Unwinds a frame whose stack holds `words`.
+fn unwound(
+    unwinder: &mut V8Unwinder,
+    (pc, fp): (u64, u64),
+    is_leaf: bool,
+    words: &[u64],
+) -> Result<Unwound, ChainEnd> {
     let sampled = no_registers();
     let stack = stack(words);
     let frame = Frame {
         registers: FrameRegisters { pc, sp: SP, fp },
         sampled: is_leaf.then_some(&sampled),
         stack: &CopiedStack::of(&stack),
-        time: TimeNs(0),
+        time: TimeNs(7),
     };
-    let unwound = unwinder().caller(&frame)?.expect("a caller");
+    Ok(unwinder.caller(&frame)?.expect("a caller"))
+}
+
+/// The caller of a frame: pc, frame pointer, and whether it is a guess.
+fn caller(pc: u64, fp: u64, is_leaf: bool, words: &[u64]) -> Result<(u64, u64, bool), ChainEnd> {
+    let unwound = unwound(&mut unwinder(), (pc, fp), is_leaf, words)?;
     Ok((unwound.caller.pc, unwound.caller.fp, unwound.is_guess))
 }
 
@@ -120,17 +130,10 @@ fn caller(pc: u64, fp: u64, is_leaf: bool, words: &[u64]) -> Result<(u64, u64, b
 #[test]
 fn regular_expressions_are_seen_in_frames() {
     let mut unwinder = unwinder();
-    let stack = stack(&[SP + 32, RETURN, 0, 0, 0x4001]);
-    let sampled = no_registers();
+    let words = [SP + 32, RETURN, 0, 0, 0x4001];
     let mut seen = |pc: u64, fp: u64, is_leaf: bool, frames: &CodeFrames| {
         unwinder.unnamed = frames.unnamed.clone();
-        let frame = Frame {
-            registers: FrameRegisters { pc, sp: SP, fp },
-            sampled: is_leaf.then_some(&sampled),
-            stack: &CopiedStack::of(&stack),
-            time: TimeNs(7),
-        };
-        unwinder.caller(&frame).ok();
+        unwound(&mut unwinder, (pc, fp), is_leaf, &words).ok();
         unwinder.sightings.take(|_| true)
     };
     let sighting = |pc| Sighting {
@@ -242,15 +245,8 @@ fn callers_in_the_interpreter_are_shown_by_their_bytecodes() {
         0x7080,
         RETURN,
     ];
-    let stack = stack(&words);
     let shown = |pc, fp| {
-        let frame = Frame {
-            registers: FrameRegisters { pc, sp: SP, fp },
-            sampled: None,
-            stack: &CopiedStack::of(&stack),
-            time: TimeNs(0),
-        };
-        let unwound = unwinder().caller(&frame).unwrap().unwrap();
+        let unwound = unwound(&mut unwinder(), (pc, fp), false, &words).unwrap();
         (unwound.caller.pc, unwound.shown, unwound.method)
     };
     let function = (RETURN, Some(Avma(bytecodes + 0x46)), Some(Avma(bytecodes)));
@@ -266,20 +262,7 @@ fn callers_in_the_interpreter_are_shown_by_their_bytecodes() {
 fn deoptimised_frames_are_shown_by_their_bytecodes() {
     let (bytecodes, frame_at) = (0x5_0001, SP + 56);
     let words = [0, 0, 0x45 << 32, bytecodes, 0, 0, 0, 0x7080, RESUMES];
-    let stack = stack(&words);
-    let unwound = |pc| {
-        let frame = Frame {
-            registers: FrameRegisters {
-                pc,
-                sp: SP,
-                fp: frame_at,
-            },
-            sampled: None,
-            stack: &CopiedStack::of(&stack),
-            time: TimeNs(0),
-        };
-        unwinder().caller(&frame).unwrap().unwrap()
-    };
+    let unwound = |pc| unwound(&mut unwinder(), (pc, frame_at), false, &words).unwrap();
     let of_bytecodes = unwound(RESUMES);
     assert_eq!(of_bytecodes.shown, Some(Avma(bytecodes + 0x46)));
     assert_eq!(of_bytecodes.method, Some(Avma(bytecodes)));
@@ -299,17 +282,9 @@ fn deoptimised_frames_are_shown_by_their_bytecodes() {
 fn functions_are_seen_in_frames() {
     let (function, frame_at) = (0x4441, SP + 56);
     let words = [frame_at, ENTRY_RETURN, 0, 0, 0, function, 0, 0x7080, RETURN];
-    let stack = stack(&words);
-    let sampled = no_registers();
     let seen = |pc, fp, is_leaf: bool| {
         let mut unwinder = unwinder();
-        let frame = Frame {
-            registers: FrameRegisters { pc, sp: SP, fp },
-            sampled: is_leaf.then_some(&sampled),
-            stack: &CopiedStack::of(&stack),
-            time: TimeNs(7),
-        };
-        unwinder.caller(&frame).ok();
+        unwound(&mut unwinder, (pc, fp), is_leaf, &words).ok();
         unwinder.functions.take().into_iter().next()
     };
     let expected = Some((Tagged(function), TimeNs(7)));
@@ -334,20 +309,8 @@ fn other_code_of_the_module_is_assembly() {
 fn a_function_of_liftoff_has_no_frame_while_it_calls_for_it() {
     const BEHIND: u64 = 0x500b;
     let mut unwinder = unwinder();
-    let sampled = no_registers();
     let mut caller = |pc: u64, is_leaf: bool, words: &[u64]| {
-        let stack = stack(words);
-        let frame = Frame {
-            registers: FrameRegisters {
-                pc,
-                sp: SP,
-                fp: SP + 16,
-            },
-            sampled: is_leaf.then_some(&sampled),
-            stack: &CopiedStack::of(&stack),
-            time: TimeNs(0),
-        };
-        let unwound = unwinder.caller(&frame).expect("unwinds")?;
+        let unwound = unwound(&mut unwinder, (pc, SP + 16), is_leaf, words).expect("unwinds");
         Some((unwound.caller.pc, unwound.caller.fp, unwound.is_guess))
     };
     let frameless = [RETURN, 0x30, SP + 32, 0x4444, 0, 0];
