@@ -117,15 +117,12 @@ impl Generated {
         hits: &mut NativeHits,
     ) {
         let is_user = sample.mode == CpuMode::User;
+        let is_generated = self.touch_pc(sample.mode, sample.pc);
         match sample.mode {
             CpuMode::Kernel => hits.kernel(sample.pc),
             // Its place is no address.
             CpuMode::Idle => {}
             _ => self.hit(sample.pc, hits),
-        }
-        let is_generated = is_user && !is_file(&self.mappings, sample.pc);
-        if is_generated {
-            self.touched.insert(sample.pc);
         }
         let Some(detail) = sample.detail.as_mut() else {
             return;
@@ -166,6 +163,15 @@ impl Generated {
         if **detail == SampleDetail::default() {
             sample.detail = None;
         }
+    }
+
+    /// Notes a sampled pc of generated code; returns whether it is one.
+    pub fn touch_pc(&mut self, mode: CpuMode, pc: Avma) -> bool {
+        let is_generated = mode == CpuMode::User && !is_file(&self.mappings, pc);
+        if is_generated {
+            self.touched.insert(pc);
+        }
+        is_generated
     }
 
     /// The executable mapping at an address.

@@ -2,6 +2,7 @@
 
 mod placeholders;
 mod reading;
+mod waiting;
 
 use super::generated::Generated;
 use super::native_hits::NativeHits;
@@ -16,6 +17,7 @@ use vmscope_records::{
 };
 
 use placeholders::Placeholders;
+use waiting::WaitingSamples;
 
 /// Maximum number of remembered ended threads.
 const MAX_ENDED: usize = 4096;
@@ -36,6 +38,7 @@ pub(super) struct Recorder {
     sources: Vec<InterpreterSource>,
     /// Present if samples get callers from their stacks.
     unwinding: Option<Unwinding>,
+    waiting: WaitingSamples,
     pub modules: Modules,
     pub hits: NativeHits,
     pub samples: u64,
@@ -47,6 +50,10 @@ struct ProcessState {
     key: ProcessKey,
     /// Whether any event followed the start; an exec before that counts as the start.
     used: bool,
+    /// Begin of its program, if during the recording.
+    began: Option<TimeNs>,
+    /// Whether an adapter has rules for its frames, and has read its code.
+    has_rules: bool,
     generated: Generated,
     unwound: UnwoundSpace,
 }
@@ -158,6 +165,7 @@ impl Recorder {
                 cpu,
                 cpu_user,
             } => {
+                self.release_all(out);
                 let key = self.process(pid, time, out);
                 out.push(Record::ProcessEnd(ProcessEnd {
                     key,
@@ -202,6 +210,7 @@ impl Recorder {
     /// thread's start.
     pub fn take_poll(&mut self, process: ProcessKey, found: Vec<Record>, out: &mut Vec<Record>) {
         self.take_rules(process, &found);
+        self.has_polled(process);
         for record in found {
             let (threads, processes) = (&self.threads, &self.processes);
             let ended = &self.ended;
@@ -232,8 +241,9 @@ impl Recorder {
         record
     }
 
-    /// Counts compilations without a thread as lost.
+    /// Passes on all samples, and counts compilations without a thread as lost.
     pub fn finish(&mut self, out: &mut Vec<Record>) {
+        self.release_all(out);
         self.placeholders.finish(out);
     }
 
@@ -251,6 +261,7 @@ impl Recorder {
         let key = self.new_process(pid, time, None, name, out);
         if let Some(process) = self.processes.get_mut(&pid) {
             process.used = true;
+            process.began = None;
         }
         for (entry, sighting) in self.modules.scan(pid, time)? {
             self.sighted((pid, key), time, entry, sighting, out);
@@ -274,33 +285,13 @@ impl Recorder {
         }
     }
 
-    fn sample(&mut self, mut sample: RawSample, out: &mut Vec<Record>) {
+    fn sample(&mut self, sample: RawSample, out: &mut Vec<Record>) {
         let thread = self.thread(sample.time, sample.pid, sample.tid, out);
         if let Some(process) = self.processes.get_mut(&sample.pid) {
             process.used = true;
-            if let (Some(unwinding), Some(detail)) = (&mut self.unwinding, &mut sample.detail) {
-                let space = (&mut process.unwound, &process.generated);
-                let of = (sample.mode, sample.time, sample.tid);
-                let values = unwinding.unwind(detail, of, space, &self.modules);
-                process.generated.touch(values);
-            }
-            (process.generated).sampled(&mut sample, &self.sources, &mut self.hits);
         }
         self.samples += 1;
-        let RawSample {
-            time,
-            pc,
-            mode,
-            detail,
-            ..
-        } = sample;
-        out.push(Record::Sample(Sample {
-            time,
-            thread,
-            pc,
-            mode,
-            detail,
-        }));
+        self.pass_on((thread, sample), out);
     }
 
     fn new_process(
@@ -316,8 +307,10 @@ impl Recorder {
         let process = ProcessState {
             key,
             used: false,
+            began: Some(time),
+            has_rules: false,
             generated: Generated::default(),
-            unwound: UnwoundSpace::default(),
+            unwound: UnwoundSpace::new(pid),
         };
         self.processes.insert(pid, process);
         if let Some(table) = &self.process_table {
@@ -372,6 +365,7 @@ impl Recorder {
 
     /// An exec: a new address space, in which the calling thread continues.
     fn exec(&mut self, time: TimeNs, pid: Pid, tid: Tid, name: String, out: &mut Vec<Record>) {
+        self.release_all(out);
         let old = self.process(pid, time, out);
         let used = self.processes.get(&pid).is_some_and(|process| process.used);
         let is_read = self
@@ -381,8 +375,9 @@ impl Recorder {
         if !used && !is_read {
             // The exec of a launched command.
             if let Some(process) = self.processes.get_mut(&pid) {
+                process.began = Some(time);
                 process.generated = Generated::default();
-                process.unwound = UnwoundSpace::default();
+                process.unwound = UnwoundSpace::new(pid);
             }
             if let Some(table) = &self.process_table {
                 table.replace_program(old, &name);
@@ -511,6 +506,23 @@ fn is_start(name: &str, full: &str) -> bool {
     // The cut may go through a character of four bytes.
     let whole = name.trim_end_matches(char::REPLACEMENT_CHARACTER);
     whole.len() >= 12 && full.starts_with(whole)
+}
+
+fn record_of(thread: ThreadKey, sample: RawSample) -> Record {
+    let RawSample {
+        time,
+        pc,
+        mode,
+        detail,
+        ..
+    } = sample;
+    Record::Sample(Sample {
+        time,
+        thread,
+        pc,
+        mode,
+        detail,
+    })
 }
 
 fn update(key: ThreadKey, time: TimeNs, change: impl FnOnce(&mut ThreadUpdate)) -> Record {

@@ -1,10 +1,10 @@
 //! Callers of samples, unwound from the registers and the stack that the kernel copied: native code
 //! by its unwind tables, a VM's code by its adapter's rules.
 //!
-//! Only addresses are kept. The copied stack is the only memory of the target that counts: later
-//! reads would mix two moments. An adapter's rules may read other memory if they can prove that its
-//! contents have not changed since the sample, else what they find is a guess
-//! ([`Unwound::between`](vmscope_process::Unwound::between)).
+//! Only addresses are kept. Callers come from the copied stack: later reads would mix two moments. Beyond the copy, the
+//! process's stack is read later. Such a chain counts as late, unless the thread's last walk confirms it ([`recent`]). An
+//! adapter's rules may read other memory if they can prove that its contents have not changed since the sample, else their
+//! result is a guess ([`Unwound::between`](vmscope_process::Unwound::between)).
 
 mod native;
 mod recent;
@@ -15,14 +15,14 @@ pub use native::fuzz_tables;
 
 use std::sync::Arc;
 
-use vmscope_process::{CopiedStack, Frame, FrameRegisters, Modules, Unwinder};
+use vmscope_process::{CopiedStack, Frame, FrameRegisters, LiveMemory, Modules, Unwinder};
 use vmscope_records::{
-    Avma, CallChain, ChainEnd, CpuMode, ModuleKey, Registers, SampleDetail, Tid, TimeNs,
+    Avma, CallChain, ChainEnd, CpuMode, ModuleKey, Pid, Registers, SampleDetail, Tid, TimeNs,
 };
 
 use super::generated::Generated;
 use native::{Caches, Modular};
-use recent::{Met, Recent, Version, Walk};
+use recent::{Met, Recent, Rules, Walk};
 
 /// Register numbers in the kernel's numbering (`perf_regs.h`): pc, stack pointer, frame pointer.
 const REGISTERS: (u32, u32, u32) = match cfg!(target_arch = "aarch64") {
@@ -43,8 +43,8 @@ pub(super) struct Unwinding {
 }
 
 /// State of one address space.
-#[derive(Default)]
 pub(super) struct UnwoundSpace {
+    memory: LiveMemory,
     native: Modular,
     /// In the order of their families, each with its family's place in this order.
     vms: Vec<(usize, Box<dyn Unwinder>)>,
@@ -78,6 +78,16 @@ impl std::fmt::Debug for UnwoundSpace {
 }
 
 impl UnwoundSpace {
+    /// The address space of a process.
+    pub fn new(pid: Pid) -> Self {
+        UnwoundSpace {
+            memory: LiveMemory::new(pid),
+            native: Modular::default(),
+            vms: Vec::new(),
+            version: 0,
+        }
+    }
+
     /// An adapter's rules, for the code that it covers, and the place of its family in the order of all families: those of
     /// an earlier family count first, even if they come later.
     pub fn add(&mut self, (family, vm): (usize, Box<dyn Unwinder>)) {
@@ -86,10 +96,23 @@ impl UnwoundSpace {
         self.version = 0;
     }
 
-    /// The version of the code and of all rules.
-    fn rules(&self) -> Version {
+    /// The stack beyond a sample's copy, as it is now, for a later walk.
+    pub fn beyond(&self, detail: &SampleDetail) -> Option<Vec<u8>> {
+        let copy = detail.stack.as_ref()?;
+        Some(CopiedStack::read_beyond(copy, &self.memory))
+    }
+
+    /// Whether adapters have rules for it.
+    pub fn has_vm(&self) -> bool {
+        !self.vms.is_empty()
+    }
+
+    fn rules(&self) -> Rules {
         let known = self.vms.iter().filter_map(|(_, vm)| vm.version());
-        (self.version, known.sum())
+        Rules {
+            vms: self.vms.len(),
+            version: (self.version, known.sum()),
+        }
     }
 
     /// Forgets these addresses: other code may follow there.
@@ -110,10 +133,10 @@ impl Unwinding {
     }
 
     /// Adds the user callers to a sample's chain. Returns what adapters shall name: method objects of
-    /// interpreted frames.
+    /// interpreted frames. `beyond`: of [`UnwoundSpace::beyond`]; without it, the process is read.
     pub fn unwind(
         &mut self,
-        detail: &mut SampleDetail,
+        (detail, beyond): (&mut SampleDetail, Option<Vec<u8>>),
         (mode, time, thread): (CpuMode, TimeNs, Tid),
         (space, of): (&mut UnwoundSpace, &Generated),
         modules: &Modules,
@@ -121,6 +144,7 @@ impl Unwinding {
         let mut values = Vec::new();
         let mut chain = detail.chain.take().unwrap_or_default();
         chain.user.clear();
+        (chain.guessed, chain.late) = (false, false);
         // Kernel threads have no user registers.
         let Some(registers) = &detail.registers else {
             chain.end = ChainEnd::Whole;
@@ -132,8 +156,12 @@ impl Unwinding {
             chain.user.extend(innermost.map(|frame| Avma(frame.pc)));
         }
         chain.end = match (innermost, &detail.stack) {
-            (Some(registers_now), Some(stack)) => {
-                let stack = CopiedStack::of(stack);
+            (Some(registers_now), Some(copy)) => {
+                let memory = space.memory;
+                let stack = match beyond {
+                    Some(beyond) => CopiedStack::of(copy).with_beyond(beyond),
+                    None => CopiedStack::of(copy).with_memory(&memory),
+                };
                 let frame = Frame {
                     registers: registers_now,
                     sampled: Some(registers),
@@ -153,10 +181,13 @@ impl Unwinding {
                 let end = self.walk(frame, (&mut *space, of), modules, &mut found);
                 let Found { walk, signals, .. } = found;
                 let is_sure = !chain.guessed && !chain.late && signals == 0;
+                let is_late = walk.is_late(&stack);
+                chain.late |= is_late;
                 match end {
                     ChainEnd::Whole if is_sure => {
                         let found = (chain.user.as_slice(), values.as_slice());
-                        self.recent.end(thread, walk, found, &stack.into_read());
+                        let read = stack.into_read();
+                        (self.recent).end(thread, walk, found, (&read, copy), is_late);
                     }
                     _ => self.recent.give_up(thread, walk),
                 }

@@ -188,6 +188,8 @@ impl WriterThread {
                 break ending;
             }
             if flushed.elapsed() >= FLUSH_EVERY {
+                self.release();
+                self.put_records();
                 self.flush();
                 flushed = Instant::now();
             }
@@ -205,8 +207,14 @@ impl WriterThread {
             self.recorder.take(event, &mut self.records);
         }
         self.recorder.publish_touched();
-        self.touched_until(latest);
+        self.touched_until(self.before_waiting(latest));
         self.put_records();
+    }
+
+    /// `time`, or the time of the first waiting sample.
+    fn before_waiting(&self, time: TimeNs) -> TimeNs {
+        let waiting = self.recorder.waiting_since();
+        waiting.map_or(time, |waiting| waiting.min(time))
     }
 
     /// Addresses sampled before `time` are in the process table.
@@ -216,10 +224,19 @@ impl WriterThread {
         }
     }
 
+    /// Passes on samples that need not wait any longer.
+    fn release(&mut self) {
+        if self.recorder.waiting_since().is_some() {
+            self.recorder.release(now(), &mut self.records);
+            self.recorder.publish_touched();
+        }
+    }
+
     fn take_found(&mut self, found: AdapterMessage) {
         match found {
             AdapterMessage::Poll(process, records) => {
                 self.recorder.take_poll(process, records, &mut self.records);
+                self.release();
             }
             AdapterMessage::Limit(limit) => self.records.push(Record::Limit(limit)),
             AdapterMessage::Reads(process, sources) => self.recorder.take_reads(process, sources),
@@ -308,6 +325,7 @@ impl WriterThread {
 
     /// Samples before `time` are complete.
     fn drained(&mut self, time: TimeNs) {
+        let time = self.before_waiting(time);
         self.touched_until(time);
         if let Some(tap) = &mut self.tap {
             tap.drained(time);

@@ -133,8 +133,18 @@ impl<'a> Builder<'a> {
         let part = told.map_or("", |told| told.part);
         let own_name = told.map_or(function.name.as_str(), |told| told.name);
         let frames = piece.map_or(&[][..], |piece| piece.frames.as_slice());
+        // One entry for generated builtins, whether named by a symbol or by a dump.
+        let generated = told
+            .filter(|told| told.stripped)
+            .and_then(|told| match told.region {
+                Region::Generated => Some(ConstituentKind::Stub),
+                Region::Interpreter => Some(ConstituentKind::Interpreter),
+                _ => None,
+            });
         let exactness = match piece {
             Some(piece) => piece.exactness,
+            // As other stubs, a builtin has no inside.
+            None if generated.is_some() => Exactness::Exact,
             None => Exactness::MethodOnly,
         };
         let outermost = frames.last();
@@ -151,14 +161,6 @@ impl<'a> Builder<'a> {
         } else {
             (own_name, function.source)
         };
-        // One entry for generated builtins, whether named by a symbol or by a dump.
-        let generated = told
-            .filter(|told| told.stripped)
-            .and_then(|told| match told.region {
-                Region::Generated => Some(ConstituentKind::Stub),
-                Region::Interpreter => Some(ConstituentKind::Interpreter),
-                _ => None,
-            });
         let (kind, module) = match generated {
             Some(kind) => (EntryKind::Code(kind), ""),
             None => (EntryKind::Function(kind_of_source(source)), around.module),

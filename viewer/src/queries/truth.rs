@@ -134,9 +134,11 @@ pub fn truth_of(profile: &Profile, summary: &Summary) -> Vec<TruthLine> {
     let callers = profile.trace.limits.iter().rev().find(of_callers);
     // Limits of callers concern frame pointers.
     let has_callers = profile.trace.samples.chain_ends.unknown > 0;
-    // Reasons for missing samples stand beside their number.
+    // Reasons for missing samples and names stand beside their numbers.
+    let no_names = resolution::reason_for_no_names(profile, summary);
+    let is_told = |limit: &Limit| no_names.is_some_and(|one| std::ptr::eq(one, limit));
     let limits = profile.trace.limits.iter();
-    let limits = limits.filter(|limit| limit.kind != LimitKind::Missing);
+    let limits = limits.filter(|limit| limit.kind != LimitKind::Missing && !is_told(limit));
     let limits = limits.filter(|limit| {
         !of_callers(limit) || has_callers && callers.is_some_and(|one| std::ptr::eq(one, *limit))
     });

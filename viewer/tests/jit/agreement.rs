@@ -80,7 +80,13 @@ pub fn agrees(what: &str, recorded: &Recorded, program: &Value, details: &[Detai
     let mut worst = Worst::default();
     for &detail in details {
         let truth = truth(program, detail);
-        for (range, share) in shares(recorded, program, detail) {
+        let shares = shares(recorded, program, detail);
+        let all = shares.iter().map(|(range, Share { share, .. })| {
+            let ((functions, line), truth) = (range, truth[range]);
+            format!("{functions:?} line {line}: {share:.4} (true {truth:.4})")
+        });
+        say(&format!("{what}: {}", all.collect::<Vec<_>>().join(", ")));
+        for (range, share) in shares {
             let name = format!("{:?} line {}", range.0, range.1);
             worst.compare(&name, share, truth[&range], missing);
         }

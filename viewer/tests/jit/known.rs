@@ -12,7 +12,10 @@ use crate::common::vmscope::{Folder, can_sample, command, profile, run};
 use crate::common::whole::said;
 use crate::common::{say, skipped};
 use crate::node::{ratio, tool};
-use crate::others::{Swept, built_by, has_erlang_jit, has_jit, newest_python, settings};
+use crate::others::{
+    OLD_PERF_MAP, Swept, built_by, compile, dotnet_with, has_erlang_jit, has_jit, newest_python,
+    settings,
+};
 
 const FUNCTIONS: [&str; 19] = [
     "leaf", "in_a", "in_b", "in_c", "callerA", "callerB", "callerC", "middle", "loop", "main",
@@ -110,7 +113,7 @@ fn callers_in_mono() {
     };
     let built = Folder::new();
     let program = built.file("callers.exe");
-    compile(&mcs, &program);
+    compile(&mcs, "callers", &program);
     are_true("Mono", &mono, "_start", |command| {
         command.arg(&program).arg("3");
     });
@@ -124,7 +127,7 @@ fn callers_in_a_mono_without_frame_pointers() {
     };
     let folder = Folder::new();
     let program = folder.file("callers.exe");
-    compile(&mcs, &program);
+    compile(&mcs, "callers", &program);
     let file = folder.file("out.vmscope");
     let mut recording = command(["record", "--quiet", "--no-jit-env", "--output"]);
     recording
@@ -147,45 +150,16 @@ fn callers_in_a_mono_without_frame_pointers() {
     assert!(limits.any(|limit| limit.remedy.contains("MONO_DEBUG=disable_omit_fp")));
 }
 
-/// Optimised methods have no frame pointer. Needs `dotnet` and Mono's compiler.
+/// Optimised methods have no frame pointer.
 #[test]
 fn callers_in_dotnet() {
-    let (Some(dotnet), Some(mcs)) = (tool("dotnet"), tool("mcs")) else {
-        return;
-    };
-    let versions = dotnet.canonicalize().ok().and_then(|path| {
-        let folder = path.parent()?.join("shared/Microsoft.NETCore.App");
-        let name =
-            |entry: std::io::Result<std::fs::DirEntry>| entry.ok()?.file_name().into_string().ok();
-        Some(
-            std::fs::read_dir(folder)
-                .ok()?
-                .filter_map(name)
-                .collect::<Vec<_>>(),
-        )
-    });
-    let Some(version) = versions.and_then(|versions| versions.into_iter().next()) else {
-        skipped("this dotnet has no runtime");
-        return;
-    };
     let built = Folder::new();
-    let program = built.file("callers.dll");
-    compile(&mcs, &program);
-    let settings = serde_json::json!({ "runtimeOptions": {
-        "framework": { "name": "Microsoft.NETCore.App", "version": version },
-        "configProperties": { "System.Globalization.Invariant": true },
-    } });
-    let written = std::fs::write(
-        built.file("callers.runtimeconfig.json"),
-        settings.to_string(),
-    );
-    written.expect("our folder");
+    let Some(dotnet) = dotnet_with("callers", &built) else {
+        return;
+    };
     are_true(".NET", &dotnet, "_start", |command| {
-        // Versions before 6 have this variable.
-        command
-            .arg(&program)
-            .arg("3")
-            .env("COMPlus_PerfMapEnabled", "1");
+        let program = built.file("callers.dll");
+        command.arg(program).arg("3").env(OLD_PERF_MAP, "1");
     });
 }
 
@@ -204,13 +178,4 @@ fn callers_in_php() {
             command.args(&settings).arg(script("callers.php")).arg("3");
         });
     }
-}
-
-fn compile(mcs: &Path, program: &Path) {
-    let out = format!("-out:{}", program.display());
-    let done = Command::new(mcs)
-        .arg(out)
-        .arg(script("callers.cs"))
-        .status();
-    assert!(done.expect("mcs").success());
 }

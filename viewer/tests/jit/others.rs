@@ -2,10 +2,11 @@
 //! time in one function, by its own clock. What each VM needs on its command line to tell
 //! of its code stands there; what the environment can carry is vmscope's to set.
 
-use std::path::Path;
-use std::process::Command;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
+use vmscope_records::Region;
 
 use crate::common::programs::script;
 use crate::common::vmscope::{Folder, can_sample};
@@ -22,6 +23,7 @@ impl Drop for Swept<'_> {
         for path in [
             format!("/tmp/perf-{pid}.map"),
             format!("/tmp/jit-{pid}.dump"),
+            format!("/tmp/perfinfo-{pid}.map"),
         ] {
             let _ = std::fs::remove_file(path);
         }
@@ -34,7 +36,7 @@ fn dominates(recorded: &Recorded, dominant: &str, minor: &str, named: f64) {
     let is = |name: &str, of: &str| {
         let rest = name.rsplit_once(':').map_or(name, |(_, own)| own);
         rest.strip_prefix(of)
-            .is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '(']))
     };
     let program = &recorded.said[0];
     let _swept = Swept(program);
@@ -85,12 +87,20 @@ pub fn settings(jit: &str, debug: &str) -> Vec<String> {
     arguments.map(str::to_owned).collect()
 }
 
+/// What a VM prints. Removes its files.
+fn asked(command: &mut Command) -> Option<Vec<u8>> {
+    let child = command.stdout(Stdio::piped()).spawn().ok()?;
+    let pid = serde_json::json!({ "pid": child.id() });
+    let _swept = Swept(&pid);
+    Some(child.wait_with_output().ok()?.stdout)
+}
+
 /// Whether PHP has opcache with an enabled JIT; prints loudly if not.
 pub fn has_jit(php: &Path, settings: &[String]) -> bool {
     let text = "echo function_exists('opcache_get_status') \
                 && (opcache_get_status()['jit']['on'] ?? false) ? 'jit' : 'none';";
-    let asked = Command::new(php).args(settings).args(["-r", text]).output();
-    let has = asked.is_ok_and(|answer| answer.stdout.ends_with(b"jit"));
+    let asked = asked(Command::new(php).args(settings).args(["-r", text]));
+    let has = asked.is_some_and(|answer| answer.ends_with(b"jit"));
     if !has {
         skipped("this PHP has no JIT");
     }
@@ -128,12 +138,13 @@ pub fn built_by(erlc: &Path, source: &str) -> Folder {
 
 /// Whether Erlang has its JIT with these arguments; prints loudly if not.
 pub fn has_erlang_jit(erl: &Path, arguments: &[&str]) -> bool {
-    let asked = Command::new(erl)
-        .args(arguments)
-        .args(["-noshell", "-eval"])
-        .arg("io:format(\"~w\", [erlang:system_info(emu_flavor)]), halt().")
-        .output();
-    let has_jit = asked.is_ok_and(|answer| answer.stdout == b"jit");
+    let asked = asked(
+        Command::new(erl)
+            .args(arguments)
+            .args(["-noshell", "-eval"])
+            .arg("io:format(\"~w\", [erlang:system_info(emu_flavor)]), halt()."),
+    );
+    let has_jit = asked.is_some_and(|answer| answer == b"jit");
     if !has_jit {
         skipped("this Erlang has no JIT");
     }
@@ -169,15 +180,70 @@ fn mono() {
     };
     let built = Folder::new();
     let program = built.file("dominant.exe");
-    let out = format!("-out:{}", program.display());
-    let done = Command::new(mcs)
-        .arg(out)
-        .arg(script("dominant.cs"))
-        .status();
-    assert!(done.expect("mcs").success());
+    compile(&mcs, "dominant", &program);
     let arguments = [Path::new("--jitmap"), &program, Path::new("3")];
     let recorded = Recorded::of(&[], &mono, arguments);
     dominates(&recorded, "Dominant", "Minor", 0.9);
+}
+
+/// Compiles a C# program of the tests with Mono's compiler.
+pub fn compile(mcs: &Path, name: &str, program: &Path) {
+    let done = Command::new(mcs)
+        .arg(format!("-out:{}", program.display()))
+        .arg(script(&format!("{name}.cs")))
+        .status();
+    assert!(done.expect("mcs").success());
+}
+
+/// Requests a perf map from .NET before 6.
+pub const OLD_PERF_MAP: &str = "COMPlus_PerfMapEnabled";
+
+/// A .NET, of the system or of `.ci/dotnet`, and in `built` the C# program `NAME.dll` for it. Needs Mono's compiler.
+pub fn dotnet_with(name: &str, built: &Folder) -> Option<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent()?;
+    let own = root.join("target/dotnet/3.1/dotnet");
+    let dotnet = match own.is_file() && can_sample() {
+        true => own,
+        false => tool("dotnet")?.canonicalize().ok()?,
+    };
+    let mcs = tool("mcs")?;
+    let runtimes = dotnet.parent()?.join("shared/Microsoft.NETCore.App");
+    let mut versions = std::fs::read_dir(runtimes).into_iter().flatten();
+    let version = versions.find_map(|entry| entry.ok()?.file_name().into_string().ok());
+    if version.is_none() {
+        skipped("this dotnet has no runtime");
+    }
+    compile(&mcs, name, &built.file(&format!("{name}.dll")));
+    let settings = serde_json::json!({ "runtimeOptions": {
+        "framework": { "name": "Microsoft.NETCore.App", "version": version? },
+        "configProperties": { "System.Globalization.Invariant": true },
+    } });
+    let file = built.file(&format!("{name}.runtimeconfig.json"));
+    std::fs::write(file, settings.to_string()).expect("our folder");
+    Some(dotnet)
+}
+
+/// .NET maps its compiler after its runtime.
+#[test]
+fn dotnet() {
+    let built = Folder::new();
+    let Some(dotnet) = dotnet_with("dominant", &built) else {
+        return;
+    };
+    let arguments = [built.file("dominant.dll"), "3".into()];
+    let recorded = Recorded::with(&[], &dotnet, arguments, |vmscope| {
+        vmscope.env(OLD_PERF_MAP, "1");
+    });
+    dominates(&recorded, "Dominant", "Minor", 0.9);
+    let profile = &recorded.profile;
+    let entries = (profile.trace.samples.places.iter())
+        .map(|&place| &profile.entries[profile.sites[profile.site_of_place[place]].entry]);
+    let of_jit: Vec<_> = entries
+        .filter(|entry| entry.module == "libclrjit.so")
+        .map(|entry| entry.region)
+        .collect();
+    let is_compiler = of_jit.iter().all(|region| *region == Region::Compiler);
+    recorded.check(is_compiler && !of_jit.is_empty(), &format!("{of_jit:?}"));
 }
 
 /// CPython's trampolines make functions visible in call chains alone. Each pc is in the

@@ -134,7 +134,7 @@ fn the_first_samples_have_callers() {
     attach.arg("--output").arg(&file);
     run(attach).code(0);
     let mut export = command(["export", "--to", "collapsed", "--output", "-"]);
-    export.arg("--until=0.1").arg(&file);
+    export.arg("--until=0.3").arg(&file);
     let stacks = run(export).code(0).stdout;
     let printed = program.wait_with_output().expect("ends").stdout;
     let printed = String::from_utf8(printed).expect("text");

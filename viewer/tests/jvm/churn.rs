@@ -1,7 +1,5 @@
 //! Truth in time (docs/truth.md §7): classes that are loaded, compiled and unloaded all the time.
 
-use std::path::Path;
-
 use vmscope_symbolizer::profile::EntryKind;
 use vmscope_symbolizer::{IndexVec, Profile, SiteId};
 
@@ -10,8 +8,8 @@ use crate::common::say;
 use crate::common::vmscope::{Folder, can_sample};
 use crate::hotspot::jdks::jdk;
 use crate::hotspot::jvm::java;
+use crate::known::recorded;
 use crate::measured::{Worst, batch_means, list, number};
-use crate::node::Recorded;
 
 /// Outcome of the program thread's samples.
 #[derive(Debug, Default)]
@@ -100,12 +98,7 @@ fn churned(release: u32) {
     if !can_sample() {
         return;
     }
-    let program = Path::new(command.get_program());
-    let arguments: Vec<_> = command.get_args().map(ToOwned::to_owned).collect();
-    let recorded = Recorded::with(&[], program, arguments, |vmscope| {
-        vmscope.env_remove("JAVA_TOOL_OPTIONS");
-        vmscope.env_remove("JDK_JAVA_OPTIONS");
-    });
+    let recorded = recorded(&command);
     let asked = ask(&recorded.profile, &log_of(&log.file("log")));
     let right: usize = asked.right.iter().sum();
     let told = format!(

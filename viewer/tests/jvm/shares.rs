@@ -6,9 +6,10 @@ use serde_json::Value;
 
 use crate::common::ALL;
 use crate::common::say;
-use crate::common::vmscope::{Folder, attached};
-use crate::hotspot::jdks::RELEASES;
-use crate::known::{Known, Layout, Tier, Way, steady};
+use crate::common::vmscope::{Folder, attached, can_sample};
+use crate::hotspot::jdks::{RELEASES, jdks};
+use crate::hotspot::jvm::java;
+use crate::known::{Known, Layout, Tier, Way, recorded, steady};
 use crate::measured::{list, number};
 use crate::node::Recorded;
 
@@ -161,4 +162,40 @@ fn a_running_process() {
         "attach: {} samples, greatest error {worst:.2} points",
         known.samples()
     ));
+}
+
+/// Loops of C2's code without debug records: calls that nothing executed, or that stand before the loop, inline
+/// nothing there.
+#[test]
+fn loops_without_calls_are_certain() {
+    for jdk in jdks() {
+        let Some(command) = java(&jdk, &[], "Unreached", &[]).filter(|_| can_sample()) else {
+            return;
+        };
+        let recorded = recorded(&command);
+        let profile = &recorded.profile;
+        let samples_of = |methods: &[&str]| {
+            let sites = (profile.trace.samples.places.iter())
+                .map(|&place| &profile.sites[profile.site_of_place[place]])
+                .filter(|site| {
+                    let entry = &profile.entries[site.entry];
+                    let is_named = |method: &&str| entry.name.contains(*method);
+                    entry.tier.contains("C2") && methods.iter().any(is_named)
+                });
+            let (certain, inferred): (Vec<_>, Vec<_>) =
+                sites.partition(|site| site.method_error == 0);
+            (certain.len(), inferred.len())
+        };
+        let never = samples_of(&["Unreached.never"]);
+        let before = samples_of(&["Unreached.before"]);
+        let often = samples_of(&["Unreached.often", "Unreached.step"]);
+        let what = format!(
+            "JDK {}: certain and inferred samples: {never:?}, {before:?}; of a loop with calls: {often:?}",
+            jdk.release
+        );
+        say(&what);
+        let are_certain = |(certain, inferred): (usize, usize)| certain > 300 && inferred == 0;
+        recorded.check(are_certain(never) && are_certain(before), &what);
+        recorded.check(often.1 > 100, &what);
+    }
 }

@@ -10,14 +10,15 @@ main([Seconds]) ->
     io:format("{\"pid\":~s,\"dominant\":~p,\"minor\":~p}~n", [os:getpid(), Dominant / 1.0e9, Minor / 1.0e9]),
     halt().
 
+%% A round takes some 8 ms: rounds of 2 ms may be in step with the samples.
 rounds(Until, Dominant, Minor) ->
     case cpu() < Until of
         false -> {Dominant, Minor};
         true ->
             A = erlang:monotonic_time(nanosecond),
-            dominant(900000, 1),
+            dominant(4500000, 1),
             B = erlang:monotonic_time(nanosecond),
-            minor(100000, 1),
+            minor(500000, 1),
             C = erlang:monotonic_time(nanosecond),
             rounds(Until, Dominant + B - A, Minor + C - B)
     end.

@@ -27,11 +27,12 @@ $until = cpu() + (float) ($argv[1] ?? 2);
 $inDominant = 0;
 $inMinor = 0;
 $sum = 0;
+// A turn takes some 8 ms: turns of 2 ms may be in step with the samples.
 while (cpu() < $until) {
     $begin = hrtime(true);
-    $sum += dominant(900000);
+    $sum += dominant(4500000);
     $between = hrtime(true);
-    $sum += minor(100000);
+    $sum += minor(500000);
     $inDominant += $between - $begin;
     $inMinor += hrtime(true) - $between;
 }

@@ -532,6 +532,47 @@ fn reasons_for_missing_samples_stand_beside_their_number() {
 }
 
 #[test]
+fn the_reason_for_missing_names_stands_beside_their_number() {
+    let with = |pc: u64, lost: Option<u64>| {
+        let mut recording = Recording::of("Cog");
+        recording
+            .put(Record::Session(Box::new(at_second_one("Cog", ""))))
+            .map(PROCESS, 0, ZONE, ZONE + 0x1000, 0, None)
+            .put(Record::Limit(Limit {
+                time: TimeNs(SECOND),
+                kind: LimitKind::NoNames,
+                text: "this VM reports none".to_owned(),
+                remedy: "start it with --names".to_owned(),
+            }));
+        if let Some(count) = lost {
+            recording.put(Record::Lost(Lost {
+                stream: Stream::Adapter,
+                reason: LossReason::Other,
+                count,
+                from: TimeNs(SECOND),
+                to: TimeNs(2 * SECOND),
+                thread: None,
+            }));
+        }
+        let mut spread = Spread(Vec::new());
+        spread.on(THREAD, pc, 500, CpuMode::User);
+        spread.into(&mut recording);
+        report(&recording.end(8 * SECOND).bytes(), &["--width=300"])
+    };
+    let said = "this VM reports none [helps: start it with --names]";
+    for lost in [None, Some(70)] {
+        let unnamed = with(ZONE + 0x10, lost);
+        let line = format!("in JIT code without a name: {said}");
+        assert!(unnamed.contains(&line), "{unnamed}");
+        assert_eq!(unnamed.matches(said).count(), 1, "{unnamed}");
+        assert_eq!(unnamed.contains("70 VM code events"), lost.is_some());
+    }
+    let other = with(PROGRAM_AT, None);
+    assert!(other.contains(&format!("- {said}")), "{other}");
+    assert!(!other.contains("without a name"), "{other}");
+}
+
+#[test]
 fn a_recording_of_nothing() {
     let mut recording = Recording::of("native");
     let file = recording

@@ -23,7 +23,7 @@ mod stack_pages;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use vmscope_process::{AdapterError, Frame, FrameRegisters, Memory, Unwinder, Unwound};
+use vmscope_process::{AdapterError, Frame, FrameRegisters, Memory, Unwinder, Unwound, read_words};
 use vmscope_records::{Avma, ChainEnd};
 
 use crate::Variables;
@@ -205,16 +205,13 @@ impl CogUnwinder {
 
     /// The Smalltalk caller of C code that generated code has called.
     fn caller_of_c(&mut self, frame: &Frame<'_>) -> Result<Unwound, ChainEnd> {
-        let mut bytes = Vec::new();
-        let read = self.memory.read_each(&self.registers, 8, &mut bytes);
-        let is_read = read.is_ok_and(|read| read.iter().all(|is_read| *is_read));
-        let (words, _) = bytes.as_chunks::<8>();
-        let &[fp, sp, pc] = words else {
+        let words = read_words(&*self.memory, &self.registers);
+        let words = words.map_err(|_| ChainEnd::Broken)?;
+        let &[Some([fp]), Some([sp]), Some([pc])] = words.as_slice() else {
             return Err(ChainEnd::Broken);
         };
-        let [fp, sp, pc] = [fp, sp, pc].map(u64::from_le_bytes);
         let is_in_page = self.pages.index(fp).is_some();
-        if !is_read || !is_in_page || self.pages.index(sp) != self.pages.index(fp) {
+        if !is_in_page || self.pages.index(sp) != self.pages.index(fp) {
             return Err(ChainEnd::Broken);
         }
         let owner = self.owner(fp, |at| frame.word_at_pointer(at))?;

@@ -160,9 +160,13 @@ impl HotSpotAdapter {
             }
         }
         let pools = pools.ok();
+        // Other compilers (Graal) have other rules for calls without a count.
+        let trusts_counts = data
+            .flags()
+            .is_some_and(|flags| flags.is_on("UseInterpreter") && !flags.is_on("UseJVMCICompiler"));
         let facts = pools
             .clone()
-            .map(|pools| FactsLayout::of(&jvm.structs, pools));
+            .map(|pools| FactsLayout::of(&jvm.structs, pools, trusts_counts));
         self.opened = Some(Opened {
             methods: Methods::new(&jvm, pools),
             data,

@@ -2,6 +2,7 @@
 //! HotSpot's additions, decoder, listings with names.
 
 mod decode;
+mod flow;
 mod listing;
 mod opcode;
 mod pool;
@@ -9,6 +10,7 @@ mod reference;
 mod text;
 
 pub use decode::{BytecodeError, Instruction, Instructions, Operands, instructions, length_at};
+pub use flow::{is_jump, reached};
 pub use listing::listing;
 pub use opcode::{mnemonic, op, original, vm_name};
 pub use pool::{Constant, ConstantPoolView, PoolLayout};

@@ -85,6 +85,9 @@ pub use memory::{Facts, FactsLayout, MemoryMethods};
 pub use tree::GuessLimits;
 pub use weights::Weights;
 
+/// Bytecode indexes in a method, ascending.
+pub type Bcis = Arc<[u16]>;
+
 /// Source of method facts for evidence.
 pub trait MethodSource {
     /// Facts about the bytecodes of the method at `method`.
@@ -96,6 +99,12 @@ pub trait MethodSource {
             Targets::Known(methods) => methods.clone(),
             Targets::Named(_) => Vec::new(),
         }
+    }
+
+    /// Bytecode indexes of calls in the method at `method` that code with its begin at bytecode `entry` does not
+    /// reach, or that have no count in the VM's profile ([`Nmethod::counts_calls`]).
+    fn unreached(&self, _method: Avma, _entry: u32) -> Bcis {
+        Bcis::default()
     }
 
     /// Base and shift of compressed class pointers.
@@ -131,6 +140,8 @@ pub struct Piece {
 pub enum NamedBy {
     /// The VM's record for this code, or its frame's layout.
     Record,
+    /// Bytecodes, records and the VM's profile: no call of the compiled method is inlined.
+    Certain,
     /// Inference: the compiled method. No record and no guess names an inlined method.
     Alone,
     /// Inference: code of the compiled method itself, beside inlined methods.
@@ -148,7 +159,7 @@ impl NamedBy {
     #[must_use]
     pub fn error(self, is_by_c2: bool) -> u8 {
         match (self, is_by_c2) {
-            (NamedBy::Record, _) => 0,
+            (NamedBy::Record | NamedBy::Certain, _) => 0,
             (NamedBy::Alone, false) => 20,
             (NamedBy::Alone, true) => 40,
             (NamedBy::Own, false) => 75,
@@ -260,7 +271,9 @@ pub fn pieces_weighted(
     let called = anchors::real_calls(nmethod, &machine, &anchors);
     let near = parts.nodes(&tree, &anchors);
     let is_far = |node: u32| near.get(node as usize) == Some(&false);
-    tree.guess(methods, &weights.limits, |node, bci| {
+    let entry = nmethod.counts_calls().then(|| nmethod.entry());
+    tree.judge(methods, entry, |bci| called.contains(&(0, bci)));
+    tree.guess(methods, &weights.limits, entry, |node, bci| {
         is_far(node) || called.contains(&(node, bci))
     });
     let templates = templates::regions(&machine);

@@ -11,7 +11,6 @@
 
 mod blobs;
 mod chunk;
-mod entry;
 mod mounted;
 
 use std::ops::Range;
@@ -20,7 +19,8 @@ use std::time::Instant;
 
 use iced_x86::Register;
 use vmscope_process::{
-    AdapterError, Frame, FrameRegisters, Jumps, Memory, Run, Unwinder, Unwound, sampled_register,
+    AdapterError, Entered, Frame, FrameRegisters, Jumps, Memory, Run, Unwinder, Unwound, entered,
+    sampled_register,
 };
 use vmscope_records::{Avma, ChainEnd};
 
@@ -28,7 +28,6 @@ use crate::code::{BlobKind, CodeLayout};
 use crate::layout::encodings::interpreted_frame;
 use crate::stubs::Routine;
 use blobs::{Blobs, FRESH, Piece};
-use entry::{Entered, Return, entered};
 use mounted::Readings;
 
 pub(crate) use mounted::VirtualThreads;
@@ -217,7 +216,11 @@ impl HotSpotUnwinder {
     ) -> Option<FrameRegisters> {
         let code = self.blobs.code_of(piece, &*self.memory)?;
         let mut run = Run::new(&code, piece.code.start, frame);
-        run.caller_if(ROUTINE, jumps, |caller| self.is_in_code_cache(caller))
+        // An I2C adapter pushes the return address again before it jumps to compiled code.
+        let lies_above = |caller: &FrameRegisters| caller.sp >= frame.registers.sp;
+        run.caller_if(ROUTINE, jumps, |caller| {
+            lies_above(caller) && self.is_in_code_cache(caller)
+        })
     }
 
     fn is_in_code_cache(&mut self, caller: &FrameRegisters) -> bool {
@@ -399,19 +402,8 @@ fn by_size(frame: &Frame<'_>, piece: &Piece) -> Result<FrameRegisters, ChainEnd>
 
 /// The caller of code just entered, by the frame pointer or the place of its return address.
 fn entered_from(frame: &Frame<'_>, entered: Entered) -> Result<FrameRegisters, ChainEnd> {
-    let FrameRegisters { sp, fp, .. } = frame.registers;
-    if entered.has_frame {
-        return frame.by_frame_pointer();
+    match entered.has_frame {
+        true => frame.by_frame_pointer(),
+        false => entered.caller(frame),
     }
-    let (pc, sp) = match entered.at {
-        Return::Above(bytes) => {
-            let at = sp.wrapping_add(bytes);
-            (frame.word(at)?, at.wrapping_add(8))
-        }
-        Return::In(register) => {
-            let pc = sampled_register(frame, register);
-            (pc.ok_or(ChainEnd::Broken)?, sp)
-        }
-    };
-    Ok(FrameRegisters { pc, sp, fp })
 }

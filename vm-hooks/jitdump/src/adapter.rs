@@ -15,7 +15,7 @@ use vmscope_process::{
     Adapter, AdapterError, Cadence, FramePointers, KeptFramePointers, MAX_RECORDS_OF_A_POLL,
     MachineCode, MapEntry, Poll, ProcessView, Root, Unwinder,
 };
-use vmscope_records::{Stream, TimeNs, VmIdentity};
+use vmscope_records::{LimitKind, Stream, TimeNs, VmIdentity};
 
 use crate::attribution::Attribution;
 use crate::clock::DumpClock;
@@ -53,6 +53,10 @@ const POLLS_FOR_HEADER: u32 = 16;
 /// Reads the files of one process.
 pub(crate) struct FileAdapter {
     vm: Vm,
+    /// Mappings at the last search for modules.
+    mappings: Option<Arc<[MapEntry]>>,
+    /// Number of emitted region rules.
+    rules: usize,
     origin: FileOrigin,
     dumps: Vec<Dump>,
     map: Option<Map>,
@@ -136,6 +140,8 @@ impl FileAdapter {
         FileAdapter {
             live: LiveCode::new(vm.kind, emit_from),
             vm,
+            mappings: None,
+            rules: 0,
             origin,
             dumps: Vec::new(),
             map: None,
@@ -159,8 +165,13 @@ impl FileAdapter {
 
     /// Emits a limit once.
     fn limit(&mut self, text: String, remedy: &str, poll: &mut Poll) {
+        self.limit_of(LimitKind::AdapterIncomplete, text, remedy, poll);
+    }
+
+    /// Likewise, of a kind.
+    fn limit_of(&mut self, kind: LimitKind, text: String, remedy: &str, poll: &mut Poll) {
         if self.limits.insert(text.clone()) {
-            poll.limit(text, remedy);
+            poll.limit_of(kind, text, remedy);
         }
     }
 
@@ -172,12 +183,25 @@ impl FileAdapter {
         }
     }
 
-    fn emit_rules(&mut self, poll: &mut Poll) {
-        if !self.vm.rules.is_empty() {
-            poll.rules(&self.vm.identity.kind, std::mem::take(&mut self.vm.rules));
+    /// Emits the region rules, and again when the VM has mapped more modules.
+    fn emit_rules(&mut self, process: &ProcessView, poll: &mut Poll) {
+        let mappings = Some(process.mappings());
+        if mappings == self.mappings {
+            return;
         }
-        for (text, remedy) in self.origin.launched.iter().flat_map(|l| l.take_limits()) {
-            poll.limit(text, remedy);
+        self.mappings = mappings;
+        let mut rules = self.vm.rules.clone();
+        rules.extend(vm::region_rules(self.vm.kind, process));
+        if rules.len() > self.rules {
+            self.rules = rules.len();
+            poll.rules(&self.vm.identity.kind, rules);
+        }
+    }
+
+    /// Emits what is known to be missing at the first poll.
+    fn emit_limits(&mut self, poll: &mut Poll) {
+        for (kind, text, remedy) in self.origin.launched.iter().flat_map(|l| l.take_limits()) {
+            poll.limit_of(kind, text, remedy);
         }
         if self.vm.kind == VmKind::Mono && self.origin.omits_frame_pointers {
             let text = "Mono's code keeps no frame pointers: its callers are unknown";
@@ -203,7 +227,7 @@ impl FileAdapter {
             let kind = &self.vm.identity.kind;
             // Without the pid, so equal processes share one limit.
             let text = format!("{kind} reports no names of its code");
-            self.limit(text, self.vm.hint(), poll);
+            self.limit_of(LimitKind::NoNames, text, self.vm.hint(), poll);
         }
     }
 
@@ -220,8 +244,9 @@ impl FileAdapter {
     }
 
     fn poll_files(&mut self, process: &ProcessView, at_end: bool, poll: &mut Poll) {
+        self.emit_rules(process, poll);
         if self.polls == 0 {
-            self.emit_rules(poll);
+            self.emit_limits(poll);
         }
         self.threads.poll(self.vm.kind, process, poll);
         self.polls = self.polls.saturating_add(1);

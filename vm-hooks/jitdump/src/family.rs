@@ -8,7 +8,7 @@ use vmscope_process::{
     Adapter, AdapterError, AdapterFamily, Environment, EnvironmentChange, FilesReason, Launch,
     ProcessView,
 };
-use vmscope_records::{Pid, TimeNs, VmIdentity};
+use vmscope_records::{LimitKind, Pid, TimeNs, VmIdentity};
 
 use crate::adapter::{FileAdapter, FileOrigin, now};
 use crate::attribution::{self, Attribution, FileRequests, name_of};
@@ -110,7 +110,8 @@ impl AdapterFamily for Family {
             FileRequests::new(&changes, |name| std::env::var_os(name), &launch.command);
         if let Some(FilesReason::Obstacle(why)) = &launch.files {
             let text = format!("{why}: its code is known by a file that it writes");
-            state.limits.push((text, ""));
+            let limit = (LimitKind::AdapterIncomplete, text, "");
+            state.limits.push(limit);
         }
         if !launch.folder_is_writable && state.requests.kinds().any(|kind| kind == VmKind::V8) {
             let text = format!(
@@ -118,13 +119,14 @@ impl AdapterFamily for Family {
                  is known from its first observation",
                 launch.folder.display()
             );
-            state
-                .limits
-                .push((text, "start the command in a writable folder"));
+            let remedy = "start the command in a writable folder";
+            let limit = (LimitKind::AdapterIncomplete, text, remedy);
+            state.limits.push(limit);
         }
         if let Some(hint) = launch_hint(&launch.command) {
             let text = "this VM has no environment variable that makes it write names of JIT code";
-            state.limits.push((text.to_owned(), hint));
+            let limit = (LimitKind::NoNames, text.to_owned(), hint);
+            state.limits.push(limit);
         }
         changes
     }

@@ -3,6 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use vmscope_process::{Environment, ProcessView};
+use vmscope_records::LimitKind;
 
 use crate::attribution::{Attribution, FileRequests};
 use crate::cleanup::Cleanup;
@@ -19,7 +20,7 @@ pub(crate) struct Launched {
 pub(crate) struct State {
     pub folder: Vec<u8>,
     pub requests: FileRequests,
-    pub limits: Vec<(String, &'static str)>,
+    pub limits: Vec<(LimitKind, String, &'static str)>,
 }
 
 impl Launched {
@@ -35,7 +36,7 @@ impl Launched {
     }
 
     /// Limits of turning the files on, once.
-    pub fn take_limits(&self) -> Vec<(String, &'static str)> {
+    pub fn take_limits(&self) -> Vec<(LimitKind, String, &'static str)> {
         std::mem::take(&mut self.state().limits)
     }
 

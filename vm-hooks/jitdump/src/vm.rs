@@ -16,8 +16,8 @@ mod wasmtime;
 
 use vmscope_records::{ConstituentKind, RegionRule, ThreadRole, VmIdentity};
 
-pub(crate) use recognise::execute_ex;
 pub use recognise::recognise;
+pub(crate) use recognise::{execute_ex, region_rules};
 
 /// A VM of a kind that can describe its code in files.
 #[derive(Clone, Debug)]
@@ -26,7 +26,7 @@ pub struct Vm {
     pub kind: VmKind,
     /// What it says it is.
     pub identity: VmIdentity,
-    /// What its native functions tell, by their symbols; the first that fits counts.
+    /// Region rules of V8's modules, which its recognition tells; empty for other VMs (`recognise::region_rules`).
     pub rules: Vec<RegionRule>,
 }
 

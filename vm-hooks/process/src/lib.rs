@@ -73,14 +73,14 @@ pub use listing::{quoted, shortened};
 pub use live::LiveMemory;
 pub use loaded::{LoadedModule, SymbolError};
 pub use maps::{MAX_MAPPINGS, MapEntry, Maps, MapsError, parse_line, parse_maps, read_maps};
-pub use memory::{Memory, MemoryError};
+pub use memory::{Memory, MemoryError, read_words};
 pub use modules::{MAX_MODULES, Modules, Sighting};
 pub use poll::{MAX_RECORDS_OF_A_POLL, MAX_TOUCHED_OF_A_POLL, Poll};
 pub use process::{Environment, ProcessView, monotonic_time, own_root, wall_time};
 pub use root::Root;
 pub use unwind::{
-    CodeRule, CopiedStack, Frame, FramePointers, FrameRegisters, InterpretedFrames, Jumps,
+    CodeRule, CopiedStack, Entered, Frame, FramePointers, FrameRegisters, InterpretedFrames, Jumps,
     KeptFramePointers, MAX_CALL_BYTES, MachineCode, OtherFrame, Piece, Pieces, Run, Unwinder,
-    Unwound, WordRead, behind_first_call, ends_with_call, sampled_register,
+    Unwound, WordRead, behind_first_call, ends_with_call, entered, sampled_register,
 };
 pub use zone::{CodeZone, SeenCode};

@@ -170,6 +170,24 @@ pub trait Memory: Send + Sync {
     }
 }
 
+/// Reads `N` little-endian 64-bit words from each of `addresses`; `None` for unreadable ones. Few system calls
+/// read a live process ([`Memory::read_each`]).
+///
+/// # Errors
+/// As [`Memory::read_partial`].
+pub fn read_words<const N: usize>(
+    memory: &dyn Memory,
+    addresses: &[Avma],
+) -> Result<Vec<Option<[u64; N]>>, MemoryError> {
+    let mut bytes = Vec::new();
+    let are_read = memory.read_each(addresses, N * 8, &mut bytes)?;
+    let (words, _) = bytes.as_chunks::<8>();
+    let (places, _) = words.as_chunks::<N>();
+    let places = places.iter().zip(are_read);
+    let words = places.map(|(words, is_read)| is_read.then(|| words.map(u64::from_le_bytes)));
+    Ok(words.collect())
+}
+
 /// The smallest page size of Linux: a read up to its next multiple touches one page only.
 const SMALLEST_PAGE_BYTES: u64 = 4096;
 

@@ -2,12 +2,14 @@
 
 mod code_rule;
 mod copied_stack;
+mod entered;
 mod machine_code;
 mod pieces;
 mod run;
 
 pub use code_rule::{CodeRule, MAX_CALL_BYTES, behind_first_call, ends_with_call};
 pub use copied_stack::{CopiedStack, WordRead};
+pub use entered::{Entered, entered};
 pub use machine_code::{InterpretedFrames, KeptFramePointers, MachineCode};
 pub use pieces::{Piece, Pieces};
 pub use run::{Jumps, Run, sampled_register};

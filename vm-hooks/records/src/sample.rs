@@ -94,7 +94,7 @@ pub struct Registers {
 }
 
 /// A copy of part of the stack.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StackBytes {
     /// Address of the first byte: the stack pointer.
     pub sp: Avma,

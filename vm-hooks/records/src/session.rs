@@ -97,6 +97,8 @@ pub enum LimitKind {
     Callers,
     /// The reason why samples expected by the threads' CPU time are missing.
     Missing,
+    /// The reason why a VM's code has no names.
+    NoNames,
     /// Another kind.
     Other,
 }

@@ -4,7 +4,7 @@
 pub(crate) mod learn;
 pub mod search;
 
-use vmscope_process::{AdapterError, Memory};
+use vmscope_process::{AdapterError, Memory, read_words};
 use vmscope_records::{Avma, TimeNs};
 
 use crate::isolate::{Isolate, Tables};
@@ -474,14 +474,12 @@ fn heap(
     let tracers = Avma(first.wrapping_add(fields.tracer));
     let tracers = memory.read_u64s(tracers, count, count as usize);
     let tracers: Vec<Avma> = tracers.map_err(&reading)?.into_iter().map(Avma).collect();
-    let mut own = Vec::new();
-    let read = memory.read_each(&tracers, 8, &mut own).map_err(&reading)?;
-    let (own, _) = own.as_chunks::<8>();
+    let own = read_words(memory, &tracers).map_err(&reading)?;
     let places = (first..).step_by(8).map(Avma);
     let mut found = places
-        .zip(tracers.iter().zip(own).zip(read))
-        .filter(|(heap, ((_, own), is_read))| *is_read && u64::from_le_bytes(**own) == heap.0);
-    if let Some((heap, ((tracer, _), _))) = found.next() {
+        .zip(tracers.iter().zip(own))
+        .filter(|(heap, (_, own))| *own == Some([heap.0]));
+    if let Some((heap, (tracer, _))) = found.next() {
         return Ok((heap, *tracer));
     }
     // The word at the usual place is 0 while the isolate starts.
@@ -513,13 +511,10 @@ fn kind_of(number: u32) -> Option<Kind> {
 /// Words at the collectors' marks; `None` for unreadable ones.
 fn marks(all: &[&Collector], memory: &dyn Memory) -> Result<Vec<Option<u64>>, AdapterError> {
     let places: Vec<Avma> = all.iter().map(|one| one.mark.address()).collect();
-    let mut bytes = Vec::new();
-    let read = memory.read_each(&places, 8, &mut bytes);
-    let read = read.map_err(AdapterError::reading("isolate"))?;
-    let (words, _) = bytes.as_chunks::<8>();
-    let words = words.iter().map(|word| u64::from_le_bytes(*word)).zip(read);
+    let words = read_words(memory, &places).map_err(AdapterError::reading("isolate"))?;
     Ok(words
-        .map(|(word, is_read)| is_read.then_some(word))
+        .into_iter()
+        .map(|word| word.map(|[word]| word))
         .collect())
 }
 

@@ -1,6 +1,6 @@
 //! V8's tagged values and heap objects.
 
-use vmscope_process::{AdapterError, Memory};
+use vmscope_process::{AdapterError, Memory, read_words};
 use vmscope_records::Avma;
 
 use crate::versions::Layout;
@@ -92,19 +92,41 @@ impl Heap<'_> {
         objects: &[Tagged],
         offset: u64,
     ) -> Result<Vec<Option<Tagged>>, AdapterError> {
-        // A live process costs a system call for each unreadable address.
-        let address = |object: &Tagged| object.address().filter(|at| at.0 != 0);
-        let field = |at: Avma| Avma(at.0.wrapping_add(offset));
-        let addresses: Vec<Avma> = objects.iter().filter_map(address).map(field).collect();
-        let mut bytes = Vec::new();
-        let read = self.memory.read_each(&addresses, 8, &mut bytes);
-        let read = read.map_err(AdapterError::reading("objects"))?;
-        let (words, _) = bytes.as_chunks::<8>();
-        let mut each = words.iter().zip(read);
-        let found = objects.iter().map(|object| {
-            address(object)?;
-            let (word, is_read) = each.next()?;
-            is_read.then(|| Tagged(u64::from_le_bytes(*word)))
+        self.each_field(objects.iter().map(|object| (*object, offset)))
+    }
+
+    /// The fields at these objects' offsets; `None` for unreadable ones.
+    ///
+    /// # Errors
+    /// Failed reads of all memory.
+    pub fn fields_at<const N: usize>(
+        &self,
+        places: [(Tagged, u64); N],
+    ) -> Result<[Option<Tagged>; N], AdapterError> {
+        let mut words = self.each_field(places.into_iter())?.into_iter();
+        Ok([(); N].map(|()| words.next().flatten()))
+    }
+
+    /// Likewise for any number of them.
+    ///
+    /// # Errors
+    /// Failed reads of all memory.
+    pub fn each_field(
+        &self,
+        places: impl Iterator<Item = (Tagged, u64)>,
+    ) -> Result<Vec<Option<Tagged>>, AdapterError> {
+        let place = |(object, offset): (Tagged, u64)| {
+            // A live process costs a system call for each unreadable address.
+            let at = object.address().filter(|at| at.0 != 0)?;
+            Some(Avma(at.0.wrapping_add(offset)))
+        };
+        let places: Vec<Option<Avma>> = places.map(place).collect();
+        let addresses: Vec<Avma> = places.iter().copied().flatten().collect();
+        let words = read_words(self.memory, &addresses);
+        let mut words = words.map_err(AdapterError::reading("objects"))?.into_iter();
+        let found = places.into_iter().map(|place| {
+            let [word] = place.and_then(|_| words.next().flatten())?;
+            Some(Tagged(word))
         });
         Ok(found.collect())
     }

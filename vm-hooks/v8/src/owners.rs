@@ -71,7 +71,7 @@ impl Owners {
         };
         // The collector may have moved the function.
         let function = Tagged::of(at);
-        let is_current = heap.bytecodes_of(function, maps)? == Some(bytecodes);
+        let is_current = heap.has_bytecodes(function, bytecodes, maps)?;
         Ok(is_current.then_some(function))
     }
 
@@ -160,64 +160,75 @@ impl Owners {
         owners: Vec<Owner>,
     ) -> Result<(), AdapterError> {
         let functions: Vec<Tagged> = owners.iter().map(|owner| owner.function).collect();
-        let data = heap.fields(&functions, heap.layout.function.data)?;
-        let pairs = owners.into_iter().zip(data);
-        let pairs: Vec<(Owner, Tagged)> = pairs
-            .filter_map(|(owner, data)| Some((owner, data?)))
-            .filter(|(_, data)| data.address().is_some())
-            .collect();
-        let objects: Vec<Tagged> = pairs.iter().map(|(_, data)| *data).collect();
-        let is_bytecodes = |map: &Option<Tagged>| map.is_some_and(|map| maps.contains(&map));
-        let mut others = Vec::new();
-        for ((owner, data), map) in pairs.into_iter().zip(heap.fields(&objects, 0)?) {
-            match is_bytecodes(&map) {
-                true => drop(self.by_bytecodes.insert(data, owner)),
-                false => others.push((owner, data)),
-            }
-        }
-        // Sparkplug's code, or the copy of the interpreter's entry, leads to the bytecodes.
-        for offset in [heap.layout.code.data, INTERPRETER_BYTECODES] {
-            let objects: Vec<Tagged> = others.iter().map(|(_, data)| *data).collect();
-            let found = heap.fields(&objects, offset)?;
-            let found: Vec<Tagged> = found.into_iter().map(Option::unwrap_or_default).collect();
-            let found_maps = heap.fields(&found, 0)?;
-            let mut each = found.into_iter().zip(found_maps);
-            others.retain(|(owner, _)| {
-                let found = each.next().filter(|(_, map)| is_bytecodes(map));
-                if let Some((bytecodes, _)) = found {
-                    self.by_bytecodes.insert(bytecodes, *owner);
-                }
-                found.is_none()
-            });
-        }
+        let found = heap.bytecodes_of(&functions, maps)?;
+        let pairs = owners.into_iter().zip(found);
+        let pairs = pairs.filter_map(|(owner, found)| Some((found?, owner)));
+        self.by_bytecodes.extend(pairs);
         Ok(())
     }
 }
 
 impl Heap<'_> {
-    /// The bytecodes of a function; `None` if it has none. `maps`: the maps of bytecodes.
+    /// The bytecodes of each of `functions`; `None` for those without. A function's data are its bytecodes, or lead to them:
+    /// Sparkplug's code, and the copy of the interpreter's entry. `maps`: the maps of bytecodes.
     ///
     /// # Errors
-    /// Failed reads.
+    /// Failed reads of all memory.
     pub fn bytecodes_of(
         &self,
-        function: Tagged,
+        functions: &[Tagged],
         maps: &[Tagged],
-    ) -> Result<Option<Tagged>, AdapterError> {
-        let field = |object: Tagged, offset| -> Result<Tagged, AdapterError> {
-            Ok(known(self.field(object, offset, "function"))?.unwrap_or_default())
-        };
-        let data = field(function, self.layout.function.data)?;
-        if maps.contains(&field(data, 0)?) {
-            return Ok(Some(data));
-        }
-        for offset in [self.layout.code.data, INTERPRETER_BYTECODES] {
-            let inner = field(data, offset)?;
-            if maps.contains(&field(inner, 0)?) {
-                return Ok(Some(inner));
+    ) -> Result<Vec<Option<Tagged>>, AdapterError> {
+        let is_bytecodes = |map: &Option<Tagged>| map.is_some_and(|map| maps.contains(&map));
+        let data = self.fields(functions, self.layout.function.data)?;
+        let data: Vec<Tagged> = data.into_iter().map(Option::unwrap_or_default).collect();
+        let fields = self.each_field(data.iter().flat_map(|data| self.data_places(*data)))?;
+        let (fields, _) = fields.as_chunks::<3>();
+        let inner = fields.iter().map(|[map, inner @ ..]| {
+            inner.map(|inner| inner.filter(|_| !is_bytecodes(map)).unwrap_or_default())
+        });
+        let inner: Vec<[Tagged; 2]> = inner.collect();
+        let inner_maps = self.fields(inner.as_flattened(), 0)?;
+        let (inner_maps, _) = inner_maps.as_chunks::<2>();
+        let all = data
+            .into_iter()
+            .zip(fields)
+            .zip(inner.iter().zip(inner_maps));
+        let found = all.map(|((data, [map, ..]), (inner, inner_maps))| {
+            let mut inner = inner.iter().zip(inner_maps);
+            match is_bytecodes(map) {
+                true => Some(data),
+                false => inner
+                    .find(|(_, map)| is_bytecodes(map))
+                    .map(|(inner, _)| *inner),
             }
+        });
+        Ok(found.collect())
+    }
+
+    /// Whether a function has these bytecodes, by at most two system calls. `maps`: the maps of bytecodes.
+    ///
+    /// # Errors
+    /// Failed reads of all memory.
+    pub fn has_bytecodes(
+        &self,
+        function: Tagged,
+        bytecodes: Tagged,
+        maps: &[Tagged],
+    ) -> Result<bool, AdapterError> {
+        let is_bytecodes = |map: &Option<Tagged>| map.is_some_and(|map| maps.contains(&map));
+        let places = [(function, self.layout.function.data), (bytecodes, 0)];
+        let [data, map] = self.fields_at(places)?;
+        if !is_bytecodes(&map) || data == Some(bytecodes) {
+            return Ok(is_bytecodes(&map));
         }
-        Ok(None)
+        let [map, inner @ ..] = self.fields_at(self.data_places(data.unwrap_or_default()))?;
+        Ok(!is_bytecodes(&map) && inner.contains(&Some(bytecodes)))
+    }
+
+    /// The fields of a function's `data` that show its bytecodes.
+    fn data_places(&self, data: Tagged) -> [(Tagged, u64); 3] {
+        [0, self.layout.code.data, INTERPRETER_BYTECODES].map(|offset| (data, offset))
     }
 }
 

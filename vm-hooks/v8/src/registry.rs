@@ -1,6 +1,6 @@
 //! All machine code of all isolates: by V8's own trees of code (since V8 12), or by a walk over pages.
 
-use vmscope_process::{AdapterError, MapEntry, Memory};
+use vmscope_process::{AdapterError, MapEntry, Memory, read_words};
 use vmscope_records::Avma;
 
 use crate::object::{Heap, Tagged};
@@ -62,13 +62,9 @@ fn roots_of_code(
 ) -> Result<Vec<Option<Avma>>, AdapterError> {
     let root_at = |page: Node| Avma(page[VALUE].wrapping_add(allocations + ROOT));
     let at: Vec<Avma> = pages.map(root_at).collect();
-    let mut bytes = Vec::new();
-    let read = memory.read_each(&at, 8, &mut bytes);
-    let read = read.map_err(AdapterError::reading("list of code"))?;
-    let (words, _) = bytes.as_chunks::<8>();
-    let roots = words.iter().zip(read);
-    let root = |(word, is_read): (&[u8; 8], bool)| is_read.then(|| Avma(u64::from_le_bytes(*word)));
-    Ok(roots.map(root).collect())
+    let roots = read_words(memory, &at).map_err(AdapterError::reading("list of code"))?;
+    let roots = roots.into_iter().map(|root| root.map(|[root]| Avma(root)));
+    Ok(roots.collect())
 }
 
 /// Instruction streams, by V8's trees, that may hold `addresses`: for each, the last before it.

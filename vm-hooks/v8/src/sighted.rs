@@ -94,7 +94,7 @@ impl SightedFunctions {
         let Some(function) = self.by_bytecodes.get(&bytecodes) else {
             return Ok(None);
         };
-        let is_current = heap.bytecodes_of(*function, &maps.bytecodes)? == Some(bytecodes);
+        let is_current = heap.has_bytecodes(*function, bytecodes, &maps.bytecodes)?;
         Ok(is_current.then_some(*function))
     }
 
@@ -117,13 +117,15 @@ impl SightedFunctions {
             infos.sort_unstable();
             infos.dedup();
             let found = heap.fields(&infos, 0)?;
-            for (info, map) in infos.into_iter().zip(found) {
-                if map.is_some_and(|map| maps.functions.contains(&map))
-                    && let Some(bytecodes) = heap.bytecodes_of(info, &maps.bytecodes)?
-                {
-                    self.by_bytecodes.insert(bytecodes, info);
-                }
-            }
+            let mut maps_found = found.into_iter();
+            infos.retain(|_| {
+                let map = maps_found.next().flatten();
+                map.is_some_and(|map| maps.functions.contains(&map))
+            });
+            let found = heap.bytecodes_of(&infos, &maps.bytecodes)?;
+            let pairs = found.into_iter().zip(infos);
+            let pairs = pairs.filter_map(|(bytecodes, info)| Some((bytecodes?, info)));
+            self.by_bytecodes.extend(pairs);
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! Spaces of V8's heap, found by the names of their classes.
 
-use vmscope_process::{AdapterError, Memory, Symbol};
+use vmscope_process::{AdapterError, Memory, Symbol, read_words};
 use vmscope_records::{Avma, SpaceUse};
 
 use crate::versions::SpaceFields;
@@ -61,15 +61,11 @@ impl SpaceNames {
         places.sort_unstable();
         places.dedup();
         let places: Vec<Avma> = places.into_iter().map(Avma).collect();
-        let mut bytes = Vec::new();
-        let read = memory.read_each(&places, 16, &mut bytes);
-        let read = read.map_err(&failed)?;
-        let (words, _) = bytes.as_chunks::<8>();
-        let each = places.iter().zip(words.chunks_exact(2)).zip(read);
-        let spaces = each.filter_map(|((at, words), is_read)| {
-            let [table, owner] = [words.first()?, words.get(1)?].map(|w| u64::from_le_bytes(*w));
+        let words = read_words(memory, &places).map_err(&failed)?;
+        let spaces = places.iter().zip(words).filter_map(|(at, words)| {
+            let [table, owner] = words?;
             let (_, name) = self.tables.iter().find(|(known, _)| *known == table)?;
-            (is_read && owner == heap.0).then(|| Space {
+            (owner == heap.0).then(|| Space {
                 name: name.clone(),
                 at: *at,
                 used: self.fields.and_then(|fields| used_field(name, fields)),
@@ -114,26 +110,21 @@ impl Spaces {
             let fields = [COMMITTED, space.used.unwrap_or(COMMITTED)];
             fields.map(|field| Avma(space.at.0.wrapping_add(field)))
         });
-        let mut bytes = Vec::new();
-        let read = memory.read_each(&places.collect::<Vec<_>>(), 8, &mut bytes);
-        let read = read.map_err(AdapterError::reading("spaces"))?;
-        let (words, _) = bytes.as_chunks::<8>();
-        let each = words.chunks_exact(2).zip(read.chunks_exact(2));
-        let spaces = self
-            .0
-            .iter()
-            .zip(each)
-            .filter_map(|(space, (words, read))| {
-                let [committed, used] =
-                    [words.first()?, words.get(1)?].map(|w| u64::from_le_bytes(*w));
-                let used = space.used.map(|_| used).filter(|used| *used <= committed);
-                (read == [true; 2] && committed > 0).then(|| SpaceUse {
-                    name: space.name.clone(),
-                    before: None,
-                    after: used,
-                    capacity: Some(committed),
-                })
-            });
+        let words = read_words(memory, &places.collect::<Vec<_>>());
+        let words = words.map_err(AdapterError::reading("spaces"))?;
+        let (words, _) = words.as_chunks::<2>();
+        let spaces = self.0.iter().zip(words).filter_map(|(space, words)| {
+            let [Some([committed]), Some([used])] = *words else {
+                return None;
+            };
+            let used = space.used.map(|_| used).filter(|used| *used <= committed);
+            (committed > 0).then(|| SpaceUse {
+                name: space.name.clone(),
+                before: None,
+                after: used,
+                capacity: Some(committed),
+            })
+        });
         Ok(spaces.collect())
     }
 }

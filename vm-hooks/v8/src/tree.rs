@@ -1,7 +1,7 @@
 //! Maps of libstdc++ (`std::map`) in V8's memory. A map's header is behind its comparison, the root in the
 //! header.
 
-use vmscope_process::{AdapterError, Memory};
+use vmscope_process::{AdapterError, Memory, read_words};
 use vmscope_records::Avma;
 
 /// Maximum depth of a tree with 2^32 nodes. A deeper tree changes while vmscope reads it.
@@ -25,16 +25,7 @@ pub(crate) type Node = [u64; NODE / 8];
 
 /// Reads nodes; `None` for unreadable ones.
 fn read_nodes(memory: &dyn Memory, at: &[Avma]) -> Result<Vec<Option<Node>>, AdapterError> {
-    let mut bytes = Vec::new();
-    let read = memory.read_each(at, NODE, &mut bytes);
-    let read = read.map_err(AdapterError::reading("list of code"))?;
-    let (words, _) = bytes.as_chunks::<8>();
-    let nodes = words.chunks_exact(NODE / 8).zip(read);
-    let node = |(words, is_read): (&[[u8; 8]], bool)| {
-        let words = <[[u8; 8]; NODE / 8]>::try_from(words).ok()?;
-        is_read.then(|| words.map(u64::from_le_bytes))
-    };
-    Ok(nodes.map(node).collect())
+    read_words(memory, at).map_err(AdapterError::reading("list of code"))
 }
 
 /// Reads nodes of a tree level by level.

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use vmscope_process::{
     Frame, FrameRegisters, MachineCode, MapEntry, Memory, Piece, Pieces, ProcessView, Symbol,
-    Unwinder, Unwound, behind_first_call,
+    Unwinder, Unwound, behind_first_call, entered,
 };
 use vmscope_records::{Avma, ChainEnd};
 
@@ -36,6 +36,9 @@ const ENTRY: &str = "Builtins_InterpreterEntryTrampoline";
 /// Parts of the names of builtins to which deoptimised frames return: those of the interpreter, and others.
 const RESUME_BYTECODES: &str = "InterpreterEnterAt";
 const RESUME: &str = "Builtins_ContinueTo";
+
+/// The builtin that makes the frames of Sparkplug's functions. It takes its return address from the stack first.
+const PROLOGUE: &str = "Builtins_BaselineOutOfLinePrologue";
 
 /// End of the names of the bytecodes' handlers.
 const HANDLER: &str = "Handler";
@@ -61,8 +64,8 @@ const WASM_FRAME: usize = 4;
 /// `mov r12d, NUMBER` and `xor r12d, r12d`.
 const LIFTOFF_BEGINS: [&[u8]; 2] = [&[0x41, 0xbc], &[0x45, 0x31, 0xe4, 0xe8]];
 
-/// First bytes of instructions before which WebAssembly's functions may have removed their frame: returns and jumps.
-const LAST: [u8; 4] = [0xc2, 0xc3, 0xe9, 0xff];
+/// Above the size of the builtin that makes frames.
+const MAX_PROLOGUE: usize = 4096;
 
 /// Maximum number of pieces of code whose frames are remembered.
 const MAX_KNOWN: usize = 1 << 16;
@@ -112,6 +115,8 @@ pub struct CodeFrames {
     interpreter: Pieces,
     /// Builtins to which deoptimised frames return, each with whether it goes on with a bytecode.
     resuming: Pieces,
+    /// The builtin that makes frames of functions.
+    prologue: Pieces,
     known: FxHashMap<u64, u64>,
     /// Code of regular expressions without a pattern.
     unnamed: Pieces,
@@ -220,6 +225,9 @@ impl CodeFrames {
         if resumes_bytecodes || builtin.name.starts_with(RESUME) {
             self.resuming.put(range.clone(), resumes_bytecodes);
         }
+        if builtin.name == PROLOGUE {
+            self.prologue.put(range.clone(), true);
+        }
         self.pieces.put(range, true);
     }
 
@@ -279,6 +287,7 @@ struct V8Unwinder {
     compiled: Compiled,
     interpreter: Pieces,
     resuming: Pieces,
+    prologue: Pieces,
     unnamed: Pieces,
     sightings: Sightings,
     functions: FrameFunctions,
@@ -286,6 +295,8 @@ struct V8Unwinder {
     frames_made: FxHashMap<(Compiler, u64), Option<u64>>,
     /// Whether the last frame was a sampled one.
     follows_leaf: bool,
+    /// Whether the last frame was that of the builtin that makes a frame for the next.
+    precedes_frame: bool,
     /// Code of V8's module.
     module: Vec<Range<u64>>,
 }
@@ -305,10 +316,12 @@ impl V8Unwinder {
             memory,
             frames_made: FxHashMap::default(),
             follows_leaf: false,
+            precedes_frame: false,
             compiled: frames.compiled.clone(),
             pieces: frames.pieces.clone(),
             interpreter: frames.interpreter.clone(),
             resuming: frames.resuming.clone(),
+            prologue: frames.prologue.clone(),
             unnamed: frames.unnamed.clone(),
             sightings: frames.sightings.clone(),
             functions: frames.functions.clone(),
@@ -330,12 +343,17 @@ impl V8Unwinder {
 
     /// Whether a frame may return to `pc`.
     fn is_return(&mut self, pc: u64) -> bool {
-        self.code.is_after_call(pc) || self.resumes_bytecodes(pc).is_some()
+        self.code.is_after_call(pc)
+            || self.resumes_bytecodes(pc).is_some()
+            || kept_frame::is_given_up(&*self.memory, pc)
     }
 
     /// Caller of a sampled frame; `None` without proof.
     fn of_leaf(&mut self, frame: &Frame<'_>) -> Option<FrameRegisters> {
         let pc = frame.registers.pc;
+        if let Some(builtin) = self.prologue.at(pc) {
+            return self.of_prologue(frame, builtin.code.start);
+        }
         let on_top = || on_top(frame);
         let compiled = self.compiled.at(pc);
         if let Some((Compiler::Sparkplug, piece)) = &compiled {
@@ -349,13 +367,22 @@ impl V8Unwinder {
         // A look at a few bytes, which spares a run through the code.
         if let Some((compiler, piece)) = compiled
             && let Some(made) = self.frame_made(&piece, compiler)
-            && kept_frame::is_there(&*self.memory, made, pc)
+            && kept_frame::is_there(&*self.memory, &(made..piece.code.end), pc)
             && let Ok(caller) = frame.by_frame_pointer()
             && self.is_return(caller.pc)
         {
             return Some(caller);
         }
         let piece = self.pieces.at(pc);
+        if piece.is_none()
+            && let Some(has_frame) = self.has_frame_by_surroundings(pc)
+        {
+            let caller = match has_frame {
+                true => frame.by_frame_pointer().ok(),
+                false => on_top(),
+            };
+            return caller.filter(|caller| self.is_return(caller.pc));
+        }
         let made = (piece.as_ref()).and_then(|piece| self.frame_made(piece, Compiler::Wasm));
         if let (Some(piece), Some(made)) = (&piece, made)
             && pc < made
@@ -363,10 +390,13 @@ impl V8Unwinder {
         {
             return on_top().filter(|caller| self.is_return(caller.pc));
         }
-        if let Ok(Some(unwound)) = self.code.caller(frame) {
-            return Some(unwound.caller);
+        if let Ok(Some(unwound)) = self.code.caller(frame)
+            && let Some(caller) = lifted(frame, unwound.caller)
+        {
+            return Some(caller);
         }
-        if let Some(caller) = self.code.by_run(frame, piece?) {
+        let by_run = self.code.by_run(frame, piece?);
+        if let Some(caller) = by_run.and_then(|caller| lifted(frame, caller)) {
             return Some(caller);
         }
         let has_frame = made.is_some_and(|made| pc >= made) && !self.may_lack_frame(pc);
@@ -374,9 +404,33 @@ impl V8Unwinder {
         self.is_return(caller.pc).then_some(caller)
     }
 
-    /// The caller of a function of Liftoff that has called the builtin which makes its frame. The call goes through the jump
-    /// table. There, the function's return address is still on top of the stack.
+    /// Whether code that no poll has read has its frame at `pc`; `None` if that is uncertain.
+    fn has_frame_by_surroundings(&self, pc: u64) -> Option<bool> {
+        let makes_frames = |at| self.prologue.at(at).is_some();
+        let is_of_isolate = !self.module.iter().any(|code| code.contains(&pc));
+        let found = || kept_frame::by_surroundings(&*self.memory, pc, makes_frames);
+        is_of_isolate.then(found).flatten()
+    }
+
+    /// The function of Sparkplug whose frame the builtin at `start` makes.
+    fn of_prologue(&mut self, frame: &Frame<'_>, start: u64) -> Option<FrameRegisters> {
+        let length = frame.registers.pc.checked_sub(start)?;
+        let code = (self.memory).read_vec(Avma(start), length, MAX_PROLOGUE);
+        let entered = entered(&code.ok()?, start)?;
+        let function = entered.caller(frame).ok()?;
+        // The call on an exhausted stack has a frame of its own.
+        let by_frame_pointer = frame.by_frame_pointer().ok();
+        let own = by_frame_pointer.filter(|caller| caller.pc == function.pc);
+        self.precedes_frame = own.is_none() && !entered.has_frame;
+        (own.or(Some(function))).filter(|function| self.is_return(function.pc))
+    }
+
+    /// The caller of a function that has called the builtin which makes its frame: the function's return address is still
+    /// on top of the stack. Functions of Liftoff call it through the jump table.
     fn of_frameless(&mut self, frame: &Frame<'_>) -> Option<FrameRegisters> {
+        if std::mem::take(&mut self.precedes_frame) {
+            return on_top(frame).filter(|caller| self.is_return(caller.pc));
+        }
         let piece = self.pieces.at(frame.instruction().0)?;
         let made = self.frame_made(&piece, Compiler::Wasm)?;
         let is_called = frame.registers.pc == made && is_made_by_builtin(&piece, made);
@@ -386,8 +440,9 @@ impl V8Unwinder {
 
     /// Whether a WebAssembly function may have removed its frame before the instruction at `pc`.
     fn may_lack_frame(&self, pc: u64) -> bool {
-        let mut first = [0];
-        self.memory.read_into(Avma(pc), &mut first).is_err() || LAST.contains(&first[0])
+        let mut first = [0; 2];
+        let read = self.memory.read_partial(Avma(pc), &mut first).unwrap_or(0);
+        first.get(..read).is_none_or(kept_frame::may_leave)
     }
 
     /// Address from which on code has its frame; `None` for code that does not begin as the compiler's functions do.
@@ -468,6 +523,7 @@ impl Unwinder for V8Unwinder {
     fn caller(&mut self, frame: &Frame<'_>) -> Result<Option<Unwound>, ChainEnd> {
         let is_leaf = frame.sampled.is_some();
         let follows_leaf = std::mem::replace(&mut self.follows_leaf, is_leaf);
+        self.precedes_frame &= !is_leaf;
         let unwound = match is_leaf.then(|| self.of_leaf(frame)) {
             None => match follows_leaf.then(|| self.of_frameless(frame)).flatten() {
                 Some(caller) => Unwound::certain(caller),
@@ -522,6 +578,17 @@ impl Unwinder for V8Unwinder {
         let is_guess = unwound.is_guess || outer.is_guess;
         Ok(Some(with_function(Unwound { is_guess, ..outer }, function)))
     }
+}
+
+/// A caller by a run through the code. Builtins that resume a generator push its values before they jump to it: the function
+/// that they jump to removes these, and the caller's stack pointer lies above.
+fn lifted(frame: &Frame<'_>, caller: FrameRegisters) -> Option<FrameRegisters> {
+    let FrameRegisters { sp, fp, .. } = frame.registers;
+    let is_above = caller.sp >= sp;
+    (is_above || caller.fp == fp).then_some(FrameRegisters {
+        sp: caller.sp.max(sp),
+        ..caller
+    })
 }
 
 /// The caller of code without a frame, whose return address is on top of the stack.

@@ -24,6 +24,13 @@ impl Recorder {
         }
     }
 
+    /// An adapter has read the code of process `key`: its rules, if any, know the code.
+    pub(super) fn has_polled(&mut self, key: ProcessKey) {
+        if let Some(process) = self.process_called(key) {
+            process.has_rules |= process.unwound.has_vm();
+        }
+    }
+
     /// Keeps the ranges of interpreters from a poll of process `key`.
     pub(super) fn take_rules(&mut self, key: ProcessKey, found: &[Record]) {
         for record in found {

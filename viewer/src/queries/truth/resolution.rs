@@ -2,7 +2,7 @@
 
 use super::{About, Concerns, TruthLine};
 use crate::present::numbers::{percent, ratio, some};
-use vmscope_records::{Exactness, Stream};
+use vmscope_records::{Exactness, Limit, LimitKind, Stream};
 use vmscope_symbolizer::profile::{Entry, EntryKind};
 use vmscope_symbolizer::summary::Quality;
 use vmscope_symbolizer::{Profile, Region, Summary};
@@ -19,6 +19,16 @@ pub fn unnamed_generated(profile: &Profile, summary: &Summary) -> u64 {
         .sum()
 }
 
+/// The VM's reason for samples of its JIT code without a name.
+pub(super) fn reason_for_no_names<'p>(
+    profile: &'p Profile,
+    summary: &Summary,
+) -> Option<&'p Limit> {
+    let mut limits = profile.trace.limits.iter();
+    let limit = limits.find(|limit| limit.kind == LimitKind::NoNames)?;
+    (unnamed_generated(profile, summary) > 0).then_some(limit)
+}
+
 pub(super) fn tell(profile: &Profile, summary: &Summary, lines: &mut Vec<TruthLine>) {
     let quality = &summary.quality;
     let is = |count: u64| if count == 1 { "is" } else { "are" };
@@ -28,10 +38,14 @@ pub(super) fn tell(profile: &Profile, summary: &Summary, lines: &mut Vec<TruthLi
         let lost = profile.trace.lost.iter();
         let lost = lost.filter(|lost| lost.stream == Stream::Adapter);
         let lost = lost.fold(0, |sum: u64, lost| sum.saturating_add(lost.count));
-        let why = match lost {
-            0 if profile.is_native() => "vmscope does not read this JIT yet".to_owned(),
-            0 => "the VM reported no name, or removed the code before vmscope read it".to_owned(),
-            lost => {
+        let reason = reason_for_no_names(profile, summary);
+        let why = match (reason, lost) {
+            (Some(reason), _) => reason.text.clone(),
+            (None, 0) if profile.is_native() => "vmscope does not read this JIT yet".to_owned(),
+            (None, 0) => {
+                "the VM reported no name, or removed the code before vmscope read it".to_owned()
+            }
+            (None, lost) => {
                 let events = some(lost, "VM code event was", "VM code events were");
                 format!(
                     "the VM reported no name, or vmscope read it too late or lost it ({events} lost)"
@@ -42,7 +56,8 @@ pub(super) fn tell(profile: &Profile, summary: &Summary, lines: &mut Vec<TruthLi
             "({}) in JIT code without a name: {why}",
             of_total(generated)
         );
-        let line = TruthLine::new(Some(generated), text, "");
+        let remedy = reason.map_or("", |reason| reason.remedy.as_str());
+        let line = TruthLine::new(Some(generated), text, remedy);
         lines.push(line.concerning(Concerns::UnnamedGenerated));
     }
     let without_name = quality.unresolved.saturating_sub(quality.without_method);

@@ -68,6 +68,7 @@ fn main() -> Result<(), Error> {
         FactsLayout::of(
             &jvm.structs,
             PoolLayout::of(&jvm.structs, jvm.methods.clone())?,
+            true,
         ),
         Facts::default(),
     );

@@ -72,7 +72,7 @@ def entries(lines):
         compiler, named_by, found, true, count = line.split("\t")
         reported[compiler, found] += int(count)
         right[compiler, true] += int(count)
-        if named_by != "Record":
+        if named_by not in ("Record", "Certain"):
             inferred[compiler, found][f"{compiler} {named_by}"] += int(count)
     total = sum(reported.values())
     for entry, samples in reported.items():

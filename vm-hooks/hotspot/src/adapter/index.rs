@@ -52,6 +52,8 @@ pub(super) struct Entry {
 pub(super) struct Class {
     /// Hash of its name and its methods.
     fingerprint: u64,
+    /// See [`MethodLayout::pointers_of`].
+    pointers: Option<[Avma; 2]>,
     pub times: Times,
     pub entries: Vec<Entry>,
 }
@@ -83,6 +85,8 @@ pub(super) struct BytecodeIndex {
     ranges: BTreeMap<u64, (u64, Place)>,
     /// Methods by `Method*`, including methods without bytecodes.
     methods: FxHashMap<Avma, Place>,
+    /// Number of the walk.
+    turn: usize,
 }
 
 /// Result of a walk over the loaders.
@@ -130,6 +134,7 @@ impl BytecodeIndex {
         may_have_gone: bool,
     ) -> Result<Walked, AdapterError> {
         let is_first = self.loaders.is_empty();
+        self.turn = self.turn.wrapping_add(1);
         pages.renew();
         let is_known = |at| !may_have_gone && self.loaders.contains_key(&at);
         let mut found = layouts.0.loaders(pages, is_known)?;
@@ -175,7 +180,7 @@ impl BytecodeIndex {
     fn renewed(
         &mut self,
         (mut was, loader): (Loaded, Loader),
-        (layouts, memory, may_have_gone): (Layouts<'_>, &dyn Memory, bool),
+        (layouts, memory, may_have_gone): (Layouts<'_>, &Pages<'_>, bool),
         walked: &mut Walked,
     ) -> Result<Loaded, AdapterError> {
         let (classes, layout) = layouts;
@@ -195,9 +200,12 @@ impl BytecodeIndex {
             let are_listed = found.has_met || found.is_cut;
             let listed: FxHashSet<Avma> = found.all.iter().copied().collect();
             let mut there = Vec::with_capacity(was.classes.len());
+            let unchanged = self.unchanged(&was.classes, layout, memory.memory())?;
             for klass in was.classes {
                 let is_listed = are_listed || listed.contains(&klass);
-                if is_listed && self.is_there(klass, layout, memory) {
+                let is_there =
+                    || unchanged.contains(&klass) || self.is_there(klass, layout, memory);
+                if is_listed && is_there() {
                     there.push(klass);
                 } else {
                     walked.dead.extend(self.remove(klass));
@@ -258,6 +266,30 @@ impl BytecodeIndex {
         }
     }
 
+    /// Unchanged classes of a loader with many classes: their pointers to name and methods are equal. A new loader at
+    /// the loader's address would have to place all its classes likewise. Each walk leaves out [`FEW`] other classes,
+    /// for a whole comparison.
+    fn unchanged(
+        &self,
+        classes: &[Avma],
+        layout: &MethodLayout,
+        memory: &dyn Memory,
+    ) -> Result<FxHashSet<Avma>, AdapterError> {
+        if classes.len() <= FEW {
+            return Ok(FxHashSet::default());
+        }
+        let turns = classes.len().div_ceil(FEW);
+        let mut unchanged = FxHashSet::default();
+        let found = layout.pointers_of(memory, classes)?;
+        for (number, (klass, pointers)) in classes.iter().zip(found).enumerate() {
+            let was = self.classes.get(klass).and_then(|class| class.pointers);
+            if number % turns != self.turn % turns && pointers.is_some() && pointers == was {
+                unchanged.insert(*klass);
+            }
+        }
+        Ok(unchanged)
+    }
+
     /// Whether the class at `klass` is unchanged; true for an unknown class.
     fn is_there(&self, klass: Avma, layout: &MethodLayout, memory: &dyn Memory) -> bool {
         self.classes.get(&klass).is_none_or(|was| {
@@ -301,8 +333,10 @@ impl BytecodeIndex {
                 end,
             });
         }
+        let pointers = layout.pointers_of(memory, &[klass])?;
         let class = Class {
             fingerprint,
+            pointers: pointers.first().copied().flatten(),
             times: Times::default(),
             entries,
         };
@@ -368,6 +402,7 @@ fn fingerprint(
 #[cfg(test)]
 mod tests {
     use vmscope_process::MemoryError;
+    use vmscope_process::testing::FakeMemory;
 
     use super::*;
     use crate::jvm::Jvm;
@@ -392,6 +427,58 @@ mod tests {
             buffer[..count].copy_from_slice(&bytes[..count]);
             Ok(count)
         }
+    }
+
+    #[test]
+    fn classes_with_their_pointers_are_read_again_in_turns() {
+        let snapshot = snapshot("jdk17");
+        let process = snapshot.process();
+        let jvm = Jvm::open(&process, &Pages::new(process.memory())).unwrap();
+        let layout = &jvm.methods;
+        let mut memory = FakeMemory::new();
+        let classes: Vec<Avma> = (1..=3 * FEW as u64)
+            .map(|number| Avma(number << 16))
+            .collect();
+        for klass in &classes {
+            memory.put(*klass, vec![7; 0x1000]);
+        }
+        let mut index = BytecodeIndex::default();
+        for (klass, pointers) in classes
+            .iter()
+            .zip(layout.pointers_of(&memory, &classes).unwrap())
+        {
+            assert!(pointers.is_some());
+            let class = Class {
+                fingerprint: 0,
+                pointers,
+                times: Times::default(),
+                entries: Vec::new(),
+            };
+            index.classes.insert(*klass, class);
+        }
+        let mut compared: FxHashMap<Avma, u32> = FxHashMap::default();
+        for turn in 0..3 {
+            index.turn = turn;
+            let unchanged = index.unchanged(&classes, layout, &memory).unwrap();
+            assert_eq!(unchanged.len(), 2 * FEW);
+            for klass in classes.iter().filter(|klass| !unchanged.contains(klass)) {
+                *compared.entry(*klass).or_default() += 1;
+            }
+        }
+        assert_eq!(compared.len(), classes.len(), "each once in three walks");
+        let changed = [classes[1], classes[3]];
+        memory.put(changed[0], vec![8; 0x1000]);
+        memory.remove(changed[1], 0x1000);
+        let unchanged = index
+            .unchanged(&classes[..2 * FEW], layout, &memory)
+            .unwrap();
+        assert_eq!(unchanged.len(), FEW - 2);
+        assert!(unchanged.is_disjoint(&FxHashSet::from_iter(changed)));
+        let few = index.unchanged(&classes[..FEW], layout, &memory).unwrap();
+        assert!(
+            few.is_empty(),
+            "a small loader's classes may all be replaced"
+        );
     }
 
     /// The memory of an unloaded class names a loader; a young loader has the same address now.

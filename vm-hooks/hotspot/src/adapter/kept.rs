@@ -19,7 +19,10 @@ const KEEP_GONE: u64 = 2_000_000_000;
 
 /// Nanoseconds from the first sample in large code to its map, which covers the samples until then.
 /// Each pause until the next map is eight times as long.
-const PAUSE: u64 = 1_000_000_000;
+pub(super) const PAUSE: u64 = 1_000_000_000;
+
+/// Number of sampled pcs in large code from which on a first map comes at once: such code may be hot until the program's end.
+const MANY_HITS: usize = 8;
 
 /// Minimum bytes of large code. Smaller code mostly has one map, of the whole code.
 const LARGE: usize = 768;
@@ -39,6 +42,8 @@ pub(super) struct Kept {
     /// Number of reported maps, and earliest time of the next.
     maps: u8,
     due: TimeNs,
+    /// Whether a map has come before that time.
+    is_early: bool,
     /// Its own and inlined methods.
     pub methods: Vec<Pinned>,
     /// Whether `methods` is complete.
@@ -102,6 +107,7 @@ impl Nmethods {
             covered: Vec::new(),
             maps: 0,
             due: TimeNs(0),
+            is_early: false,
             methods: Vec::new(),
             are_all: false,
             is_dead: false,
@@ -259,7 +265,8 @@ impl Kept {
 
     /// Whether its next map need not wait any longer; an nmethod that is gone is soon forgotten.
     pub fn is_due(&self, now: TimeNs) -> bool {
-        self.due <= now || !self.is_there()
+        let is_early = self.maps == 0 && !self.is_early && self.hits.len() >= MANY_HITS;
+        self.due <= now || is_early || !self.is_there()
     }
 
     /// Postpones the first map of large code: more samples will come.
@@ -269,8 +276,12 @@ impl Kept {
         }
     }
 
-    /// Counts a reported map. Maps of return addresses are cheap: they do not delay the others.
+    /// Counts a reported map. Maps of return addresses are cheap: they do not delay the others. Nor does an early map.
     pub fn has_map(&mut self, now: TimeNs, is_cheap: bool) {
+        if self.due > now && !is_cheap {
+            self.is_early = true;
+            return;
+        }
         if !is_cheap {
             self.maps = self.maps.saturating_add(1);
         }

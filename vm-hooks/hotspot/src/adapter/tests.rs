@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use vmscope_process::{KeySource, Memory, MemoryError};
 use vmscope_records::{Constituent, ConstituentKind, PcMap, ProcessKey, Record, TimeNs};
 
+use super::kept::PAUSE;
 use super::*;
 use crate::code::{Blob, CodeCache, Found, Nmethod, NmethodId, NmethodState};
 use crate::snapshot_files::snapshot;
@@ -492,6 +493,41 @@ fn maps_that_there_is_no_time_for_are_made_later() {
             assert_eq!(told.count(), usize::from(left.len() <= 5));
         }
         assert_eq!(left, [4, 3, 2, 1, 0, 0]);
+    }
+}
+
+/// The map of large code waits for more samples, unless there are many at once: its program may end before.
+#[test]
+fn hot_large_code_has_a_map_at_once() {
+    for name in ["jdk17", "jdk25"] {
+        let mut scene = Scene::new(name);
+        let compiled = scene.poll(&[]).1;
+        let large = compiled.iter().max_by_key(|one| one.end.0 - one.start.0);
+        let large = large.unwrap();
+        let hits: Vec<Avma> = (2..12)
+            .map(|number| Avma(large.start.0 + 32 * number))
+            .collect();
+        let memory = scene.memory.clone();
+        let opened = scene.opened();
+        let (maps, methods) = (&opened.maps, &mut opened.methods);
+        let mut maps_at = |time, hits: &[Avma]| {
+            let pages = Pages::new(&*memory);
+            let mut poll = Poll::new(
+                KeySource::new(),
+                ProcessKey(1),
+                Arc::new(move || TimeNs(time)),
+            );
+            let until = (Instant::now() + MAPS_TIME, true);
+            (opened.zone).tell_hits(hits, maps, Some(&pages), methods, until, &mut poll);
+            let is_map = |record: &&Record| matches!(record, Record::Constituent(one) if one.map != PcMap::None);
+            poll.finish().iter().filter(is_map).count()
+        };
+        assert_eq!(maps_at(10, &hits[..7]), 0, "{name}");
+        assert_eq!(maps_at(20, &hits[..7]), 0, "{name}: the same samples");
+        assert_eq!(maps_at(30, &hits), 1, "{name}");
+        let far = [Avma(large.end.0 - 64)];
+        assert_eq!(maps_at(40, &far), 0, "{name}: later samples wait");
+        assert_eq!(maps_at(10 + PAUSE, &far), 1, "{name}");
     }
 }
 

@@ -72,6 +72,9 @@ pub struct Nmethod {
 /// `CompLevel_full_optimization`.
 const C2: i8 = 4;
 
+/// `CompLevel_full_profile`.
+const C1_COUNTING: i8 = 3;
+
 /// Name of a compilation level (`CompLevel`): compiler and profiling.
 #[must_use]
 pub fn tier(level: i64) -> &'static str {
@@ -92,10 +95,26 @@ impl Nmethod {
         self.level == C2
     }
 
+    /// Whether this code has no samples of inlined methods at calls without a count in the VM's profile. C1 counts
+    /// inlined calls at this level. C2 inlines no call with a count of 0 outside of the first block
+    /// (`InlineTree::is_not_reached`). Exceptions are getters, constructors and methods with `@ForceInline`; mostly a
+    /// trap stands before such a call. The rule needs an interpreter (`UseInterpreter`), and C2 as the compiler
+    /// (`UseJVMCICompiler` is off).
+    #[must_use]
+    pub fn counts_calls(&self) -> bool {
+        matches!(self.level, C1_COUNTING | C2)
+    }
+
     /// Whether compiled for on-stack replacement.
     #[must_use]
     pub fn is_osr(&self) -> bool {
         self.id.osr
+    }
+
+    /// Bytecode index at which the code begins.
+    #[must_use]
+    pub fn entry(&self) -> u32 {
+        u32::try_from(self.entry_bci).unwrap_or(0)
     }
 
     /// Identity of the nmethod in a blob; reads nothing else.

@@ -101,6 +101,16 @@ pub enum Referent {
     Constant(i64),
 }
 
+/// A call of a method.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// Index of the step.
+    pub step: u16,
+    /// Whether all calls are of one method, whatever the receiver.
+    pub is_direct: bool,
+    pub targets: Targets,
+}
+
 /// Facts of a method's bytecodes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MethodFacts {
@@ -109,8 +119,10 @@ pub struct MethodFacts {
     pub steps: Vec<u16>,
     /// Signs of bytecodes, with the index of the step.
     pub signs: Vec<(Sign, u16)>,
-    /// Calls: index of the step and the possible targets.
-    pub calls: Vec<(u16, Targets)>,
+    /// Calls in the order of the bytecodes.
+    pub calls: Vec<Call>,
+    /// Whether all bytecodes of the method were decoded.
+    is_whole: bool,
 }
 
 impl MethodFacts {
@@ -125,9 +137,14 @@ impl MethodFacts {
             size: u32::try_from(bytecodes.len()).unwrap_or(u32::MAX),
             ..MethodFacts::default()
         };
+        facts.is_whole = (1..=MAX_BYTECODES).contains(&bytecodes.len());
         let bytecodes = bytecodes.get(..MAX_BYTECODES).unwrap_or(bytecodes);
         let mut previous = 0;
-        for instruction in instructions(bytecodes).map_while(Result::ok) {
+        for instruction in instructions(bytecodes) {
+            let Ok(instruction) = instruction else {
+                facts.is_whole = false;
+                break;
+            };
             facts.take((&instruction, previous), oop_bytes, &mut refer);
             previous = instruction.opcode;
         }
@@ -149,10 +166,23 @@ impl MethodFacts {
         }
     }
 
+    /// Whether the condition `holds` for every call of the method (call, bytecode index). False if some bytecodes were
+    /// not decoded.
+    #[must_use]
+    pub fn has_only(&self, holds: impl Fn(&Call, u16) -> bool) -> bool {
+        self.is_whole && (self.calls.iter()).all(|call| holds(call, self.bci_of(call)))
+    }
+
+    /// Bytecode index of a call.
+    #[must_use]
+    pub fn bci_of(&self, call: &Call) -> u16 {
+        self.steps.get(usize::from(call.step)).copied().unwrap_or(0)
+    }
+
     /// Memory use in bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        let calls = size_of::<(u16, Targets)>() + size_of::<NamedTargets>() + size_of::<Avma>();
+        let calls = size_of::<Call>() + size_of::<NamedTargets>() + size_of::<Avma>();
         size_of::<Self>()
             + size_of_val(self.steps.as_slice())
             + size_of_val(self.signs.as_slice())
@@ -323,7 +353,11 @@ impl MethodFacts {
         self.signs
             .extend(signs.into_iter().map(|sign| (sign, index)));
         if let Some(targets) = calls {
-            self.calls.push((index, targets));
+            self.calls.push(Call {
+                step: index,
+                is_direct: matches!(code, op::INVOKESPECIAL | op::INVOKESTATIC),
+                targets,
+            });
         }
     }
 }

@@ -7,10 +7,13 @@ use rustc_hash::FxHashMap;
 use vmscope_process::{AdapterError, Memory};
 use vmscope_records::Avma;
 
-use super::MethodSource;
 use super::facts::{MethodFacts, NamedTargets, Referent, Targets};
-use super::profile::ProfileLayout;
-use crate::bytecode::{Constant, ConstantPoolView, Instruction, Operands, PoolLayout, op};
+use super::profile::{ExecutedCall, ProfileLayout};
+use super::{Bcis, MethodSource};
+use crate::bytecode::{
+    Constant, ConstantPoolView, Instruction, Operands, PoolLayout, instructions, is_jump, op,
+    reached,
+};
 use crate::layout::{Scalar, VmStructs};
 
 /// Maximum bytes of cached facts: the need of a large program's compiled and inlined methods.
@@ -52,6 +55,8 @@ pub struct MemoryMethods<'m> {
     memory: &'m dyn Memory,
     layout: FactsLayout,
     kept: RefCell<Facts>,
+    /// [`MethodSource::unreached`] by method and entry: later polls read it anew.
+    unreached: RefCell<FxHashMap<(Avma, u32), Bcis>>,
 }
 
 impl std::fmt::Debug for MemoryMethods<'_> {
@@ -70,12 +75,15 @@ pub struct FactsLayout {
     intrinsic: Option<Scalar>,
     narrow_base: Option<Avma>,
     narrow_shift: Option<Avma>,
+    /// Whether a call without a count is not inlined ([`crate::code::Nmethod::counts_calls`]).
+    trusts_counts: bool,
 }
 
 impl FactsLayout {
-    /// Finds all fields. Missing fields yield no evidence.
+    /// Finds all fields. Missing fields yield no evidence. `trusts_counts`: whether a call without a count is not
+    /// inlined ([`crate::code::Nmethod::counts_calls`]).
     #[must_use]
-    pub fn of(structs: &VmStructs, pools: PoolLayout) -> Self {
+    pub fn of(structs: &VmStructs, pools: PoolLayout, trusts_counts: bool) -> Self {
         let narrow = |old: &str, new: &str| {
             let of = |name| structs.optional_static("CompressedKlassPointers", name);
             of(old).or_else(|| of(new))
@@ -86,6 +94,7 @@ impl FactsLayout {
             intrinsic: structs.optional_scalar("Method", "_intrinsic_id"),
             narrow_base: narrow("_narrow_klass._base", "_base"),
             narrow_shift: narrow("_narrow_klass._shift", "_shift"),
+            trusts_counts,
         }
     }
 }
@@ -98,6 +107,7 @@ impl<'m> MemoryMethods<'m> {
             memory,
             layout,
             kept: RefCell::new(facts),
+            unreached: RefCell::default(),
         }
     }
 
@@ -112,24 +122,47 @@ impl<'m> MemoryMethods<'m> {
     }
 
     fn read(&self, method: Avma) -> Result<MethodFacts, AdapterError> {
-        let memory = self.memory;
-        let methods = self.layout.pools.methods();
-        let (at, size) = methods.bytecode_range(memory, method)?;
-        let bytecodes = memory
-            .read_vec(at, size, usize::from(u16::MAX))
-            .map_err(AdapterError::reading(WHAT))?;
-        let constants = methods.constants(memory, method)?;
-        let pool = ConstantPoolView::read(&self.layout.pools, memory, constants)?;
-        let receivers = self
-            .layout
-            .profile
-            .as_ref()
-            .and_then(|profile| profile.receivers(memory, method).ok())
-            .unwrap_or_default();
+        let bytecodes = self.bytecodes(method)?;
+        let constants = self.layout.pools.methods().constants(self.memory, method)?;
+        let pool = ConstantPoolView::read(&self.layout.pools, self.memory, constants)?;
+        let executed = self.executed(method).unwrap_or_default();
         Ok(MethodFacts::of(&bytecodes, 4, |instruction| {
-            self.refer(&pool, &receivers, instruction)
+            self.refer(&pool, &executed, instruction)
                 .unwrap_or_default()
         }))
+    }
+
+    /// Calls with a count in the method's profile; `None` without a readable profile.
+    fn executed(&self, method: Avma) -> Option<Vec<ExecutedCall>> {
+        let profile = self.layout.profile.as_ref()?;
+        profile.calls(self.memory, method).ok()?
+    }
+
+    fn read_unreached(&self, method: Avma, entry: u32) -> Option<Bcis> {
+        let bytecodes = self.bytecodes(method).ok()?;
+        let all: Vec<Instruction> = instructions(&bytecodes).map_while(Result::ok).collect();
+        let executed = self.executed(method).filter(|_| self.layout.trusts_counts);
+        // C2 trusts no count of 0 in the first block.
+        let first_jump = all.iter().position(|it| is_jump(it.opcode));
+        let never = |index: usize, call: &Instruction| {
+            let is_executed =
+                (executed.as_ref()).is_none_or(|all| executed_at(all, call).is_some());
+            !is_executed && first_jump.is_some_and(|jump| jump < index)
+        };
+        let calls = all.iter().enumerate().zip(reached(&all, entry));
+        let calls = calls
+            .filter(|((_, it), _)| (op::INVOKEVIRTUAL..=op::INVOKEDYNAMIC).contains(&it.opcode));
+        let unreached =
+            calls.filter(|((index, call), is_reached)| !is_reached || never(*index, call));
+        let bcis = unreached.filter_map(|((_, call), _)| u16::try_from(call.bci.0).ok());
+        Some(bcis.collect())
+    }
+
+    fn bytecodes(&self, method: Avma) -> Result<Vec<u8>, AdapterError> {
+        let methods = self.layout.pools.methods();
+        let (at, size) = methods.bytecode_range(self.memory, method)?;
+        let bytecodes = self.memory.read_vec(at, size, usize::from(u16::MAX));
+        bytecodes.map_err(AdapterError::reading(WHAT))
     }
 
     /// Whether compilers have intrinsic code, working on arrays, for a static method.
@@ -152,7 +185,7 @@ impl<'m> MemoryMethods<'m> {
     fn refer(
         &self,
         pool: &ConstantPoolView<'_>,
-        receivers: &[(u16, Vec<Avma>)],
+        executed: &[ExecutedCall],
         instruction: &Instruction,
     ) -> Option<Referent> {
         match (instruction.opcode, &instruction.operands) {
@@ -160,7 +193,7 @@ impl<'m> MemoryMethods<'m> {
                 pool.field_offset(instruction).map(Referent::Field)
             }
             (op::INVOKEVIRTUAL..=op::INVOKEINTERFACE, _) => {
-                self.called(pool, receivers, instruction)
+                self.called(pool, executed, instruction)
             }
             (op::LDC..=op::LDC2_W, Operands::Constant(slot)) => {
                 Some(Referent::Constant(match pool.number(*slot)? {
@@ -182,14 +215,12 @@ impl<'m> MemoryMethods<'m> {
     fn called(
         &self,
         pool: &ConstantPoolView<'_>,
-        receivers: &[(u16, Vec<Avma>)],
+        executed: &[ExecutedCall],
         instruction: &Instruction,
     ) -> Option<Referent> {
         let callee = pool.callee(instruction)?;
-        let known = receivers
-            .iter()
-            .filter(|(at, _)| u32::from(*at) == instruction.bci.0);
-        let known = known.flat_map(|(_, classes)| classes.iter().copied());
+        let known = executed_at(executed, instruction).into_iter();
+        let known = known.flat_map(|call| call.receivers.iter().copied());
         let targets = Targets::Named(Box::new(NamedTargets {
             name: callee.name,
             signature: callee.signature,
@@ -221,6 +252,15 @@ impl<'m> MemoryMethods<'m> {
     }
 }
 
+/// Profile entry of a call instruction; `None` if the profile counts no execution.
+fn executed_at<'e>(
+    executed: &'e [ExecutedCall],
+    instruction: &Instruction,
+) -> Option<&'e ExecutedCall> {
+    let found = executed.binary_search_by_key(&instruction.bci.0, |call| call.bci.into());
+    executed.get(found.ok()?)
+}
+
 impl MethodSource for MemoryMethods<'_> {
     fn facts(&self, method: Avma) -> Option<Arc<MethodFacts>> {
         if let Some(known) = self.kept.borrow().methods.get(&method) {
@@ -247,6 +287,14 @@ impl MethodSource for MemoryMethods<'_> {
             methods.extend(found.filter(|method| !methods.contains(method)));
         }
         methods
+    }
+
+    fn unreached(&self, method: Avma, entry: u32) -> Bcis {
+        let mut known = self.unreached.borrow_mut();
+        let unreached = known.entry((method, entry));
+        let unreached =
+            unreached.or_insert_with(|| self.read_unreached(method, entry).unwrap_or_default());
+        Arc::clone(unreached)
     }
 
     fn narrow_class(&self) -> Option<(u64, u32)> {

@@ -1,5 +1,5 @@
-//! Receivers in the VM's own profile of a method (`MethodData`). Optimising compilers inline
-//! their methods at virtual calls.
+//! Calls in the VM's own profile of a method (`MethodData`): whether they have been executed, and their receivers'
+//! classes. Optimising compilers inline the receivers' methods.
 
 use vmscope_process::{AdapterError, Memory};
 use vmscope_records::Avma;
@@ -36,18 +36,18 @@ impl ProfileLayout {
         })
     }
 
-    /// Receiver classes at each virtual call of `method`, by bytecode index.
+    /// Executed calls of `method`, ascending by bytecode index; `None` without a profile.
     ///
     /// # Errors
     /// [`AdapterError::Memory`] if the profile is unreadable.
-    pub fn receivers(
+    pub fn calls(
         &self,
         memory: &dyn Memory,
         method: Avma,
-    ) -> Result<Vec<(u16, Vec<Avma>)>, AdapterError> {
+    ) -> Result<Option<Vec<ExecutedCall>>, AdapterError> {
         let at = self.method_data.read_address(memory, method, WHAT)?;
         if at.0 == 0 {
-            return Ok(Vec::new());
+            return Ok(None);
         }
         let size = self.data_size.read(memory, at, WHAT)?.clamp(0, MAX_PROFILE);
         let bytes = memory
@@ -59,12 +59,21 @@ impl ProfileLayout {
             .map_err(AdapterError::reading(WHAT))?;
         // Up to some version, builds with JVMCI have an additional cell before the receivers.
         let with = walk(&bytes, 1);
-        Ok(with.or_else(|| walk(&bytes, 0)).unwrap_or_default())
+        Ok(with.or_else(|| walk(&bytes, 0)))
     }
 }
 
+/// A call with a count in the profile.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExecutedCall {
+    /// Its bytecode index.
+    pub bci: u16,
+    /// Classes of receivers of a virtual call, frequent ones first.
+    pub receivers: Vec<Avma>,
+}
+
 /// Walks the entries; `None` if `extra` cells before the receivers make them implausible.
-pub(super) fn walk(bytes: &[u8], extra: usize) -> Option<Vec<(u16, Vec<Avma>)>> {
+pub(super) fn walk(bytes: &[u8], extra: usize) -> Option<Vec<ExecutedCall>> {
     let mut all = Vec::new();
     let mut at = 0;
     let mut last = 0;
@@ -92,12 +101,20 @@ pub(super) fn walk(bytes: &[u8], extra: usize) -> Option<Vec<(u16, Vec<Avma>)>> 
                 .checked_add(receivers)?
                 .checked_add(rest(receivers)?)?,
             // Arguments and parameters come last.
-            _ => break,
+            9 | 12 => break,
+            _ => return None,
         };
         if bci < last {
             return None;
         }
         last = bci;
+        let is_counted = cells > 0 && cell(0)? != 0;
+        if matches!(tag, 2 | 10) && is_counted {
+            all.push(ExecutedCall {
+                bci,
+                receivers: Vec::new(),
+            });
+        }
         if matches!(tag, 4 | 5 | 11) {
             let rows = (0..ROWS).filter_map(|row| {
                 let class = cell(1 + extra + 2 * row)?;
@@ -114,8 +131,12 @@ pub(super) fn walk(bytes: &[u8], extra: usize) -> Option<Vec<(u16, Vec<Avma>)>> 
             }
             rows.sort_by_key(|row| std::cmp::Reverse(row.0));
             let classes: Vec<_> = rows.into_iter().map(|(_, class)| class).collect();
-            if tag != 4 && !classes.is_empty() {
-                all.push((bci, classes));
+            // The count is of the receivers without a row.
+            if tag != 4 && (is_counted || !classes.is_empty()) {
+                all.push(ExecutedCall {
+                    bci,
+                    receivers: classes,
+                });
             }
         }
         at = at

@@ -15,6 +15,8 @@ use crate::testing::walk;
 struct Given {
     bytecodes: Vec<Vec<u8>>,
     asked: Cell<usize>,
+    /// Unreached calls of all methods.
+    unreached: Vec<u16>,
 }
 
 impl MethodSource for Given {
@@ -36,6 +38,10 @@ impl MethodSource for Given {
             }
         });
         Some(Arc::new(facts))
+    }
+
+    fn unreached(&self, _: Avma, _: u32) -> Bcis {
+        self.unreached.clone().into()
     }
 
     fn narrow_class(&self) -> Option<(u64, u32)> {
@@ -101,6 +107,7 @@ fn a_field_is_found_in_the_method_that_reads_it() {
             vec![0x2a, 0xb4, 0x20, 0, 0xac],
         ],
         asked: Cell::new(0),
+        unreached: Vec::new(),
     };
     // mov eax,[rsi+0x20]; add ecx,eax (no sign); mov eax,[rsi+0x40]; ret
     let code = [0x8b, 0x46, 0x20, 0x8b, 0xc8, 0x8b, 0x46, 0x40, 0xc3];
@@ -122,9 +129,26 @@ fn a_field_is_found_in_the_method_that_reads_it() {
 
 #[test]
 fn a_branch_to_a_trap_is_where_the_trap_says() {
+    let ends: [(&[u8], &[u16], _); 5] = [
+        (&[0xac], &[], NamedBy::Certain),
+        // A call of an unknown method.
+        (&[0xb8, 9, 0, 0xac], &[], NamedBy::Alone),
+        (&[0xb8, 9, 0, 0xac], &[8], NamedBy::Certain),
+        (&[0xb8, 9, 0, 0xb8, 9, 0, 0xac], &[8], NamedBy::Alone),
+        // Bytecodes that end in an instruction.
+        (&[0xac, 0xb8, 9], &[9], NamedBy::Alone),
+    ];
+    for (end, unreached, named_by) in ends {
+        branch_to_a_trap(end, unreached, named_by);
+    }
+}
+
+/// `named_by`: what names code of a method with this end, of which these calls are unreached.
+fn branch_to_a_trap(end: &[u8], unreached: &[u16], named_by: NamedBy) {
     let given = Given {
-        bytecodes: vec![vec![0x2a, 0xb4, 0x20, 0, 0x2a, 0xb4, 0x20, 0, 0xac]],
+        bytecodes: vec![[&[0x2a, 0xb4, 0x20, 0, 0x2a, 0xb4, 0x20, 0], end].concat()],
         asked: Cell::new(0),
+        unreached: unreached.to_vec(),
     };
     let mut code = vec![0x85, 0xf6]; // test esi,esi
     code.extend([0x74, 0x04]); // je the trap
@@ -146,8 +170,8 @@ fn a_branch_to_a_trap_is_where_the_trap_says() {
         map.at(offset)
             .map(|(piece, chain)| (chain[0].bci, piece.exactness, piece.named_by))
     };
-    assert_eq!(bci(2), Some((5, Exactness::Approximate, NamedBy::Alone)));
-    assert_eq!(bci(4), Some((5, Exactness::Approximate, NamedBy::Alone)));
+    assert_eq!(bci(2), Some((5, Exactness::Approximate, named_by)));
+    assert_eq!(bci(4), Some((5, Exactness::Approximate, named_by)));
     assert_eq!(bci(18), Some((5, Exactness::Exact, NamedBy::Record)));
 }
 
@@ -161,6 +185,7 @@ fn a_fault_at_an_inlined_getter_is_no_call() {
             vec![0x2a, 0xb4, 0x20, 0, 0xac],
         ],
         asked: Cell::new(0),
+        unreached: Vec::new(),
     };
     let throws = [0xe8, 0, 0, 0, 0]; // call
     let traps = [&[0xbe, 0xf6, 0xff, 0xff, 0xff][..], &throws].concat(); // mov esi,-10; call
@@ -207,6 +232,7 @@ fn a_return_address_needs_its_record_alone() {
     let given = Given {
         bytecodes: vec![vec![0xb8, 1, 0, 0xac], vec![0xb8, 2, 0, 0xac], vec![0xac]],
         asked: Cell::new(0),
+        unreached: Vec::new(),
     };
     // call; call; ret
     let code = [0xe8, 0, 0, 0, 0, 0xe8, 0, 0, 0, 0, 0xc3];
@@ -286,7 +312,7 @@ proptest! {
             .collect();
         nmethod.implicit = implicit.into();
         nmethod.blob.frame_complete = frame_complete;
-        let given = Given { bytecodes, asked: Cell::new(0) };
+        let given = Given { bytecodes, asked: Cell::new(0), unreached: vec![3] };
         let map = pieces(&nmethod, &given, &[]);
         check(&map, code.len());
         prop_assert!(given.asked.get() <= 200_000);
@@ -317,6 +343,7 @@ fn methods_that_call_each_other_end() {
     let given = Given {
         bytecodes: vec![calls.clone(), calls[..60].to_vec(), calls[..60].to_vec()],
         asked: Cell::new(0),
+        unreached: Vec::new(),
     };
     let code = [0x8b, 0x46, 0x20, 0xc3].repeat(5000);
     let map = pieces(&nmethod(&code), &given, &[]);
@@ -335,7 +362,7 @@ fn a_map_of_parts_says_mostly_what_the_whole_map_says() {
         let pages = Pages::new(process.memory());
         let jvm = Jvm::open(&process, &pages).unwrap();
         let pools = PoolLayout::of(&jvm.structs, jvm.methods.clone()).unwrap();
-        let layout = FactsLayout::of(&jvm.structs, pools);
+        let layout = FactsLayout::of(&jvm.structs, pools, true);
         let methods = MemoryMethods::new(&pages, layout, Facts::default());
         for found in walk(&process, process.memory()).unwrap().nmethods {
             let nmethod = found.nmethod;
@@ -375,4 +402,36 @@ fn a_map_of_parts_says_mostly_what_the_whole_map_says() {
     assert!(large > 20 && callers > 1000, "{large} {callers}");
     assert!(100 * same >= 85 * large, "{same} of {large}");
     assert!(100 * same_method >= 95 * large, "{same_method} of {large}");
+}
+
+/// Entries of a `MethodData`, with the header's tag and bytecode index.
+fn profile_entry(tag: u8, bci: u8, cells: &[u64]) -> Vec<u8> {
+    let header = [tag, 0, bci, 0, 0, 0, 0, 0];
+    let cells = cells.iter().flat_map(|cell| cell.to_le_bytes());
+    header.into_iter().chain(cells).collect()
+}
+
+#[test]
+fn calls_with_a_count_are_executed() {
+    let static_call = |bci, count| profile_entry(2, bci, &[count]);
+    let virtual_call = |bci, cells: [u64; 5]| profile_entry(5, bci, &cells);
+    let bytes = [
+        static_call(1, 0),
+        static_call(4, 7),
+        virtual_call(8, [0; 5]),
+        // Two receivers, the second more frequent; then a receiver without a row.
+        virtual_call(12, [0, 0x10_000, 1, 0x20_000, 5]),
+        virtual_call(16, [3, 0, 0, 0, 0]),
+    ]
+    .concat();
+    let calls = profile::walk(&bytes, 0).unwrap();
+    let calls = calls
+        .iter()
+        .map(|call| (call.bci, call.receivers.as_slice()));
+    let expected: [(u16, &[Avma]); 3] =
+        [(4, &[]), (12, &[Avma(0x20_000), Avma(0x10_000)]), (16, &[])];
+    assert_eq!(calls.collect::<Vec<_>>(), expected);
+    // A cell more per receiver misses the next header, and an unknown tag ends the walk without an answer.
+    assert_eq!(profile::walk(&bytes, 1), None);
+    assert_eq!(profile::walk(&profile_entry(0, 0, &[0]), 0), None);
 }

@@ -1,12 +1,13 @@
 //! Tree of inlined methods: methods named by debug records, and guesses of further ones.
 
+use std::cell::LazyCell;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use vmscope_records::Avma;
 
 use super::facts::MethodFacts;
-use super::{MethodSource, NamedBy};
+use super::{Bcis, MethodSource, NamedBy};
 use crate::code::{Frame, Nmethod};
 
 /// Maximum number of nodes in a tree.
@@ -45,6 +46,8 @@ pub struct Tree {
     steps: usize,
     by_place: FxHashMap<(u32, i32, Avma), u32>,
     by_scope: FxHashMap<u32, Option<(u32, i32)>>,
+    /// Whether the compiled method has no inlined methods for certain.
+    is_alone: bool,
 }
 
 impl Tree {
@@ -138,6 +141,7 @@ impl Tree {
         match self.nodes.get(node as usize) {
             Some(node) if !node.is_recorded => NamedBy::Guess,
             Some(node) if node.depth > 0 => NamedBy::Inlined,
+            _ if self.is_alone => NamedBy::Certain,
             _ if self.nodes.len() == 1 => NamedBy::Alone,
             _ => NamedBy::Own,
         }
@@ -151,7 +155,25 @@ impl Tree {
         };
         let step = node.facts.step_at(bci);
         let calls = &node.facts.calls;
-        calls.binary_search_by_key(&step, |(at, _)| *at).is_ok()
+        calls.binary_search_by_key(&step, |call| call.step).is_ok()
+    }
+
+    /// Judges whether the compiled method has no inlined methods: a record shows a real call of the only possible
+    /// method for each of its calls, or nothing has executed the call. `entry`: bytecode at which the code begins, if
+    /// unreached calls are known. `is_call` tests a bytecode index for a real call.
+    pub fn judge(
+        &mut self,
+        methods: &dyn MethodSource,
+        entry: Option<u32>,
+        is_call: impl Fn(i32) -> bool,
+    ) {
+        let [node] = self.nodes.as_slice() else {
+            return;
+        };
+        let unreached = unreached(methods, node.method, entry);
+        self.is_alone = node.facts.has_only(|call, bci| {
+            call.is_direct && is_call(bci.into()) || unreached.binary_search(&bci).is_ok()
+        });
     }
 
     /// Adds guesses: methods possibly inlined without a record, at call bytecodes that no
@@ -160,24 +182,32 @@ impl Tree {
         &mut self,
         methods: &dyn MethodSource,
         limits: &GuessLimits,
+        entry: Option<u32>,
         is_call: impl Fn(u32, i32) -> bool,
     ) {
         let (mut next, mut looked_at) = (0, 0);
         while let Some(node) = self.nodes.get(next) {
             let at = u32::try_from(next).unwrap_or(u32::MAX);
             let guessed_depth = self.guessed_depth(at);
-            let facts = Arc::clone(&node.facts);
+            let (method, facts) = (node.method, Arc::clone(&node.facts));
+            // Inlined methods begin at their begin.
+            let entry = entry.map(|entry| if at == 0 { entry } else { 0 });
+            let unreached = unreached(methods, method, entry);
             next += 1;
             if guessed_depth >= limits.depth {
                 continue;
             }
-            for (step, targets) in &facts.calls {
-                let bci = facts.steps.get(usize::from(*step)).copied().unwrap_or(0);
-                let bci = i32::from(bci);
-                if is_call(at, bci) {
+            for call in &facts.calls {
+                let bci = facts.bci_of(call);
+                if is_call(at, bci.into()) || unreached.binary_search(&bci).is_ok() {
                     continue;
                 }
-                for target in methods.targets(targets).into_iter().take(limits.targets) {
+                let bci = i32::from(bci);
+                for target in methods
+                    .targets(&call.targets)
+                    .into_iter()
+                    .take(limits.targets)
+                {
                     if self.by_place.contains_key(&(at, bci, target)) || target.0 == 0 {
                         continue;
                     }
@@ -240,4 +270,15 @@ pub struct GuessLimits {
     pub targets: usize,
     /// Maximum steps of the tree in total.
     pub steps: usize,
+}
+
+/// [`MethodSource::unreached`], read when it is needed; empty without `entry`.
+fn unreached(
+    methods: &dyn MethodSource,
+    method: Avma,
+    entry: Option<u32>,
+) -> LazyCell<Bcis, impl FnOnce() -> Bcis> {
+    LazyCell::new(move || {
+        entry.map_or_else(Bcis::default, |entry| methods.unreached(method, entry))
+    })
 }

@@ -1,6 +1,6 @@
 //! Methods of a class: declared methods, and selection by name as for its objects.
 
-use vmscope_process::{AdapterError, Memory};
+use vmscope_process::{AdapterError, Memory, read_words};
 use vmscope_records::Avma;
 
 use super::MethodLayout;
@@ -73,6 +73,32 @@ impl MethodLayout {
         };
         let found = methods.read(memory, klass, methods.array)?;
         Ok(found.into_iter().map(Avma).collect())
+    }
+
+    /// Addresses of each class's name and of its array of methods, by few system calls; `None` for unreadable classes.
+    /// A class that is redefined has another array.
+    ///
+    /// # Errors
+    /// Failed reads of all memory.
+    pub fn pointers_of(
+        &self,
+        memory: &dyn Memory,
+        classes: &[Avma],
+    ) -> Result<Vec<Option<[Avma; 2]>>, AdapterError> {
+        let name = self.klass_name.offset;
+        let array = self
+            .class_methods
+            .map_or(name, |methods| methods.array.offset);
+        let places = classes
+            .iter()
+            .flat_map(|klass| [name, array].map(|offset| Avma(klass.0.wrapping_add(offset))));
+        let words = read_words(memory, &places.collect::<Vec<_>>());
+        let words = words.map_err(AdapterError::reading(WHAT))?;
+        let pair = |pair: &[Option<[u64; 1]>; 2]| {
+            let [[name], [array]] = [pair[0]?, pair[1]?];
+            Some([Avma(name), Avma(array)])
+        };
+        Ok(words.as_chunks().0.iter().map(pair).collect())
     }
 
     /// The method (`Method*`) of this name and signature for objects of the class at `klass`:

@@ -39,7 +39,7 @@ pub struct MethodLayout {
     pool_holder: Scalar,
     /// JDK 12 on: field of the pool; JDK 11: field of the class.
     source_file: Option<SourceFile>,
-    klass_name: Scalar,
+    pub(super) klass_name: Scalar,
     symbol_length: Scalar,
     symbol_body: u64,
     /// `has_linenumber_table`.

@@ -29,6 +29,11 @@ final class Clock {
     last = now;
   }
 
+  /** Nanoseconds spent in all ranges. */
+  static long spent() {
+    return Arrays.stream(SPENT).sum();
+  }
+
   static void clear() {
     Arrays.fill(SPENT, 0);
   }

@@ -17,7 +17,7 @@ import java.util.Random;
  *                                  201 times, so that each call has all receivers
  * --loops A,B,C       the ranges' loop counts
  * --jitter PERCENT    how the cycles' lengths differ
- * --cycles N, --milliseconds N   the program measures until both are reached
+ * --cycles N, --milliseconds N   the program measures until both are reached (CPU time)
  * </pre>
  *
  * <p>At the end one line: {@code {"pid":, "measured_from_ns":, "measured_to_ns":, "cycles":,
@@ -400,7 +400,7 @@ final class Shares {
     Random random = new Random(System.nanoTime());
     long from = System.nanoTime();
     int done = 0;
-    while (program.goesOn(done, cycles) || System.nanoTime() - from < least) {
+    while (program.goesOn(done, cycles) || Clock.spent() < least) {
       double scale = 1 + (2 * random.nextDouble() - 1) * jitter / 100;
       cycle(what, (int) (loops[0] * scale), (int) (loops[1] * scale), (int) (loops[2] * scale));
       done++;

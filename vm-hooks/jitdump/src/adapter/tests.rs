@@ -254,3 +254,36 @@ fn a_line_that_mono_has_not_finished_is_no_loss() {
             .any(|text| text.contains("buffers its perf map"))
     );
 }
+
+/// .NET maps its compiler after its runtime: the rules come again with the compiler's, once.
+#[test]
+fn a_module_that_is_mapped_later_has_its_rules() {
+    let files = Files {
+        kind: VmKind::DotNet,
+        ..Files::default()
+    };
+    let mut adapter = files.file_adapter();
+    let line = |at: u64, path: &str| {
+        let line = format!("{at:x}000-{at:x}fff r-xp 00000000 08:01 {at} {path}");
+        parse_line(line.as_bytes()).unwrap()
+    };
+    let runtime = line(0x1000, "/net/libcoreclr.so");
+    let view = |maps| ProcessView::fake(Pid(4711), Arc::new(FakeMemory::new()), maps);
+    let early = view(vec![runtime.clone()]);
+    let late = view(vec![runtime, line(0x2000, "/net/libclrjit.so")]);
+    let mut modules = |view: &ProcessView| {
+        let mut poll = poll();
+        adapter.poll(view, &mut poll).unwrap();
+        let emitted = poll.finish().into_iter().filter_map(|record| match record {
+            Record::RegionRules(rules) => Some(rules.rules),
+            _ => None,
+        });
+        let modules = emitted.map(|rules| rules.into_iter().map(|rule| rule.module).collect());
+        modules.collect::<Vec<Vec<String>>>()
+    };
+    assert_eq!(modules(&early), [["libcoreclr.so"]]);
+    assert_eq!(modules(&late), [["libclrjit.so", "libcoreclr.so"]]);
+    assert!(modules(&late).is_empty());
+    // Mappings vanish when the process ends.
+    assert!(modules(&early).is_empty());
+}

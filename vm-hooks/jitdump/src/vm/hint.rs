@@ -20,7 +20,7 @@ pub(super) fn hint(kind: VmKind, name: &str) -> &'static str {
         }
         (VmKind::DotNet, _) => {
             "start it with DOTNET_PerfMapEnabled=2 in the \
-             environment, or through vmscope record"
+             environment, or through vmscope record (before .NET 6: with COMPlus_PerfMapEnabled=1)"
         }
         (VmKind::Beam, _) => {
             "start it as erl +JPperf true (OTP 24 or newer; or with \

@@ -11,6 +11,10 @@ use super::{Vm, VmKind, beam, cpython, dotnet, julia, mono, php};
 
 /// `execute_ex`, exported for extensions.
 const EXECUTE_EX: &str = "execute_ex";
+/// .NET's runtime.
+const CORECLR: &str = "libcoreclr.so";
+/// Maximum number of modules with the same rules.
+const MAX_RULED_MODULES: usize = 256;
 /// Since CPython 3.11, a word with the version in its upper bytes.
 const PY_VERSION: &str = "Py_Version";
 
@@ -56,17 +60,54 @@ impl Modules {
         self.all.iter().filter(|(name, _)| is_it(name)).collect()
     }
 
-    /// The rules of `rows` for those modules.
+    /// The rules of `entries` for those modules.
     fn rules(&self, entries: &[RegionEntry], is_it: impl Fn(&str) -> bool) -> Vec<RegionRule> {
-        rules(entries, &names(&self.find(is_it)))
+        let found = self.find(is_it).into_iter().take(MAX_RULED_MODULES);
+        let names: Vec<String> = found.map(|(name, _)| name.clone()).collect();
+        rules(entries, &names)
     }
 }
 
-fn names(modules: &[&(String, LoadedModule)]) -> Vec<String> {
-    modules.iter().map(|(name, _)| name.clone()).collect()
+/// Entries for the modules whose names the function knows.
+type Table = (&'static [RegionEntry], fn(&str) -> bool);
+
+/// Rules of the modules that are mapped now. VMs map some modules (compiler, precompiled code) after vmscope has
+/// recognised them. Empty for V8, whose recognition tells its modules, and for VMs without rules.
+#[must_use]
+pub(crate) fn region_rules(kind: VmKind, process: &ProcessView) -> Vec<RegionRule> {
+    let tables: &[Table] = match kind {
+        VmKind::DotNet => &[
+            (dotnet::COMPILER, |name| name == "libclrjit.so"),
+            (dotnet::COLLECTOR, |name| {
+                name.starts_with("libclrgc") && name.contains(".so")
+            }),
+            (dotnet::RUNTIME, |name| name == CORECLR),
+        ],
+        VmKind::Beam => &[(beam::REGIONS, is_beam)],
+        VmKind::Mono => &[(mono::REGIONS, is_mono), (mono::AHEAD, is_ahead)],
+        VmKind::Julia => &[
+            (julia::COMPILER, |name| {
+                is_library(name, "libjulia-codegen") || is_library(name, "libLLVM")
+            }),
+            (julia::RUNTIME, is_julia),
+        ],
+        VmKind::Php => &[
+            (php::REGIONS, is_php),
+            (php::OPCACHE, |name| name == "opcache.so"),
+        ],
+        VmKind::CPython => &[(cpython::REGIONS, is_cpython)],
+        VmKind::V8 | VmKind::Wasmtime | VmKind::Other => &[],
+    };
+    if tables.is_empty() {
+        return Vec::new();
+    }
+    let modules = Modules::of(process);
+    let rules = tables.iter();
+    let rules = rules.flat_map(|(entries, is_it)| modules.rules(entries, is_it));
+    rules.collect()
 }
 
-fn vm(kind: VmKind, name: &str, version: String, rules: Vec<RegionRule>) -> Vm {
+fn vm(kind: VmKind, name: &str, version: String) -> Vm {
     let identity = VmIdentity {
         kind: name.to_owned(),
         version,
@@ -74,7 +115,7 @@ fn vm(kind: VmKind, name: &str, version: String, rules: Vec<RegionRule>) -> Vm {
     Vm {
         kind,
         identity,
-        rules,
+        rules: Vec::new(),
     }
 }
 
@@ -104,78 +145,63 @@ fn v8_by_symbol(process: &ProcessView, modules: &Modules) -> Option<Vm> {
 }
 
 fn v8(product: Product) -> Vm {
-    let rules = regions::rules(&product.modules);
-    vm(VmKind::V8, product.name, product.version, rules)
+    Vm {
+        rules: regions::rules(&product.modules),
+        ..vm(VmKind::V8, product.name, product.version)
+    }
 }
 
 fn dotnet(_: &ProcessView, modules: &Modules) -> Option<Vm> {
-    let found = modules.find(|name| name == "libcoreclr.so");
+    let found = modules.find(|name| name == CORECLR);
     let (_, runtime) = found.first()?;
-    let mut rules = modules.rules(dotnet::COMPILER, |name| name == "libclrjit.so");
-    rules.extend(modules.rules(dotnet::COLLECTOR, |name| {
-        name.starts_with("libclrgc") && name.contains(".so")
-    }));
-    rules.extend(modules.rules(dotnet::RUNTIME, |name| name == "libcoreclr.so"));
     // …/shared/Microsoft.NETCore.App/8.0.4/libcoreclr.so
     let version =
         folder(runtime).filter(|folder| folder.starts_with(|first: char| first.is_ascii_digit()));
-    Some(vm(
-        VmKind::DotNet,
-        ".NET",
-        version.unwrap_or_default(),
-        rules,
-    ))
+    Some(vm(VmKind::DotNet, ".NET", version.unwrap_or_default()))
 }
 
 fn beam(_: &ProcessView, modules: &Modules) -> Option<Vm> {
-    let is_it = |name: &str| matches!(name, "beam.smp" | "beam.jit.smp" | "beam.emu.smp");
-    let found = modules.find(is_it);
+    let found = modules.find(is_beam);
     let (_, emulator) = found.first()?;
     // …/erts-13.1.5/bin/beam.smp
     let path = String::from_utf8_lossy(&emulator.path).into_owned();
     let version = path.split('/').find_map(|part| part.strip_prefix("erts-"));
     let version = version.map(|version| format!("ERTS {version}"));
-    let rules = modules.rules(beam::REGIONS, is_it);
-    Some(vm(
-        VmKind::Beam,
-        "Erlang",
-        version.unwrap_or_default(),
-        rules,
-    ))
+    Some(vm(VmKind::Beam, "Erlang", version.unwrap_or_default()))
+}
+
+fn is_beam(name: &str) -> bool {
+    matches!(name, "beam.smp" | "beam.jit.smp" | "beam.emu.smp")
 }
 
 fn mono(_: &ProcessView, modules: &Modules) -> Option<Vm> {
-    let is_it = |name: &str| {
-        matches!(name, "mono" | "mono-sgen" | "mono-boehm")
-            || is_library(name, "libmonosgen-2.0")
-            || is_library(name, "libmonoboehm-2.0")
-    };
-    modules.find(is_it).first()?;
-    let mut rules = modules.rules(mono::REGIONS, is_it);
-    rules.extend(modules.rules(mono::AHEAD, |name| {
-        name.ends_with(".dll.so") || name.ends_with(".exe.so")
-    }));
-    Some(vm(VmKind::Mono, "Mono", String::new(), rules))
+    modules.find(is_mono).first()?;
+    Some(vm(VmKind::Mono, "Mono", String::new()))
+}
+
+fn is_mono(name: &str) -> bool {
+    matches!(name, "mono" | "mono-sgen" | "mono-boehm")
+        || is_library(name, "libmonosgen-2.0")
+        || is_library(name, "libmonoboehm-2.0")
+}
+
+/// Code that Mono compiled ahead of time.
+fn is_ahead(name: &str) -> bool {
+    name.ends_with(".dll.so") || name.ends_with(".exe.so")
 }
 
 fn julia(_: &ProcessView, modules: &Modules) -> Option<Vm> {
-    let is_it = |name: &str| is_library(name, "libjulia-internal");
-    let found = modules.find(is_it);
+    let found = modules.find(is_julia);
     let (name, _) = found.first()?;
     // libjulia-internal.so.1.10.5
     let version = name
         .split_once(".so.")
         .map(|(_, version)| version.to_owned());
-    let mut rules = modules.rules(julia::COMPILER, |name| {
-        is_library(name, "libjulia-codegen") || is_library(name, "libLLVM")
-    });
-    rules.extend(modules.rules(julia::RUNTIME, is_it));
-    Some(vm(
-        VmKind::Julia,
-        "Julia",
-        version.unwrap_or_default(),
-        rules,
-    ))
+    Some(vm(VmKind::Julia, "Julia", version.unwrap_or_default()))
+}
+
+fn is_julia(name: &str) -> bool {
+    is_library(name, "libjulia-internal")
 }
 
 fn is_php(name: &str) -> bool {
@@ -197,27 +223,26 @@ pub(crate) fn execute_ex(process: &ProcessView) -> Option<Avma> {
 fn php(_: &ProcessView, modules: &Modules) -> Option<Vm> {
     let found = modules.find(is_php);
     let (name, _) = found.first()?;
-    let mut rules = modules.rules(php::REGIONS, is_php);
-    rules.extend(modules.rules(php::OPCACHE, |name| name == "opcache.so"));
-    Some(vm(VmKind::Php, "PHP", digits(name), rules))
+    Some(vm(VmKind::Php, "PHP", digits(name)))
 }
 
 fn cpython(process: &ProcessView, modules: &Modules) -> Option<Vm> {
-    let is_it = |name: &str| is_program(name, "python") || is_library(name, "libpython");
-    let found = modules.find(is_it);
+    let found = modules.find(is_cpython);
     let (name, _) = found.first()?;
     // A library's version precedes the program's version.
     let version = found
         .iter()
         .rev()
         .find_map(|(_, module)| python_version(process, module));
-    let rules = modules.rules(cpython::REGIONS, is_it);
     Some(vm(
         VmKind::CPython,
         "CPython",
         version.unwrap_or_else(|| digits(name)),
-        rules,
     ))
+}
+
+fn is_cpython(name: &str) -> bool {
+    is_program(name, "python") || is_library(name, "libpython")
 }
 
 /// From `Py_Version`: 0x030c01f0 is 3.12.1.
@@ -233,20 +258,20 @@ fn python_version(process: &ProcessView, module: &LoadedModule) -> Option<String
 fn by_library(_: &ProcessView, modules: &Modules) -> Option<Vm> {
     let is_it = |name: &str| name == "wasmtime" || is_library(name, "libwasmtime");
     modules.find(is_it).first()?;
-    Some(vm(VmKind::Wasmtime, "Wasmtime", String::new(), Vec::new()))
+    Some(vm(VmKind::Wasmtime, "Wasmtime", String::new()))
 }
 
 fn ruby(_: &ProcessView, modules: &Modules) -> Option<Vm> {
     let is_it = |name: &str| is_program(name, "ruby") || is_library(name, "libruby");
     let found = modules.find(is_it);
     let (name, _) = found.first()?;
-    Some(vm(VmKind::Other, "Ruby", digits(name), Vec::new()))
+    Some(vm(VmKind::Other, "Ruby", digits(name)))
 }
 
 fn luajit(_: &ProcessView, modules: &Modules) -> Option<Vm> {
     let is_it = |name: &str| name.starts_with("luajit") || is_library(name, "libluajit");
     modules.find(is_it).first()?;
-    Some(vm(VmKind::Other, "LuaJIT", String::new(), Vec::new()))
+    Some(vm(VmKind::Other, "LuaJIT", String::new()))
 }
 
 /// The version in a module's name (`php8.2`, `libpython3.12.so.1.0`); empty where

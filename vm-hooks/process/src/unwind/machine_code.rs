@@ -177,13 +177,15 @@ impl MachineCode {
         }
     }
 
-    /// Whether `pc` is a return address: a call precedes it.
+    /// Whether `pc` is a return address: a call precedes it. If the memory is gone, so is its code since the sample: what was
+    /// known about it counts.
     pub fn is_after_call(&mut self, pc: u64) -> bool {
         let number = self.pieces.at(pc.wrapping_sub(1)).map(|piece| piece.number);
-        if let Some((known, is_after)) = self.after_calls.get(&pc)
-            && *known == number
+        let known = self.after_calls.get(&pc).copied();
+        if let Some((of, is_after)) = known
+            && of == number
         {
-            return *is_after;
+            return is_after;
         }
         // Memory may begin with the page.
         let page = pc.wrapping_sub(1) & !(PAGE_BYTES - 1);
@@ -194,7 +196,10 @@ impl MachineCode {
                 .read_vec(Avma(*start), length, MAX_CALL_BYTES)
                 .ok()
         });
-        let is_after = codes.next().is_some_and(|code| ends_with_call(&code));
+        let Some(code) = codes.next() else {
+            return known.is_some_and(|(_, is_after)| is_after);
+        };
+        let is_after = ends_with_call(&code);
         make_room(&mut self.after_calls);
         self.after_calls.insert(pc, (number, is_after));
         is_after

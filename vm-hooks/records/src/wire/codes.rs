@@ -48,7 +48,7 @@ codes! {
     LimitKind {
         Other = 0, KernelExcluded = 1, NoRealTime = 2, EngineFallback = 3, NotSampled = 4,
         NoSymbols = 5, MemoryUnreadable = 6, AdapterIncomplete = 7, OnlyNewestKept = 8,
-        Callers = 9, Missing = 10,
+        Callers = 9, Missing = 10, NoNames = 11,
     } else Other;
     Region {
         Unknown = 0, Generated = 1, Interpreter = 2, Gc = 3, Compiler = 4, Vm = 5, Library = 6,

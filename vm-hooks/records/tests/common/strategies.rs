@@ -148,7 +148,7 @@ choices! {
     SampleClock { Cpu Wall }
     LimitKind {
         AdapterIncomplete EngineFallback KernelExcluded MemoryUnreadable NoRealTime NoSymbols
-        NotSampled OnlyNewestKept Callers Missing Other
+        NotSampled NoNames OnlyNewestKept Callers Missing Other
     }
     ThreadRole { Collector Compiler Heartbeat Mutator Other Vm }
     CpuMode { Idle Kernel Other User }

@@ -128,7 +128,7 @@ impl V8Adapter {
             ..Method::default()
         };
         let (mut places, mut calls) = (Vec::new(), Vec::new());
-        if let Some(bytecodes) = reader.bytecodes_of(info, &reader.heap)? {
+        if let Some(bytecodes) = reader.bytecodes_of(info)? {
             method.bytecodes = reader.heap.bytecodes(bytecodes)?;
             let table = reader.heap.bytecode_positions(bytecodes)?;
             for entry in positions(&table, reader.heap.layout.positions).map_while(Result::ok) {
@@ -159,7 +159,7 @@ impl V8Adapter {
                 calls.extend(all.filter(|(_, pc)| called.contains(pc)));
             }
             // V8 may have moved the bytecodes meanwhile.
-            if reader.bytecodes_of(info, &reader.direct)? != Some(bytecodes) {
+            if !reader.has_still(info, bytecodes)? {
                 return Err(AdapterError::Busy { what: "bytecodes" });
             }
         }

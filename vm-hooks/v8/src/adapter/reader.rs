@@ -59,13 +59,15 @@ impl Reader<'_> {
         self.isolates.iter().map(root).collect()
     }
 
-    /// The bytecodes of a function by `heap`; `None` if it has none.
-    pub fn bytecodes_of(
-        &self,
-        info: Tagged,
-        heap: &Heap<'_>,
-    ) -> Result<Option<Tagged>, AdapterError> {
-        heap.bytecodes_of(info, &self.bytecode_maps()?)
+    /// The bytecodes of a function; `None` if it has none.
+    pub fn bytecodes_of(&self, info: Tagged) -> Result<Option<Tagged>, AdapterError> {
+        let found = self.heap.bytecodes_of(&[info], &self.bytecode_maps()?)?;
+        Ok(found.first().copied().flatten())
+    }
+
+    /// Whether a function has these bytecodes now.
+    pub fn has_still(&self, info: Tagged, bytecodes: Tagged) -> Result<bool, AdapterError> {
+        (self.direct).has_bytecodes(info, bytecodes, &self.bytecode_maps()?)
     }
 
     /// Tells that reads of these objects follow.

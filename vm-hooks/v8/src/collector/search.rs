@@ -7,7 +7,7 @@
 use std::ops::RangeInclusive;
 
 use rustc_hash::FxHashMap;
-use vmscope_process::{AdapterError, Memory};
+use vmscope_process::{AdapterError, Memory, read_words};
 use vmscope_records::{Avma, TimeNs};
 
 use super::{STATE, TYPE};
@@ -55,17 +55,11 @@ pub fn find(
     });
     let members: Vec<(u64, u64)> = members.collect();
     let objects: Vec<Avma> = members.iter().map(|(_, object)| Avma(*object)).collect();
-    let mut heads = Vec::new();
-    let read = memory.read_each(&objects, 16, &mut heads);
-    let read = read.map_err(&reading)?;
-    let (heads, _) = heads.as_chunks::<16>();
+    let heads = read_words::<2>(memory, &objects).map_err(&reading)?;
     let mut counts: FxHashMap<u64, usize> = FxHashMap::default();
-    for (head, _) in heads.iter().zip(&read).filter(|(_, is_read)| **is_read) {
-        let words = head.as_chunks::<8>().0.iter();
-        for word in words.map(|word| u64::from_le_bytes(*word)) {
-            if own.contains(&word) && word != own.start && word.is_multiple_of(8) {
-                *counts.entry(word).or_default() += 1;
-            }
+    for word in heads.iter().flatten().flatten().copied() {
+        if own.contains(&word) && word != own.start && word.is_multiple_of(8) {
+            *counts.entry(word).or_default() += 1;
         }
     }
     let not_ready = || AdapterError::NotReady {
@@ -74,7 +68,7 @@ pub fn find(
     let heap = counts.into_iter().max_by_key(|(_, count)| *count);
     let heap = heap.filter(|(_, count)| *count >= LEAST_MEMBERS);
     let (heap, _) = heap.ok_or_else(not_ready)?;
-    let is_own = |head: &[u8; 16]| head.first_chunk() == Some(&heap.to_le_bytes());
+    let is_own = |head: Option<[u64; 2]>| head.is_some_and(|[first, _]| first == heap);
     for ((at, object), head) in members.into_iter().zip(heads) {
         if at < heap || !is_own(head) {
             continue;

@@ -55,6 +55,30 @@ const ENTRY_RETURN: u64 = ENTRY_AT + 2;
 const RESUMES: u64 = 0x6000;
 const CONTINUES: u64 = 0x6100;
 
+/// The builtin that makes the frames of Sparkplug's functions, with the frame of a call on an exhausted stack.
+const PROLOGUE_AT: u64 = 0x6200;
+const BEHIND_PROLOGUE: u64 = 0x100a;
+const PROLOGUE_CODE: &[u8] = &[
+    0x41, 0x5b, // pop %r11
+    0x55, // push %rbp
+    0x48, 0x89, 0xe5, // mov %rsp,%rbp
+    0x56, // push %rsi
+    0x41, 0xff, 0xe3, // jmp *%r11
+    0x41, 0x53, 0x55, // push %r11; push %rbp
+    0x48, 0x89, 0xe5, // mov %rsp,%rbp
+    0x90, // nop
+];
+
+/// A builtin that takes its return address, pushes a value, and jumps to a function.
+const RESUMING_AT: u64 = 0x6300;
+const RESUMING: &[u8] = &[
+    0x41, 0x5b, // pop %r11
+    0x90, // nop
+    0xff, 0x72, 0x27, // push 0x27(%rdx)
+    0x41, 0x53, // push %r11
+    0xff, 0xe1, // jmp *%rcx
+];
+
 fn unwinder() -> V8Unwinder {
     let mut memory = FakeMemory::new();
     let frames = CodeFrames::default();
@@ -64,6 +88,8 @@ fn unwinder() -> V8Unwinder {
         (ENTRY_AT, ENTRY_CODE),
         (0x4000, WASM),
         (0x5000, LIFTOFF),
+        (PROLOGUE_AT, PROLOGUE_CODE),
+        (RESUMING_AT, RESUMING),
     ] {
         memory.put(Avma(at), code.to_vec());
         frames.pieces.put(at..at + code.len() as u64, true);
@@ -74,6 +100,8 @@ fn unwinder() -> V8Unwinder {
         .interpreter
         .put(0x2000..0x2000 + HANDLER.len() as u64, false);
     frames.interpreter.put(ENTRY_AT..ENTRY_AT + 4, true);
+    let prologue = PROLOGUE_AT..PROLOGUE_AT + PROLOGUE_CODE.len() as u64;
+    frames.prologue.put(prologue, true);
     for (at, resumes_bytecodes) in [(RESUMES, true), (CONTINUES, false)] {
         frames.pieces.put(at..at + 8, true);
         frames.resuming.put(at..at + 8, resumes_bytecodes);
@@ -84,15 +112,6 @@ fn unwinder() -> V8Unwinder {
         &frames,
         std::iter::once(0x2000..0x8000).collect(),
     )
-}
-
-/// Registers of a sampled frame, without any.
-fn no_registers() -> Registers {
-    Registers {
-        arch: Arch::X86_64,
-        mask: 0,
-        values: Vec::new(),
-    }
 }
 
 fn stack(words: &[u64]) -> StackBytes {
@@ -109,7 +128,12 @@ fn unwound(
     is_leaf: bool,
     words: &[u64],
 ) -> Result<Unwound, ChainEnd> {
-    let sampled = no_registers();
+    // r11, into which the prologue's builtin takes its return address.
+    let sampled = Registers {
+        arch: Arch::X86_64,
+        mask: 1 << 19,
+        values: vec![BEHIND_PROLOGUE],
+    };
     let stack = stack(words);
     let frame = Frame {
         registers: FrameRegisters { pc, sp: SP, fp },
@@ -332,4 +356,65 @@ fn a_function_of_liftoff_has_no_frame_while_it_calls_for_it() {
         caller(BEHIND, false, &framed),
         Some((RETURN, SP + 32, false))
     );
+}
+
+/// Samples in the builtin that makes the frame of a function of Sparkplug: the function is their caller, whose own caller
+/// follows.
+#[test]
+fn a_function_of_sparkplug_has_no_frame_while_a_builtin_makes_it() {
+    let chain = |offset: u64, words: &[u64], behind: &[u64]| {
+        let mut unwinder = unwinder();
+        let leaf = unwound(&mut unwinder, (PROLOGUE_AT + offset, SP + 24), true, words);
+        let FrameRegisters { pc, sp, fp } = leaf.expect("a caller").caller;
+        assert_eq!(pc, BEHIND_PROLOGUE, "{offset}");
+        let popped = (sp - SP) / 8;
+        let function = unwound(&mut unwinder, (pc, fp - 8 * popped), false, behind);
+        let function = function.expect("a caller");
+        (popped, function.caller.pc, function.is_guess)
+    };
+    // The return address is on the stack, then in the register.
+    let of_caller = [RETURN, 0, 0x7080, 0x9999];
+    let words = [BEHIND_PROLOGUE, RETURN, 0, 0x7080];
+    assert_eq!(chain(0, &words, &of_caller), (1, RETURN, false));
+    assert_eq!(chain(2, &of_caller, &of_caller), (0, RETURN, false));
+    // The frame is made, and values are on the stack.
+    let framed = [1, 2, 3, 0x7080, RETURN];
+    for offset in [6, 7] {
+        assert_eq!(chain(offset, &framed, &framed), (0, RETURN, false));
+    }
+    // The frame of the builtin's own call.
+    let framed = [1, 2, 3, SP + 40, BEHIND_PROLOGUE, 0x7080, RETURN];
+    let mut unwinder = unwinder();
+    let leaf = unwound(&mut unwinder, (PROLOGUE_AT + 16, SP + 24), true, &framed).unwrap();
+    assert_eq!((leaf.caller.pc, leaf.caller.fp), (BEHIND_PROLOGUE, SP + 40));
+    let function = unwound(&mut unwinder, (BEHIND_PROLOGUE, SP + 40), false, &framed);
+    assert_eq!(function.unwrap().caller.pc, RETURN);
+}
+
+#[test]
+fn a_builtin_that_pushes_values_for_a_function_has_its_caller_above() {
+    let of_caller = [1, 2, 3, 0x7080, RETURN];
+    for (offset, words, popped) in [
+        (0, &[BEHIND_PROLOGUE, 2, 3, 0x7080, RETURN][..], 0),
+        (2, &of_caller, 0),
+        (3, &of_caller, 0),
+        (6, &of_caller, 0),
+        (8, &[BEHIND_PROLOGUE, 2, 3, 0x7080, RETURN], 1),
+    ] {
+        let leaf = unwound(
+            &mut unwinder(),
+            (RESUMING_AT + offset, SP + 24),
+            true,
+            words,
+        );
+        let Unwound {
+            caller, is_guess, ..
+        } = leaf.expect("a caller");
+        let found = (caller.pc, caller.sp, caller.fp, is_guess);
+        assert_eq!(
+            found,
+            (BEHIND_PROLOGUE, SP + 8 * popped, SP + 24, false),
+            "{offset}"
+        );
+    }
 }

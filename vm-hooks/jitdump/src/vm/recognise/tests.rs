@@ -5,7 +5,7 @@ use vmscope_process::{MapEntry, ProcessView, Symbol, SymbolKind};
 use vmscope_records::{Avma, FileOffset, Pid};
 
 use super::super::VmKind;
-use super::{PY_VERSION, recognise};
+use super::{PY_VERSION, recognise, region_rules};
 use vmscope_v8::product::{NODE_METADATA, V8_VERSION};
 
 /// Code of the file `path`, `megabytes` of it, at that many gigabytes.
@@ -132,8 +132,9 @@ fn python_tells_its_version_and_its_rules_are_for_the_library() {
     let view = view(memory, maps).with_symbols(library, vec![symbol(PY_VERSION, 0x1000)]);
     let vm = recognise(&view).unwrap();
     assert_eq!(vm.identity.version, "3.12.1");
+    let rules = region_rules(vm.kind, &view);
     assert!(
-        vm.rules
+        rules
             .iter()
             .any(|rule| rule.module == "libpython3.12.so.1.0")
     );

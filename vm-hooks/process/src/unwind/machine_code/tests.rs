@@ -235,3 +235,23 @@ fn a_frame_pointer_of_0_is_no_end_below_native_callers() {
     let mut unwinder = KeptFramePointers::with_native_callers(memory, Pieces::default());
     assert_eq!(end(&mut unwinder), None);
 }
+
+/// Samples of a worker that has ended: the adapter knows its code no longer, and its memory is gone.
+#[test]
+fn a_return_address_stays_one_when_its_memory_is_gone() {
+    let mut memory = FakeMemory::new();
+    memory.put(Avma(0x2000), vec![0x90, 0x90, 0x90, 0xe8, 1, 2, 3, 4, 0x90]);
+    let pieces = Pieces::default();
+    pieces.put(0x2000..0x2009, true);
+    let mut code = MachineCode::new(Arc::new(memory), pieces.clone());
+    assert!(code.is_after_call(0x2008) && !code.is_after_call(0x2003));
+    pieces.take(&(0x2000..0x2009));
+    code.memory = Arc::new(FakeMemory::new());
+    assert!(code.is_after_call(0x2008) && !code.is_after_call(0x2003));
+    assert!(!code.is_after_call(0x3008));
+    // Other code has its place.
+    let mut other = FakeMemory::new();
+    other.put(Avma(0x2000), vec![0x90; 16]);
+    code.memory = Arc::new(other);
+    assert!(!code.is_after_call(0x2008));
+}

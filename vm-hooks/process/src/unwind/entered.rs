@@ -1,10 +1,13 @@
 //! The place of the return address between the entry of code and a pc soon after.
 
 use iced_x86::{Code, Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
+use vmscope_records::ChainEnd;
+
+use super::{Frame, FrameRegisters, sampled_register};
 
 /// The place of the return address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Return {
+enum Return {
     /// On the stack, so many bytes above the stack pointer.
     Above(u64),
     /// In a register.
@@ -13,8 +16,8 @@ pub(super) enum Return {
 
 /// The state after the instructions since the entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Entered {
-    pub at: Return,
+pub struct Entered {
+    at: Return,
     /// Whether the frame pointer points to the frame.
     pub has_frame: bool,
     /// Number of pushes since then.
@@ -23,7 +26,8 @@ pub(super) struct Entered {
 
 /// Follows `code` from the entry at `start` to its end or to a frame, without branches; `None` if the stack pointer
 /// becomes unknown.
-pub(super) fn entered(code: &[u8], start: u64) -> Option<Entered> {
+#[must_use]
+pub fn entered(code: &[u8], start: u64) -> Option<Entered> {
     let mut now = Entered {
         at: Return::Above(0),
         has_frame: false,
@@ -46,6 +50,26 @@ pub(super) fn entered(code: &[u8], start: u64) -> Option<Entered> {
 }
 
 impl Entered {
+    /// The frame to which the return address leads, for a frame whose pc follows these instructions. Its frame pointer is
+    /// that of `frame`.
+    ///
+    /// # Errors
+    /// [`ChainEnd::Stack`] beyond the copied stack, [`ChainEnd::Broken`] if the register was not sampled.
+    pub fn caller(self, frame: &Frame<'_>) -> Result<FrameRegisters, ChainEnd> {
+        let FrameRegisters { sp, fp, .. } = frame.registers;
+        let (pc, sp) = match self.at {
+            Return::Above(bytes) => {
+                let at = sp.wrapping_add(bytes);
+                (frame.word(at)?, at.wrapping_add(8))
+            }
+            Return::In(register) => {
+                let pc = sampled_register(frame, register);
+                (pc.ok_or(ChainEnd::Broken)?, sp)
+            }
+        };
+        Ok(FrameRegisters { pc, sp, fp })
+    }
+
     fn after(self, insn: &Instruction) -> Option<Self> {
         let moved = |bytes: i64| match self.at {
             Return::Above(above) => {
@@ -113,7 +137,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_code_ends(code in proptest::collection::vec(any::<u8>(), 0..300)) {
-            entered(&code, 0x1000);
+            let _ = entered(&code, 0x1000);
         }
     }
 
