@@ -62,7 +62,7 @@ impl V8Adapter {
     pub(super) fn keep_later(&mut self, codes: &[Code], addresses: &[Avma]) {
         for code in codes {
             if !self.known.contains_key(&code.start) {
-                self.maps.keep(hits(code, addresses).iter().copied());
+                self.maps.keep(hits(code, addresses));
             }
         }
     }
@@ -101,7 +101,7 @@ impl V8Adapter {
         let (mut gone, mut unsure) = (Vec::new(), Vec::new());
         for known in &hit {
             let is_there = present.contains(&known.code);
-            if is_there && self.is_fresh(known) && !known.is_unsampled() {
+            if is_there && self.is_certain(known) {
                 self.zone.was_there(&known.identity, poll.now());
                 continue;
             }
@@ -149,27 +149,33 @@ impl V8Adapter {
         let over = take_overlapping(&mut self.known, (start, end), |known| known.code.end);
         let identity = new.identity;
         let is_same = over.iter().any(|known| known.identity == identity);
+        let is_alive = self.is_certain(&new);
         for Known { code, .. } in over.iter().filter(|one| one.code != new.code) {
             self.frames.take(code.start.0..code.end.0);
         }
         self.frames.put(&FrameCode::from(&new.code));
         self.known.insert(start, new);
-        if is_same {
+        let changes = if is_same {
             self.zone.was_there(&identity, poll.now());
-            return 0;
-        }
-        let replaced: Vec<_> = over.iter().map(|known| known.identity).collect();
-        let seen = SeenCode {
-            identity,
-            start,
-            end,
+            0
+        } else {
+            let replaced: Vec<_> = over.iter().map(|known| known.identity).collect();
+            let seen = SeenCode {
+                identity,
+                start,
+                end,
+            };
+            let names = &self.names;
+            self.zone
+                .found(poll, seen, &replaced, |identity, constituent, _| {
+                    names.describe(identity, constituent);
+                });
+            1 + replaced.len()
         };
-        let names = &self.names;
-        self.zone
-            .found(poll, seen, &replaced, |identity, constituent, _| {
-                names.describe(identity, constituent);
-            });
-        1 + replaced.len()
+        if is_alive {
+            self.zone.lives(&identity);
+        }
+        changes
     }
 }
 

@@ -1,8 +1,8 @@
 //! Pc maps of sampled code. Those of optimised code are in [`super::optimised`].
 
-use rustc_hash::FxHashSet;
+use rustc_hash::FxHashMap;
 use vmscope_process::{AdapterError, MAX_TOUCHED_OF_A_POLL, Poll, ProcessView};
-use vmscope_records::{Avma, PcMap, Stream};
+use vmscope_records::{Avma, PcMap, Stream, TimeNs};
 
 use super::{Known, Reader, V8Adapter};
 use crate::code::{Code, Kind};
@@ -17,21 +17,21 @@ const MAX_WAITING: usize = 4 * MAX_TOUCHED_OF_A_POLL;
 /// What is known about maps.
 #[derive(Debug, Default)]
 pub(super) struct Maps {
-    /// Sampled addresses without a search so far.
-    waiting: FxHashSet<Avma>,
-    /// Sampled addresses of code whose function a later poll reads.
-    later: Vec<Avma>,
+    /// Sampled addresses without a search so far. Times: the last sample is younger.
+    waiting: FxHashMap<Avma, TimeNs>,
+    /// Likewise those of code whose function a later poll reads.
+    later: Vec<(Avma, TimeNs)>,
     /// Whether a limit tells of damage.
     has_told: bool,
 }
 
 impl Maps {
-    /// Adds sampled addresses. A failed poll leaves them to the next poll.
-    pub fn touched(&mut self, poll: &mut Poll) {
+    /// Adds addresses of samples, all taken after `since`. A failed poll leaves them to the next poll.
+    pub fn touched(&mut self, since: TimeNs, poll: &mut Poll) {
         let mut too_many = 0;
         for at in poll.touched() {
             if self.waiting.len() < MAX_WAITING {
-                self.waiting.insert(*at);
+                self.waiting.insert(*at, since);
             } else {
                 too_many += 1;
             }
@@ -44,20 +44,22 @@ impl Maps {
 
 impl Maps {
     /// Keeps sampled addresses for the next poll.
-    pub fn keep(&mut self, at: impl Iterator<Item = Avma>) {
-        self.later.extend(at.take(MAX_WAITING));
+    pub fn keep(&mut self, at: &[Avma]) {
+        let kept = at.iter().filter_map(|at| self.waiting.get_key_value(at));
+        let kept = kept.map(|(at, since)| (*at, *since));
+        self.later.extend(kept);
     }
 
     /// Whether `is_it` accepts some sampled address that waits.
     pub fn any_waits(&self, is_it: impl Fn(Avma) -> bool) -> bool {
-        self.waiting.iter().any(|at| is_it(*at))
+        self.waiting.keys().any(|at| is_it(*at))
     }
 
     /// Takes the sampled addresses that `is_it` accepts.
     pub fn take_waiting(&mut self, is_it: impl Fn(Avma) -> bool) -> Vec<Avma> {
         let taken: Vec<Avma> = self
             .waiting
-            .iter()
+            .keys()
             .copied()
             .filter(|at| is_it(*at))
             .collect();
@@ -69,9 +71,15 @@ impl Maps {
 
     /// Sampled addresses that wait, ascending.
     pub fn waiting(&self) -> Vec<Avma> {
-        let mut waiting: Vec<Avma> = self.waiting.iter().copied().collect();
+        let mut waiting: Vec<Avma> = self.waiting.keys().copied().collect();
         waiting.sort_unstable();
         waiting
+    }
+
+    /// Whether one of `addresses` waits, and was sampled after `time`.
+    pub fn any_after(&self, time: Option<TimeNs>, addresses: &[Avma]) -> bool {
+        let times = addresses.iter().map(|at| self.waiting.get(at).copied());
+        times.flatten().any(|since| Some(since) > time)
     }
 }
 
@@ -85,12 +93,12 @@ impl V8Adapter {
     ) -> Result<(), AdapterError> {
         let later = self.maps.later.drain(..).collect();
         let waiting = std::mem::replace(&mut self.maps.waiting, later);
-        let mut hit: Vec<Avma> = waiting.iter().filter_map(|at| self.unmapped(*at)).collect();
+        let mut hit: Vec<Avma> = waiting.keys().filter_map(|at| self.unmapped(*at)).collect();
         hit.sort_unstable();
         hit.dedup();
         for start in hit {
             if poll.spare().is_zero() {
-                self.maps.waiting.insert(start);
+                self.maps.waiting.insert(start, TimeNs(0));
                 continue;
             }
             poll.spending(|poll| self.tell_map(start, process, reader, poll))?;
@@ -128,20 +136,20 @@ impl V8Adapter {
         }
         // V8 may have freed or moved the objects since vmscope read the list of code.
         if !code.is_still(&reader.direct)? {
-            self.maps.waiting.insert(start);
+            self.maps.waiting.insert(start, TimeNs(0));
             return Ok(());
         }
         let map = match map {
             Err(error) if error.is_final() => return Err(error),
             Err(AdapterError::Busy { .. }) => {
-                self.maps.waiting.insert(start);
+                self.maps.waiting.insert(start, TimeNs(0));
                 return Ok(());
             }
             // A collection has freed the code, and V8 uses the place of its map again.
             Err(_) if !self.is_fresh(&known_code) => PcMap::None,
             // V8 may free a map before the code; then a later poll finds no code.
             Err(_) if !self.is_unmoved(process, reader)? || !self.zone.is_in_use(&identity) => {
-                self.maps.waiting.insert(start);
+                self.maps.waiting.insert(start, TimeNs(0));
                 return Ok(());
             }
             Err(error) => {

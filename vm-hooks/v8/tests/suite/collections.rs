@@ -170,6 +170,10 @@ fn collections_are_those_that_v8_logs() {
         }
         assert_eq!(isolates.len(), 2, "{node:?}");
         assert!(told.collections.len() > 4, "{node:?}: {}", log.len());
+        say(&format!(
+            "{node:?}: {} looks in collections",
+            told.looks_in_collections
+        ));
         assert!(told.looks_in_collections > 0.0, "{node:?}");
         for (isolate, collector) in isolates.iter().zip(["V8", "V8 worker 1"]) {
             let times = ["scavenge", "mark-compact"].map(|kind| {
