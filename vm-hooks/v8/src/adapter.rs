@@ -289,11 +289,11 @@ impl V8Adapter {
     /// Whether the code's function was read after the code had executed, both after the last collection: then the code
     /// lives until the next one. Otherwise the poll may have read dead code, or old objects in the place of the code's.
     fn is_certain(&self, known: &Known) -> bool {
-        let is_sampled = match known.code.kind {
-            Kind::RegExp => !known.is_unsampled(),
-            _ => known.is_sampled,
-        };
-        self.is_fresh(known) && is_sampled
+        self.is_fresh(known)
+            && match known.code.kind {
+                Kind::RegExp => known.identity.turn != 0,
+                _ => known.is_sampled,
+            }
     }
 
     /// The method of known code that differs in its data alone. After a collection, other code of equal

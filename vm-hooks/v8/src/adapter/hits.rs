@@ -117,11 +117,11 @@ impl V8Adapter {
         Ok((gone, new))
     }
 
-    /// Whether samples hit code that no poll has read since the last collection.
+    /// Whether samples hit code that no poll has read after samples since the last collection.
     pub(super) fn has_unread(&self, process: &ProcessView) -> bool {
         let mappings = process.mappings();
         self.maps.any_waits(|at| match self.at(at) {
-            Some(known) => !self.is_fresh(known) || known.is_unsampled(),
+            Some(known) => !self.is_certain(known),
             None if self.wasm.covers(at) => self.wasm.lacks(at, self.states.died_until()),
             None => is_generated(at, &mappings) || self.is_new_page(at, &mappings),
         })
