@@ -11,8 +11,12 @@ use signal_hook::flag;
 /// Exit code in shells of a program ended by Ctrl-C.
 pub const INTERRUPTED: u8 = 130;
 
-/// Interval of signal checks in a screen's thread.
+/// Interval of checks for the first signal.
 const LOOK: Duration = Duration::from_millis(500);
+
+/// Time after the first signal in which further signals ask for the same: `timeout` signals its command, then its process
+/// group.
+const SAME: Duration = Duration::from_millis(500);
 
 /// Maximum time for completing a recording after a signal.
 const LONGEST_END: Duration = Duration::from_secs(10);
@@ -25,7 +29,7 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Catches SIGINT, SIGTERM and SIGHUP (end; the second one ends vmscope at once, with a
+    /// Catches SIGINT, SIGTERM and SIGHUP (end; another one, a second later, ends vmscope at once, with a
     /// readable file) and SIGUSR1 (copy). Catches SIGXFSZ too: a file-size limit then fails the
     /// write, which ends the recording properly, instead of killing vmscope.
     ///
@@ -34,19 +38,20 @@ impl Signals {
     pub fn catch() -> io::Result<Self> {
         let end = Arc::new(AtomicBool::new(false));
         let save = Arc::new(AtomicBool::new(false));
+        let at_once = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM, SIGHUP] {
-            // Order matters: the first handler only raises the flag.
-            flag::register_conditional_shutdown(signal, INTERRUPTED.into(), Arc::clone(&end))?;
+            flag::register_conditional_shutdown(signal, INTERRUPTED.into(), Arc::clone(&at_once))?;
             flag::register(signal, Arc::clone(&end))?;
         }
+        after_first(&end, SAME, move || at_once.store(true, Ordering::Relaxed))?;
         flag::register(SIGUSR1, Arc::clone(&save))?;
         flag::register(SIGXFSZ, Arc::default())?;
         Ok(Signals { end, save })
     }
 
-    /// The same for a screen. The second signal does not end vmscope at once, which would leave the
-    /// terminal in raw mode. Without an end within some seconds, a thread restores the terminal by
-    /// `restore` and lets the signal take effect.
+    /// The same for a screen. No signal ends vmscope at once, which would leave the terminal in raw
+    /// mode. Without an end within some seconds, a thread restores the terminal by `restore` and lets
+    /// the signal take effect.
     ///
     /// # Errors
     /// Errors of the operating system.
@@ -56,12 +61,7 @@ impl Signals {
             flag::register(signal, Arc::clone(&end))?;
         }
         flag::register(SIGXFSZ, Arc::default())?;
-        let asked = Arc::clone(&end);
-        std::thread::Builder::new().spawn(move || {
-            while !asked.load(Ordering::Relaxed) {
-                std::thread::sleep(LOOK);
-            }
-            std::thread::sleep(LONGEST_END);
+        after_first(&end, LONGEST_END, move || {
             restore();
             // No alternative remains after a failure.
             let _ = signal_hook::low_level::emulate_default_handler(SIGTERM);
@@ -81,4 +81,21 @@ impl Signals {
     pub fn take_save(&self) -> bool {
         self.save.swap(false, Ordering::Relaxed)
     }
+}
+
+/// Calls `then` in a thread, at least `pause` after a signal has raised `asked`.
+fn after_first(
+    asked: &Arc<AtomicBool>,
+    pause: Duration,
+    then: impl FnOnce() + Send + 'static,
+) -> io::Result<()> {
+    let asked = Arc::clone(asked);
+    std::thread::Builder::new().spawn(move || {
+        while !asked.load(Ordering::Relaxed) {
+            std::thread::sleep(LOOK);
+        }
+        std::thread::sleep(pause);
+        then();
+    })?;
+    Ok(())
 }
