@@ -29,7 +29,7 @@ fn each_thread_has_its_stack_also_in_a_stopped_process() {
     for round in 0..3 {
         let stopped = round > 0;
         if round == 1 {
-            target.signal(Signal::SIGSTOP);
+            target.stop();
         }
         let dump = dump(target.pid());
         assert_eq!(dump["schema"], "vmscope-dump/1.1");

@@ -4,6 +4,7 @@
 use std::fs::Permissions;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::common::targets::Target;
 use crate::common::vmscope::{
@@ -197,6 +198,27 @@ fn two_signals_in_a_row_are_one() {
     assert!(target.is_running());
 }
 
+/// Another signal, a second later, ends vmscope although the command ignores signals.
+#[test]
+fn a_later_signal_ends_it_at_once() {
+    if !can_sample() {
+        return;
+    }
+    let folder = Folder::new();
+    let started = folder.file("started");
+    let mut command = command(["record", "--output"]);
+    let script = "trap '' INT TERM; touch \"$0\"; exec sleep 3";
+    command.arg(folder.file("out.vmscope"));
+    command.args(["--", "sh", "-c", script]).arg(&started);
+    let working = Working::start(command);
+    await_that("the command runs", || started.exists().then_some(()));
+    for _ in 0..40 {
+        working.signal(Signal::SIGINT);
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    working.end().code(130);
+}
+
 #[test]
 fn a_duration_ends_it() {
     let Some(mut target) = target() else { return };
@@ -220,12 +242,6 @@ fn a_duration_ends_it() {
     shows_the_shares(run.prints("process_cpu_seconds"));
 }
 
-/// Whether `/proc/PID/stat` at `path` shows this state.
-fn in_state(path: &str, state: char) -> Option<()> {
-    let stat = std::fs::read_to_string(path).expect("not reaped");
-    stat.contains(&format!(") {state} ")).then_some(())
-}
-
 #[test]
 fn a_process_without_its_main_thread_is_sampled() {
     let Some(program) = programs::build(programs::LEFT_BY_MAIN).filter(|_| can_sample()) else {
@@ -236,7 +252,10 @@ fn a_process_without_its_main_thread_is_sampled() {
     let view = ProcessView::open(Pid(target.pid())).expect("it runs");
     let stamp = view.stamp().expect("a program");
     target.signal(Signal::SIGUSR1);
-    await_that("its main thread has ended", || in_state(&stat, 'Z'));
+    await_that("its main thread has ended", || {
+        let stat = std::fs::read_to_string(&stat).expect("not reaped");
+        stat.contains(") Z ").then_some(())
+    });
     assert_eq!(view.stamp(), Some(stamp), "the same program");
     let folder = Folder::new();
     let working = attach(&target, &folder.file("out.vmscope"), &["--duration", "0.5"]);
@@ -247,9 +266,7 @@ fn a_process_without_its_main_thread_is_sampled() {
 #[test]
 fn a_stopped_process_is_named_as_stopped() {
     let Some(target) = target() else { return };
-    target.signal(Signal::SIGSTOP);
-    let stat = format!("/proc/{}/stat", target.pid());
-    await_that("it has stopped", || in_state(&stat, 'T'));
+    target.stop();
     let folder = Folder::new();
     let working = attach(&target, &folder.file("out.vmscope"), &["--duration", "0.2"]);
     let words = "was stopped by a signal";

@@ -164,7 +164,7 @@ fn nothing_that_a_process_names_commands_the_terminal() {
         harmless(vmscope(options).code(0));
     }
     // A stopped process has no samples: other sections are printed.
-    target.signal(Signal::SIGSTOP);
+    target.stop();
     hostile.recorded(&attach, &[]);
     target.signal(Signal::SIGCONT);
     // Its mapped file is its own: the first process executes the other.

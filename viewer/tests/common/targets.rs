@@ -5,7 +5,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 
 use nix::sys::signal::{Signal, kill};
 
-use super::programs;
+use super::{await_that, programs};
 
 /// Running program, after its ready message. Dropped, it is killed.
 #[derive(Debug)]
@@ -70,6 +70,23 @@ impl Target {
     pub fn signal(&self, signal: Signal) {
         let pid = i32::try_from(self.pid()).expect("a pid");
         kill(nix::unistd::Pid::from_raw(pid), signal).expect("it is not reaped yet");
+    }
+
+    /// Stops all its threads, and waits until they have stopped.
+    pub fn stop(&self) {
+        self.signal(Signal::SIGSTOP);
+        await_that("all threads have stopped", || {
+            let threads = std::fs::read_dir(format!("/proc/{}/task", self.pid()));
+            let mut threads = threads.expect("it is not reaped yet");
+            let is_stopped = threads.all(|thread| {
+                let stat = thread.expect("a thread").path().join("stat");
+                let stat = std::fs::read(stat).expect("it has not ended");
+                // The state follows the name in parentheses.
+                let state = stat.rsplit(|byte| *byte == b')').next();
+                state.is_some_and(|state| state.starts_with(b" T "))
+            });
+            is_stopped.then_some(())
+        });
     }
 
     /// Asks it to end, and returns what it printed after `ready`.
