@@ -120,8 +120,8 @@ impl V8Adapter {
     /// Whether samples hit code that no poll has read after samples since the last collection.
     pub(super) fn has_unread(&self, process: &ProcessView) -> bool {
         let mappings = process.mappings();
-        self.maps.any_waits(|at| match self.at(at) {
-            Some(known) => !self.is_certain(known),
+        self.maps.any_waits(|at, is_sampled| match self.at(at) {
+            Some(known) => !self.is_fresh(known) || (is_sampled && !self.is_certain(known)),
             None if self.wasm.covers(at) => self.wasm.lacks(at, self.states.died_until()),
             None => is_generated(at, &mappings) || self.is_new_page(at, &mappings),
         })

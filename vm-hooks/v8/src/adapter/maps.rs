@@ -17,7 +17,8 @@ const MAX_WAITING: usize = 4 * MAX_TOUCHED_OF_A_POLL;
 /// What is known about maps.
 #[derive(Debug, Default)]
 pub(super) struct Maps {
-    /// Sampled addresses without a search so far. Times: the last sample is younger.
+    /// Sampled addresses without a search so far, each with a time after which a sample was taken. First addresses of
+    /// code without a map have 0.
     waiting: FxHashMap<Avma, TimeNs>,
     /// Likewise those of code whose function a later poll reads.
     later: Vec<(Avma, TimeNs)>,
@@ -40,9 +41,7 @@ impl Maps {
             poll.lost(Stream::Adapter, too_many, poll.began());
         }
     }
-}
 
-impl Maps {
     /// Keeps sampled addresses for the next poll.
     pub fn keep(&mut self, at: &[Avma]) {
         let kept = at.iter().filter_map(|at| self.waiting.get_key_value(at));
@@ -50,9 +49,15 @@ impl Maps {
         self.later.extend(kept);
     }
 
-    /// Whether `is_it` accepts some sampled address that waits.
-    pub fn any_waits(&self, is_it: impl Fn(Avma) -> bool) -> bool {
-        self.waiting.keys().any(|at| is_it(*at))
+    /// The next poll looks for the map of the code at `start` again.
+    fn wait_again(&mut self, start: Avma) {
+        self.waiting.entry(start).or_default();
+    }
+
+    /// Whether `is_it` accepts some address that waits, and whether a sample brought it.
+    pub fn any_waits(&self, is_it: impl Fn(Avma, bool) -> bool) -> bool {
+        let mut waiting = self.waiting.iter();
+        waiting.any(|(at, since)| is_it(*at, *since != TimeNs(0)))
     }
 
     /// Takes the sampled addresses that `is_it` accepts.
@@ -98,7 +103,7 @@ impl V8Adapter {
         hit.dedup();
         for start in hit {
             if poll.spare().is_zero() {
-                self.maps.waiting.insert(start, TimeNs(0));
+                self.maps.wait_again(start);
                 continue;
             }
             poll.spending(|poll| self.tell_map(start, process, reader, poll))?;
@@ -136,20 +141,20 @@ impl V8Adapter {
         }
         // V8 may have freed or moved the objects since vmscope read the list of code.
         if !code.is_still(&reader.direct)? {
-            self.maps.waiting.insert(start, TimeNs(0));
+            self.maps.wait_again(start);
             return Ok(());
         }
         let map = match map {
             Err(error) if error.is_final() => return Err(error),
             Err(AdapterError::Busy { .. }) => {
-                self.maps.waiting.insert(start, TimeNs(0));
+                self.maps.wait_again(start);
                 return Ok(());
             }
             // A collection has freed the code, and V8 uses the place of its map again.
             Err(_) if !self.is_fresh(&known_code) => PcMap::None,
             // V8 may free a map before the code; then a later poll finds no code.
             Err(_) if !self.is_unmoved(process, reader)? || !self.zone.is_in_use(&identity) => {
-                self.maps.waiting.insert(start, TimeNs(0));
+                self.maps.wait_again(start);
                 return Ok(());
             }
             Err(error) => {
