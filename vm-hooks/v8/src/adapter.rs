@@ -126,8 +126,6 @@ struct Known {
     is_mapped: bool,
     /// Begin of the poll that read its function.
     named_at: TimeNs,
-    /// Whether samples after the last collection had hit the code before that poll.
-    is_sampled: bool,
     /// Hash of the inlined functions in its map; 0 without any.
     inlined: u64,
 }
@@ -207,8 +205,8 @@ impl V8Adapter {
         let is_known = |code: &&Code| {
             let known = self.known.get(&code.start);
             known.is_some_and(|known| {
-                let is_sure = || self.is_certain(known) || hits(code, sampled).is_empty();
-                known.code == **code && self.is_fresh(known) && is_sure()
+                let is_hit = || !hits(code, sampled).is_empty();
+                known.code == **code && self.is_fresh(known) && !(known.is_unsampled() && is_hit())
             })
         };
         let now = poll.began();
@@ -272,7 +270,6 @@ impl V8Adapter {
                 identity,
                 is_mapped: before.as_ref().is_some_and(|before| before.is_mapped),
                 named_at: now,
-                is_sampled: (self.maps).any_after(self.states.died_until(), hits(code, sampled)),
                 inlined: before.map_or(0, |before| before.inlined),
             });
         }
@@ -286,16 +283,6 @@ impl V8Adapter {
         Some(known.named_at) > self.states.died_until()
     }
 
-    /// Whether the code's function was read after the code had executed, both after the last collection: then the code
-    /// lives until the next one. Otherwise the poll may have read dead code, or old objects in the place of the code's.
-    fn is_certain(&self, known: &Known) -> bool {
-        self.is_fresh(known)
-            && match known.code.kind {
-                Kind::RegExp => known.identity.turn != 0,
-                _ => known.is_sampled,
-            }
-    }
-
     /// The method of known code that differs in its data alone. After a collection, other code of equal
     /// shape may have its place.
     fn method_before(&self, code: &Code) -> Option<MethodKey> {
@@ -305,7 +292,7 @@ impl V8Adapter {
             data,
             ..before.code
         } == *code
-            && self.is_certain(before);
+            && self.is_fresh(before);
         let is_optimised = matches!(code.kind, Kind::Turbofan | Kind::Maglev);
         before.identity.method.filter(|_| is_same && is_optimised)
     }
@@ -323,11 +310,6 @@ impl V8Adapter {
         let changes = self
             .zone
             .update(poll, seen, describe, |_| GoneReason::Freed);
-        for known in &all {
-            if self.is_certain(known) {
-                self.zone.lives(&known.identity);
-            }
-        }
         self.known = all.into_iter().map(|one| (one.code.start, one)).collect();
         changes
     }
@@ -335,14 +317,14 @@ impl V8Adapter {
     /// Takes sampled addresses. Code that executed after the last collection lives until the next one. Only samples of
     /// present code prove this: a poll may have read dead code, whose place new code has taken since.
     fn take_touched(&mut self, process: &ProcessView, poll: &mut Poll) -> Result<(), AdapterError> {
+        self.maps.touched(poll);
         let since = std::mem::replace(&mut self.touched_until, poll.touched_until());
-        self.maps.touched(since, poll);
         if Some(since) < self.states.died_until() {
             return Ok(());
         }
         let mut hit: Vec<Known> = Vec::new();
         for at in poll.touched() {
-            match self.at(*at).filter(|known| self.is_certain(known)) {
+            match self.at(*at).filter(|known| self.is_fresh(known)) {
                 Some(known) => {
                     let is_hit = hit.last().is_some_and(|last| last.code == known.code);
                     if !is_hit && !self.zone.is_in_use(&known.identity) {

@@ -62,7 +62,7 @@ impl V8Adapter {
     pub(super) fn keep_later(&mut self, codes: &[Code], addresses: &[Avma]) {
         for code in codes {
             if !self.known.contains_key(&code.start) {
-                self.maps.keep(hits(code, addresses));
+                self.maps.keep(hits(code, addresses).iter().copied());
             }
         }
     }
@@ -101,7 +101,7 @@ impl V8Adapter {
         let (mut gone, mut unsure) = (Vec::new(), Vec::new());
         for known in &hit {
             let is_there = present.contains(&known.code);
-            if is_there && self.is_certain(known) {
+            if is_there && self.is_fresh(known) && !known.is_unsampled() {
                 self.zone.was_there(&known.identity, poll.now());
                 continue;
             }
@@ -117,11 +117,11 @@ impl V8Adapter {
         Ok((gone, new))
     }
 
-    /// Whether samples hit code that no poll has read after samples since the last collection.
+    /// Whether samples hit code that no poll has read since the last collection.
     pub(super) fn has_unread(&self, process: &ProcessView) -> bool {
         let mappings = process.mappings();
-        self.maps.any_waits(|at, is_sampled| match self.at(at) {
-            Some(known) => !self.is_fresh(known) || (is_sampled && !self.is_certain(known)),
+        self.maps.any_waits(|at| match self.at(at) {
+            Some(known) => !self.is_fresh(known) || known.is_unsampled(),
             None if self.wasm.covers(at) => self.wasm.lacks(at, self.states.died_until()),
             None => is_generated(at, &mappings) || self.is_new_page(at, &mappings),
         })
@@ -149,33 +149,27 @@ impl V8Adapter {
         let over = take_overlapping(&mut self.known, (start, end), |known| known.code.end);
         let identity = new.identity;
         let is_same = over.iter().any(|known| known.identity == identity);
-        let is_alive = self.is_certain(&new);
         for Known { code, .. } in over.iter().filter(|one| one.code != new.code) {
             self.frames.take(code.start.0..code.end.0);
         }
         self.frames.put(&FrameCode::from(&new.code));
         self.known.insert(start, new);
-        let changes = if is_same {
+        if is_same {
             self.zone.was_there(&identity, poll.now());
-            0
-        } else {
-            let replaced: Vec<_> = over.iter().map(|known| known.identity).collect();
-            let seen = SeenCode {
-                identity,
-                start,
-                end,
-            };
-            let names = &self.names;
-            self.zone
-                .found(poll, seen, &replaced, |identity, constituent, _| {
-                    names.describe(identity, constituent);
-                });
-            1 + replaced.len()
-        };
-        if is_alive {
-            self.zone.lives(&identity);
+            return 0;
         }
-        changes
+        let replaced: Vec<_> = over.iter().map(|known| known.identity).collect();
+        let seen = SeenCode {
+            identity,
+            start,
+            end,
+        };
+        let names = &self.names;
+        self.zone
+            .found(poll, seen, &replaced, |identity, constituent, _| {
+                names.describe(identity, constituent);
+            });
+        1 + replaced.len()
     }
 }
 

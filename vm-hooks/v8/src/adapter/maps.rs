@@ -1,8 +1,8 @@
 //! Pc maps of sampled code. Those of optimised code are in [`super::optimised`].
 
-use rustc_hash::FxHashMap;
+use rustc_hash::FxHashSet;
 use vmscope_process::{AdapterError, MAX_TOUCHED_OF_A_POLL, Poll, ProcessView};
-use vmscope_records::{Avma, PcMap, Stream, TimeNs};
+use vmscope_records::{Avma, PcMap, Stream};
 
 use super::{Known, Reader, V8Adapter};
 use crate::code::{Code, Kind};
@@ -17,22 +17,21 @@ const MAX_WAITING: usize = 4 * MAX_TOUCHED_OF_A_POLL;
 /// What is known about maps.
 #[derive(Debug, Default)]
 pub(super) struct Maps {
-    /// Sampled addresses without a search so far, each with a time after which a sample was taken. First addresses of
-    /// code without a map have 0.
-    waiting: FxHashMap<Avma, TimeNs>,
-    /// Likewise those of code whose function a later poll reads.
-    later: Vec<(Avma, TimeNs)>,
+    /// Sampled addresses without a search so far.
+    waiting: FxHashSet<Avma>,
+    /// Sampled addresses of code whose function a later poll reads.
+    later: Vec<Avma>,
     /// Whether a limit tells of damage.
     has_told: bool,
 }
 
 impl Maps {
-    /// Adds addresses of samples, all taken after `since`. A failed poll leaves them to the next poll.
-    pub fn touched(&mut self, since: TimeNs, poll: &mut Poll) {
+    /// Adds sampled addresses. A failed poll leaves them to the next poll.
+    pub fn touched(&mut self, poll: &mut Poll) {
         let mut too_many = 0;
         for at in poll.touched() {
             if self.waiting.len() < MAX_WAITING {
-                self.waiting.insert(*at, since);
+                self.waiting.insert(*at);
             } else {
                 too_many += 1;
             }
@@ -41,30 +40,24 @@ impl Maps {
             poll.lost(Stream::Adapter, too_many, poll.began());
         }
     }
+}
 
+impl Maps {
     /// Keeps sampled addresses for the next poll.
-    pub fn keep(&mut self, at: &[Avma]) {
-        let kept = at.iter().filter_map(|at| self.waiting.get_key_value(at));
-        let kept = kept.map(|(at, since)| (*at, *since));
-        self.later.extend(kept);
+    pub fn keep(&mut self, at: impl Iterator<Item = Avma>) {
+        self.later.extend(at.take(MAX_WAITING));
     }
 
-    /// The next poll looks for the map of the code at `start` again.
-    fn wait_again(&mut self, start: Avma) {
-        self.waiting.entry(start).or_default();
-    }
-
-    /// Whether `is_it` accepts some address that waits, and whether a sample brought it.
-    pub fn any_waits(&self, is_it: impl Fn(Avma, bool) -> bool) -> bool {
-        let mut waiting = self.waiting.iter();
-        waiting.any(|(at, since)| is_it(*at, *since != TimeNs(0)))
+    /// Whether `is_it` accepts some sampled address that waits.
+    pub fn any_waits(&self, is_it: impl Fn(Avma) -> bool) -> bool {
+        self.waiting.iter().any(|at| is_it(*at))
     }
 
     /// Takes the sampled addresses that `is_it` accepts.
     pub fn take_waiting(&mut self, is_it: impl Fn(Avma) -> bool) -> Vec<Avma> {
         let taken: Vec<Avma> = self
             .waiting
-            .keys()
+            .iter()
             .copied()
             .filter(|at| is_it(*at))
             .collect();
@@ -76,15 +69,9 @@ impl Maps {
 
     /// Sampled addresses that wait, ascending.
     pub fn waiting(&self) -> Vec<Avma> {
-        let mut waiting: Vec<Avma> = self.waiting.keys().copied().collect();
+        let mut waiting: Vec<Avma> = self.waiting.iter().copied().collect();
         waiting.sort_unstable();
         waiting
-    }
-
-    /// Whether one of `addresses` waits, and was sampled after `time`.
-    pub fn any_after(&self, time: Option<TimeNs>, addresses: &[Avma]) -> bool {
-        let times = addresses.iter().map(|at| self.waiting.get(at).copied());
-        times.flatten().any(|since| Some(since) > time)
     }
 }
 
@@ -98,12 +85,12 @@ impl V8Adapter {
     ) -> Result<(), AdapterError> {
         let later = self.maps.later.drain(..).collect();
         let waiting = std::mem::replace(&mut self.maps.waiting, later);
-        let mut hit: Vec<Avma> = waiting.keys().filter_map(|at| self.unmapped(*at)).collect();
+        let mut hit: Vec<Avma> = waiting.iter().filter_map(|at| self.unmapped(*at)).collect();
         hit.sort_unstable();
         hit.dedup();
         for start in hit {
             if poll.spare().is_zero() {
-                self.maps.wait_again(start);
+                self.maps.waiting.insert(start);
                 continue;
             }
             poll.spending(|poll| self.tell_map(start, process, reader, poll))?;
@@ -141,20 +128,20 @@ impl V8Adapter {
         }
         // V8 may have freed or moved the objects since vmscope read the list of code.
         if !code.is_still(&reader.direct)? {
-            self.maps.wait_again(start);
+            self.maps.waiting.insert(start);
             return Ok(());
         }
         let map = match map {
             Err(error) if error.is_final() => return Err(error),
             Err(AdapterError::Busy { .. }) => {
-                self.maps.wait_again(start);
+                self.maps.waiting.insert(start);
                 return Ok(());
             }
             // A collection has freed the code, and V8 uses the place of its map again.
             Err(_) if !self.is_fresh(&known_code) => PcMap::None,
             // V8 may free a map before the code; then a later poll finds no code.
             Err(_) if !self.is_unmoved(process, reader)? || !self.zone.is_in_use(&identity) => {
-                self.maps.wait_again(start);
+                self.maps.waiting.insert(start);
                 return Ok(());
             }
             Err(error) => {

@@ -48,7 +48,7 @@ impl V8Adapter {
         let now = poll.began();
         let sightings = self.frames.sightings().take(|sighting| {
             let there = self.at(sighting.pc);
-            let is_read = there.is_some_and(|there| self.is_certain(there));
+            let is_read = there.is_some_and(|there| self.is_fresh(there) && !there.is_unsampled());
             let is_late = now.since(sighting.time).0 > MAX_AGE || Some(sighting.time) <= died_until;
             is_read || is_late
         });

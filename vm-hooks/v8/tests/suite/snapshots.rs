@@ -189,36 +189,3 @@ fn code_is_found_by_samples() {
         assert_eq!(changes(&records), (0, 1), "{name}");
     }
 }
-
-/// The process with another name of a function.
-fn renamed(snapshot: &Snapshot, from: &str, to: &str) -> ProcessView {
-    let mut other = snapshot.clone();
-    for (start, page) in &snapshot.pages {
-        for at in memchr::memmem::find_iter(&page[..], from) {
-            other.write(Avma(start.0 + at as u64), to.as_bytes());
-        }
-    }
-    other.process()
-}
-
-/// A collection frees code, V8 makes other code of equal shape in its place, and a poll between the two has read the dead
-/// code: the function is read again after the first sample.
-#[test]
-fn code_that_was_read_before_its_samples_is_read_again() {
-    const NAME: &str = "polymorphic";
-    for name in NAMES {
-        let snapshot = snapshot(name);
-        let process = snapshot.process();
-        let mut polls = Polls::open(&process).unwrap().unwrap();
-        let first = polls.look(&process).unwrap();
-        let optimised = new_code(&first).find(|one| one.name == NAME && one.tier == "TurboFan");
-        let sampled = vec![optimised.unwrap().start];
-        let other = renamed(&snapshot, NAME, "polymorphid");
-        let records = polls.hits(&other, sampled.clone()).unwrap();
-        let names: Vec<&str> = new_code(&records).map(|one| one.name.as_str()).collect();
-        assert_eq!(names, ["polymorphid"], "{name}");
-        // Code that has executed lives until the next collection.
-        let again = polls.hits(&process, sampled).unwrap();
-        assert_eq!(changes(&again), (0, 0), "{name}");
-    }
-}
