@@ -270,16 +270,16 @@ static int choose(uint64_t life, uint64_t lives, int but)
 }
 
 /* How many rounds of the loop take a millisecond here: the best of ten runs of a millisecond, since a busy host
- * may slow all of some shorter runs. */
-static uint64_t calibrate(void)
+ * may slow all of some shorter runs. No told code comes to the slot at `at`. */
+static uint64_t calibrate(unsigned char *at)
 {
 	const uint32_t rounds = 4000;
 	uint64_t (*code)(uint64_t);
 	int64_t best = INT64_MAX;
 
-	assemble(zone, rounds);
-	__builtin___clear_cache((char *)zone, (char *)zone + SLOT_BYTES);
-	memcpy(&code, &zone, sizeof code);
+	assemble(at, rounds);
+	__builtin___clear_cache((char *)at, (char *)at + SLOT_BYTES);
+	memcpy(&code, &at, sizeof code);
 	for (int i = 0; i < 10; i++) {
 		int64_t begin = now_ns(CLOCK_THREAD_CPUTIME_ID);
 		state += code(3);
@@ -326,12 +326,12 @@ int main(int argc, char **argv)
 	}
 	if (lives < 1 || slots < 1 || slots >= SLOTS_MAX || ms < 0.001 || ms > 1000)
 		usage("--lives from 1, --slots 1 to 1023, --ms 0.001 to 1000");
-	/* The last slot is the steady one's. */
-	zone = mmap(NULL, (slots + 1) * SLOT_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC,
+	/* The last slots are the steady one's, and the calibration's. */
+	zone = mmap(NULL, (slots + 2) * SLOT_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC,
 		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (zone == MAP_FAILED)
 		usage("no memory that can be written and executed is to be had here");
-	per_ms = calibrate();
+	per_ms = calibrate(zone + (slots + 1) * SLOT_BYTES);
 	if (wait) {
 		char line[16];
 		printf("ready %d\n", (int)getpid());
