@@ -382,7 +382,7 @@ fn a_kill_leaves_the_newest_and_the_earlier_recording() {
         });
         signals.iter().for_each(|signal| working.signal(*signal));
         let run = working.end();
-        // Two signals may arrive as one, which ends it properly.
+        // Two signals in a row end it properly.
         let by_signal = matches!(run.status.code(), None | Some(0 | 130));
         run.check(by_signal, "it was killed");
 

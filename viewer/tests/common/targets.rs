@@ -81,7 +81,7 @@ impl Target {
             let is_stopped = threads.all(|thread| {
                 let stat = thread.expect("a thread").path().join("stat");
                 let stat = std::fs::read(stat).expect("it has not ended");
-                // The state follows the name in parentheses.
+                // The state follows the thread's name, which may hold parentheses.
                 let state = stat.rsplit(|byte| *byte == b')').next();
                 state.is_some_and(|state| state.starts_with(b" T "))
             });

@@ -175,8 +175,7 @@ fn compared(node: &Node, flags: &[&str], words: &[&str], tiers: &[&str]) -> Vec<
         // A function's first instructions run before its frame is there.
         let is_new = words.contains(&"churn.js");
         let allowed = match (is_new, tier.as_str()) {
-            // One dead function's name takes some three samples; a rare tier has fewer than 200 (docs/truth.md, dead code).
-            (true, _) => tally.all().max(800) / 200,
+            (true, _) => tally.all() / 200,
             (false, "Sparkplug") => tally.all() / 100,
             (false, _) => 0,
         };
