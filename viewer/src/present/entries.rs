@@ -203,9 +203,9 @@ pub fn marked(summary: &Summary, entry: EntryId, share: String) -> String {
     }
 }
 
-/// Explains the mark and names the worst inference error; `None` without marked entries.
+/// Explains the mark and names the worst inference error, at least 0.01 points; `None` without marked entries.
 pub fn inference(summary: &Summary) -> Option<String> {
-    let error = points(summary.worst_inference()?);
+    let error = points(summary.worst_inference()?.max(0.0001));
     Some(format!(
         "~: most samples' method is inferred from machine code, with an inference error of up to \
          ±{error} points; the ± of entries contains it"

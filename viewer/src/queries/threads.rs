@@ -124,6 +124,18 @@ pub struct Group {
     pub used: ThreadUse,
 }
 
+impl Group {
+    /// Names the group as its threads, if all of them have the same name (`V8Worker`).
+    fn keep_common_name(&mut self, profile: &Profile) {
+        let name = |thread: &ThreadId| &profile.trace.threads[*thread].thread.name;
+        if let [first, others @ ..] = self.threads.as_slice()
+            && others.iter().all(|other| name(other) == name(first))
+        {
+            name(first).clone_into(&mut self.name);
+        }
+    }
+}
+
 impl GroupBy {
     fn name_of(self, profile: &Profile, thread: ThreadId) -> String {
         let thread = &profile.trace.threads[thread].thread;
@@ -156,6 +168,11 @@ impl GroupBy {
             group.members.push(at);
             group.threads.push(*thread);
             group.used.add(used);
+        }
+        if self == GroupBy::Name {
+            for group in &mut groups {
+                group.keep_common_name(profile);
+            }
         }
         groups
     }

@@ -320,9 +320,9 @@ fn threads(page: &Page<'_>, out: &mut String) {
         let name = |group: &Group| group.name.clone();
         groups(page, "Processes:", &processes, name, |_| 1, out);
     }
-    let name = |group: &Group| match group.threads.as_slice() {
-        [one] => page.profile.trace.threads[*one].thread.name.clone(),
-        several => format!("{} ({} threads)", group.name, several.len()),
+    let name = |group: &Group| match group.threads.len() {
+        1 => group.name.clone(),
+        several => format!("{} ({several} threads)", group.name),
     };
     let threads = busiest(GroupBy::Name);
     groups(

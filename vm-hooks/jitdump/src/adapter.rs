@@ -319,7 +319,7 @@ impl Adapter for FileAdapter {
                 Some(Box::new(unwinder))
             }
             // Its code uses the register for other things.
-            VmKind::Php => None,
+            VmKind::Php | VmKind::LuaJit => None,
             VmKind::Other => has_files.then(|| Box::new(FramePointers) as _),
             _ => Some(Box::new(FramePointers)),
         }

@@ -42,7 +42,7 @@ impl Vm {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum VmKind {
-    /// V8 (Node.js, Deno, Electron).
+    /// V8 (Node.js, Deno, Electron, Chromium).
     V8,
     /// .NET.
     DotNet,
@@ -58,13 +58,15 @@ pub enum VmKind {
     Wasmtime,
     /// Julia.
     Julia,
+    /// LuaJIT.
+    LuaJit,
     /// Any other that writes such files.
     Other,
 }
 
 impl VmKind {
     /// All kinds.
-    pub const ALL: [VmKind; 9] = [
+    pub const ALL: [VmKind; 10] = [
         VmKind::V8,
         VmKind::DotNet,
         VmKind::Beam,
@@ -73,6 +75,7 @@ impl VmKind {
         VmKind::Mono,
         VmKind::Wasmtime,
         VmKind::Julia,
+        VmKind::LuaJit,
         VmKind::Other,
     ];
 }
@@ -107,7 +110,7 @@ impl VmKind {
             VmKind::Mono => foreign(name).or_else(|| mono::split(name)),
             VmKind::Wasmtime => wasmtime::split(name),
             VmKind::Julia => julia::split(name),
-            VmKind::Other => None,
+            VmKind::LuaJit | VmKind::Other => None,
         };
         own.or_else(|| foreign(name))
             .unwrap_or_else(|| CodeName::new(name, ConstituentKind::Method, ""))

@@ -17,6 +17,9 @@ pub const NODE_METADATA: &str = "_ZN4node11per_process8metadataE";
 
 pub(crate) const NODE: &str = "Node.js";
 
+/// Chromium, other browsers from its source, and libraries that embed it.
+pub const CHROMIUM: &str = "Chromium";
+
 /// A program with V8.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Product {
@@ -81,10 +84,13 @@ fn name_of(module: &str) -> Option<&'static str> {
         "node" | "nodejs" => NODE,
         "deno" => "Deno",
         "electron" => "Electron",
+        "chromium" | "chrome" | "headless_shell" | "chrome-headless-shell" => CHROMIUM,
         "workerd" => "workerd",
         "d8" => "V8",
         _ if is_library("libnode") => NODE,
         _ if is_library("libv8") => "V8",
+        _ if is_library("libcef") => CHROMIUM,
+        _ if is_library("libQt5WebEngineCore") || is_library("libQt6WebEngineCore") => CHROMIUM,
         _ => return None,
     })
 }

@@ -1,5 +1,7 @@
 //! Start options of VMs that give names to JIT code.
 
+use vmscope_v8::product::CHROMIUM;
+
 use super::VmKind;
 
 /// Sentence for a VM of this kind; some kinds distinguish names.
@@ -14,6 +16,7 @@ pub(super) fn hint(kind: VmKind, name: &str) -> &'static str {
              NODE_OPTIONS=--perf-prof in the environment), or through vmscope record"
         }
         (VmKind::V8, "workerd") => "add v8Flags = [\"--perf-prof\"] to its configuration",
+        (VmKind::V8, CHROMIUM) => "start it with --js-flags=--perf-prof --no-sandbox",
         (VmKind::V8, _) => {
             "give V8 the flag --perf-prof (Electron: \
              --js-flags=--perf-prof)"
@@ -45,6 +48,9 @@ pub(super) fn hint(kind: VmKind, name: &str) -> &'static str {
         (VmKind::Wasmtime, _) => {
             "set the profiler to jitdump in wasmtime's Config, or start \
              wasmtime with --profile=jitdump"
+        }
+        (VmKind::LuaJit, _) => {
+            "build it with XCFLAGS=-DLUAJIT_USE_PERFTOOLS (and TARGET_STRIP=@: for its own functions)"
         }
         (VmKind::Other, "Ruby") => "start it as ruby --yjit --yjit-perf (Ruby 3.3 or newer)",
         (VmKind::Other, _) => "make it write a jitdump or /tmp/perf-PID.map",

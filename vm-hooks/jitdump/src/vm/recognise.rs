@@ -7,7 +7,7 @@ use vmscope_records::{Avma, RegionRule, VmIdentity};
 use vmscope_v8::product::{self, Product};
 use vmscope_v8::regions;
 
-use super::{Vm, VmKind, beam, cpython, dotnet, julia, mono, php};
+use super::{Vm, VmKind, beam, cpython, dotnet, julia, luajit, mono, php};
 
 /// `execute_ex`, exported for extensions.
 const EXECUTE_EX: &str = "execute_ex";
@@ -96,6 +96,7 @@ pub(crate) fn region_rules(kind: VmKind, process: &ProcessView) -> Vec<RegionRul
             (php::OPCACHE, |name| name == "opcache.so"),
         ],
         VmKind::CPython => &[(cpython::REGIONS, is_cpython)],
+        VmKind::LuaJit => &[(luajit::REGIONS, is_luajit)],
         VmKind::V8 | VmKind::Wasmtime | VmKind::Other => &[],
     };
     if tables.is_empty() {
@@ -269,9 +270,12 @@ fn ruby(_: &ProcessView, modules: &Modules) -> Option<Vm> {
 }
 
 fn luajit(_: &ProcessView, modules: &Modules) -> Option<Vm> {
-    let is_it = |name: &str| name.starts_with("luajit") || is_library(name, "libluajit");
-    modules.find(is_it).first()?;
-    Some(vm(VmKind::Other, "LuaJIT", String::new()))
+    modules.find(is_luajit).first()?;
+    Some(vm(VmKind::LuaJit, "LuaJIT", String::new()))
+}
+
+fn is_luajit(name: &str) -> bool {
+    name.starts_with("luajit") || is_library(name, "libluajit")
 }
 
 /// The version in a module's name (`php8.2`, `libpython3.12.so.1.0`); empty where

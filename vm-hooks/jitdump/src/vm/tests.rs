@@ -216,14 +216,9 @@ fn names_of_julia_and_luajit() {
         ("julia_fib", "julia_fib", Method, "", "", 0),
     ];
     check(VmKind::Julia, &julia);
-    let lua = [(
-        "TRACE_3::b.lua:12",
-        "b.lua:12",
-        Method,
-        "trace",
-        "b.lua",
-        12,
-    )];
+    let lua = [("TRACE_3::b.lua:12", "TRACE 3", Method, "", "b.lua", 12)];
+    check(VmKind::LuaJit, &lua);
+    // In another program's process.
     check(VmKind::Other, &lua);
 }
 

@@ -49,6 +49,13 @@ fn vms_are_told_by_their_modules() {
         ("/usr/bin/node", VmKind::V8, "Node.js", ""),
         ("/x/deno", VmKind::V8, "Deno", ""),
         ("/x/workerd", VmKind::V8, "workerd", ""),
+        ("/usr/lib/chromium/chromium", VmKind::V8, "Chromium", ""),
+        (
+            "/q/libQt6WebEngineCore.so.6.8.2",
+            VmKind::V8,
+            "Chromium",
+            "",
+        ),
         (
             "/usr/lib/erlang/erts-13.1.5/bin/beam.smp",
             VmKind::Beam,
@@ -59,7 +66,7 @@ fn vms_are_told_by_their_modules() {
         ("/usr/bin/python3.12", VmKind::CPython, "CPython", "3.12"),
         ("/usr/bin/mono-sgen", VmKind::Mono, "Mono", ""),
         ("/usr/bin/ruby3.1", VmKind::Other, "Ruby", "3.1"),
-        ("/usr/bin/luajit-2.1.0-beta3", VmKind::Other, "LuaJIT", ""),
+        ("/usr/bin/luajit-2.1.0-beta3", VmKind::LuaJit, "LuaJIT", ""),
         ("/usr/bin/wasmtime", VmKind::Wasmtime, "Wasmtime", ""),
     ];
     for (path, kind, name, version) in table {
