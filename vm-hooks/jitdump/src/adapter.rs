@@ -7,20 +7,21 @@ mod reading;
 pub mod testing;
 mod thread_roles;
 
+use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use vmscope_process::{
     Adapter, AdapterError, Cadence, FramePointers, KeptFramePointers, MAX_RECORDS_OF_A_POLL,
-    MachineCode, MapEntry, Poll, ProcessView, Root, Unwinder,
+    MachineCode, MapEntry, ModuleFile, Poll, ProcessView, Root, Unwinder,
 };
 use vmscope_records::{LimitKind, Stream, TimeNs, VmIdentity};
 
 use crate::attribution::Attribution;
 use crate::clock::DumpClock;
 use crate::code::LiveCode;
-use crate::follow::{DumpFile, PerfMapFile};
+use crate::follow::{DumpFile, PerfMapFile, Streams, Unwritten};
 use crate::launched::Launched;
 use crate::unwind::Php;
 use crate::vm::{self, Vm, VmKind};
@@ -60,6 +61,8 @@ pub(crate) struct FileAdapter {
     origin: FileOrigin,
     dumps: Vec<Dump>,
     map: Option<Map>,
+    /// Searched for the first file.
+    streams: OnceCell<Option<Streams>>,
     live: LiveCode,
     polls: u32,
     last_poll: Option<TimeNs>,
@@ -96,6 +99,8 @@ struct Dump {
     /// Number of unusable records.
     flaws: u64,
     over: bool,
+    /// The last reading included the VM's buffer.
+    with_buffer: bool,
     polls_without_header: u32,
 }
 
@@ -105,6 +110,8 @@ struct Map {
     remove: Option<(Root, Vec<u8>)>,
     flaws: u64,
     over: bool,
+    /// The last reading included the VM's buffer.
+    with_buffer: bool,
     /// The map is being rewritten: last poll of the old one.
     anew_since: Option<TimeNs>,
 }
@@ -117,6 +124,7 @@ impl Dump {
             clock: None,
             flaws: 0,
             over: false,
+            with_buffer: false,
             polls_without_header: 0,
         }
     }
@@ -129,6 +137,7 @@ impl Map {
             remove,
             flaws: 0,
             over: false,
+            with_buffer: false,
             anew_since: None,
         }
     }
@@ -145,6 +154,7 @@ impl FileAdapter {
             origin,
             dumps: Vec::new(),
             map: None,
+            streams: OnceCell::new(),
             polls: 0,
             last_poll: None,
             last_flush_after: TimeNs(0),
@@ -161,6 +171,20 @@ impl FileAdapter {
     /// holds code younger than the previous flush, which preceded the last poll but one.
     fn absent_at(&self) -> Option<TimeNs> {
         Some(self.last_flush_after)
+    }
+
+    /// What the VM has not written to a file yet; `None` if its buffer can't be read.
+    fn unwritten(&self, process: &ProcessView, file: &ModuleFile) -> Option<Unwritten> {
+        let streams = self.streams.get_or_init(|| Streams::of(process));
+        streams.as_ref()?.unwritten(process, file)
+    }
+
+    /// Whether a file lacks what the VM has in its buffer.
+    fn lacks_buffer(&self) -> bool {
+        let map = self.map.iter().filter(|_| !self.reads_a_dump(true));
+        let mut files =
+            (self.dumps.iter().map(|dump| dump.with_buffer)).chain(map.map(|map| map.with_buffer));
+        files.any(|with_buffer| !with_buffer)
     }
 
     /// Emits a limit once.
@@ -259,7 +283,7 @@ impl FileAdapter {
         if !self.reads_a_dump(at_end) {
             // Mono writes lines in parts, the last one at its exit.
             let may_go_on = self.vm.kind == VmKind::Mono && process.is_alive();
-            self.read_map(at_end && !may_go_on, poll);
+            self.read_map(at_end && !may_go_on, process, poll);
         }
         let unusable = std::mem::take(&mut self.live.unusable);
         self.count_lost(unusable, poll);
@@ -345,7 +369,7 @@ impl Adapter for FileAdapter {
         }
         self.emit_rest(poll);
         self.report_missing(process, poll);
-        if process.is_alive() && (self.map.is_some() || !self.dumps.is_empty()) {
+        if process.is_alive() && self.lacks_buffer() {
             let (text, remedy) = match self.vm.kind {
                 VmKind::Mono => (
                     "Mono still runs and buffers its perf map: much of its code has no name",

@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 
 use vmscope_jitdump::dump::{Event, Load};
 use vmscope_jitdump::find::dump_markers;
-use vmscope_jitdump::follow::Progress;
+use vmscope_jitdump::follow::{Progress, Streams};
 use vmscope_process::ProcessView;
 use vmscope_records::{Arch, Pid};
 
@@ -62,6 +62,13 @@ fn node() {
     drop(folder);
     let mut events = Vec::new();
     while dump.poll(100, &mut events).unwrap() == Progress::More {}
+    // V8 has written whole records. The last ones are in its buffer.
+    let streams = Streams::of(&process).unwrap();
+    let unwritten = streams.unwritten(&process, dump.file()).unwrap();
+    let length = unwritten.offset + unwritten.bytes.len() as u64;
+    dump.set_unwritten(unwritten);
+    while dump.poll(100, &mut events).unwrap() == Progress::More {}
+    assert_eq!(dump.offset(), length);
     // The end of its input ends it.
     drop(node.stdin.take());
     assert!(node.wait().unwrap().success());

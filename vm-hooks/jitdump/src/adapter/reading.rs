@@ -15,9 +15,15 @@ impl FileAdapter {
     pub(super) fn read_dumps(&mut self, at_end: bool, process: &ProcessView, poll: &mut Poll) {
         let mut events = Vec::new();
         for at in 0..self.dumps.len() {
-            let Some(dump) = self.dumps.get_mut(at).filter(|dump| !dump.over) else {
+            let Some(dump) = self.dumps.get(at).filter(|dump| !dump.over) else {
                 continue;
             };
+            let unwritten = self.unwritten(process, dump.file.file());
+            let Some(dump) = self.dumps.get_mut(at) else {
+                continue;
+            };
+            dump.with_buffer = unwritten.is_some();
+            dump.file.set_unwritten(unwritten.unwrap_or_default());
             let progress = if at_end {
                 dump.file.finish(MAX_LOADS_PER_POLL, &mut events)
             } else {
@@ -128,10 +134,14 @@ impl FileAdapter {
         }
     }
 
-    pub(super) fn read_map(&mut self, at_end: bool, poll: &mut Poll) {
-        let Some(map) = self.map.as_mut().filter(|map| !map.over) else {
+    pub(super) fn read_map(&mut self, at_end: bool, process: &ProcessView, poll: &mut Poll) {
+        let map = self.map.as_ref().filter(|map| !map.over);
+        let unwritten = map.map(|map| self.unwritten(process, map.file.file()));
+        let (Some(map), Some(unwritten)) = (self.map.as_mut(), unwritten) else {
             return;
         };
+        map.with_buffer = unwritten.is_some();
+        map.file.set_unwritten(unwritten.unwrap_or_default());
         let mut entries = Vec::new();
         let progress = if at_end {
             map.file.finish(MAX_LOADS_PER_POLL, &mut entries)

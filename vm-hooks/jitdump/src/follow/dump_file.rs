@@ -5,7 +5,7 @@ use std::sync::Arc;
 use vmscope_process::{ModuleFile, ReadAt as _};
 
 use super::window::{MAX_BYTES_A_READING, Window};
-use super::{FileError, Progress};
+use super::{FileError, Progress, Unwritten};
 use crate::Flaws;
 use crate::dump::{Decoder, DumpFlaw, Event, Header, Step};
 
@@ -18,8 +18,10 @@ pub struct DumpFile {
     path: String,
     window: Window,
     decoder: Decoder,
-    /// File length at the last complete reading.
+    /// Length with unwritten bytes at the last complete reading.
     length: u64,
+    /// Length of the file itself at the last reading.
+    written: u64,
     /// First bytes of the file.
     head: Vec<u8>,
     /// File length on detecting truncation or overwriting.
@@ -35,6 +37,7 @@ impl DumpFile {
             window: Window::new(file),
             decoder: Decoder::new(),
             length: 0,
+            written: 0,
             head: Vec::new(),
             overwritten: None,
         }
@@ -62,6 +65,11 @@ impl DumpFile {
     #[must_use]
     pub fn offset(&self) -> u64 {
         self.decoder.offset()
+    }
+
+    /// Sets the bytes behind the file's end, for the next poll.
+    pub fn set_unwritten(&mut self, unwritten: Unwritten) {
+        self.window.unwritten = unwritten;
     }
 
     /// Total bytes read, without skipped code.
@@ -138,17 +146,18 @@ impl DumpFile {
         progress
     }
 
-    /// Returns the file length, or an error for a replaced dump.
+    /// Returns the length with unwritten bytes, or an error for a replaced dump.
     fn begin(&mut self) -> Result<u64, FileError> {
         let length = match self.overwritten {
             Some(length) => length,
             None => {
                 let length = self.file().len_now();
                 let length = length.map_err(|source| self.unreadable(source))?;
-                if length != self.length && self.is_another(length)? {
+                if length != self.written && self.is_another(length)? {
                     self.overwritten = Some(length);
                 }
-                length
+                self.written = length;
+                self.window.length(length).max(self.decoder.offset())
             }
         };
         if self.overwritten.is_some() {
@@ -162,15 +171,15 @@ impl DumpFile {
     }
 
     fn is_another(&mut self, length: u64) -> Result<bool, FileError> {
-        if length < self.decoder.offset() {
+        if length < self.decoder.offset().min(self.written) {
             return Ok(true);
         }
         let mut head = [0; HEAD_BYTES];
         let got = self.file().read_some(0, &mut head);
         let got = got.map_err(|source| self.unreadable(source))?;
         let head = head.get(..got).unwrap_or_default();
-        if self.decoder.header().is_none() {
-            // Header not decoded yet: accept any content.
+        // Without a decoded header, any content is right. A header from the VM's buffer is written later.
+        if self.decoder.header().is_none() || head.starts_with(&self.head) {
             self.head = head.to_vec();
         }
         Ok(self.head != head)

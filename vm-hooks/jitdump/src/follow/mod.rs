@@ -7,11 +7,13 @@ mod error;
 mod perf_map_file;
 #[cfg(test)]
 mod tests;
+mod unwritten;
 mod window;
 
 pub use dump_file::DumpFile;
 pub use error::FileError;
 pub use perf_map_file::PerfMapFile;
+pub use unwritten::{Streams, Unwritten};
 
 /// Result of polling a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use vmscope_process::{ModuleFile, ReadAt as _};
 
 use super::window::{MAX_BYTES_A_READING, Window};
-use super::{FileError, Progress};
+use super::{FileError, Progress, Unwritten};
 use crate::Flaws;
 use crate::perf_map::{Decoder, Entry, MAX_LINE_BYTES, MapFlaw};
 
@@ -21,8 +21,10 @@ pub struct PerfMapFile {
     path: String,
     window: Window,
     decoder: Decoder,
-    /// File length at the last complete reading.
+    /// Length with unwritten bytes at the last complete reading.
     length: u64,
+    /// Length of the file itself at the last reading.
+    written: u64,
     /// Last decoded bytes.
     tail: Vec<u8>,
     /// Length limit in bytes.
@@ -46,6 +48,7 @@ impl PerfMapFile {
             window: Window::new(file),
             decoder: Decoder::new(),
             length: 0,
+            written: 0,
             tail: Vec::new(),
             most: MAX_MAP_BYTES,
         }
@@ -67,6 +70,11 @@ impl PerfMapFile {
     #[must_use]
     pub fn offset(&self) -> u64 {
         self.decoder.offset()
+    }
+
+    /// Sets the bytes behind the file's end, for the next poll.
+    pub fn set_unwritten(&mut self, unwritten: Unwritten) {
+        self.window.unwritten = unwritten;
     }
 
     /// Total bytes read, including rewritten contents.
@@ -93,13 +101,16 @@ impl PerfMapFile {
     ) -> Result<Progress, FileError> {
         let length = self.file().len_now();
         let length = length.map_err(|source| self.unreadable(source))?;
-        if length != self.length && self.is_rewritten(length)? {
+        if length != self.written && self.is_rewritten(length)? {
             self.decoder = Decoder::new();
             self.window.forget();
             self.tail.clear();
             self.length = 0;
+            self.written = 0;
             return Ok(Progress::Rewritten);
         }
+        self.written = length;
+        let length = self.window.length(length);
         let until = self.window.bytes_read().saturating_add(MAX_BYTES_A_READING);
         for _ in 0..at_most {
             match self.next(length, until)? {
@@ -167,7 +178,7 @@ impl PerfMapFile {
     /// Whether previously read bytes changed.
     fn is_rewritten(&mut self, length: u64) -> Result<bool, FileError> {
         let offset = self.decoder.offset();
-        if length < offset {
+        if length < offset.min(self.written) {
             return Ok(true);
         }
         self.keep_tail();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use vmscope_process::ModuleFile;
 use vmscope_records::Avma;
 
-use super::{DumpFile, FileError, PerfMapFile, Progress};
+use super::{DumpFile, FileError, PerfMapFile, Progress, Unwritten};
 use crate::dump::tests::encode::Encoder;
 use crate::dump::{DumpError, DumpFlaw, Event, Load};
 use crate::perf_map::{Entry, MapFlaw};
@@ -287,4 +287,76 @@ fn a_dump_of_nothing_that_is_known_is_read_in_pieces() {
     }
     assert!((10..16).contains(&readings), "{readings}");
     assert_eq!(dump.flaws().count(DumpFlaw::UnknownKind), 200);
+}
+
+#[test]
+fn what_is_not_written_yet_counts_as_written() {
+    let loads: Vec<Load> = (0..3).map(|n| load(n, 8)).collect();
+    let expected: Vec<Event> = loads.iter().cloned().map(Event::Load).collect();
+    let bytes = dump_of(&loads);
+    let lines = b"10 2 a\n20 2 b\n30 2 c\n";
+    let names = |entries: &[Entry]| entries.iter().map(|entry| entry.name.clone()).collect();
+    for cut in 0..bytes.len() {
+        let mut written = Written::new();
+        let mut dump = DumpFile::new(written.open(), "dump");
+        let (there, buffered) = bytes.split_at(cut);
+        written.file.write_all(there).unwrap();
+        // The buffer as it grows; the VM then writes it, and it is empty.
+        let mut events = Vec::new();
+        for length in [0, buffered.len() / 2, buffered.len()] {
+            dump.set_unwritten(behind(cut, &buffered[..length]));
+            events.extend(all(&mut dump, 9));
+        }
+        assert_eq!(events, expected, "{cut}");
+        dump.set_unwritten(Unwritten::default());
+        assert!(all(&mut dump, 9).is_empty(), "{cut}");
+        written.file.write_all(buffered).unwrap();
+        assert!(all(&mut dump, 9).is_empty(), "{cut}");
+        assert_eq!(dump.finish(9, &mut events).unwrap(), Progress::CaughtUp);
+        assert_eq!(dump.offset(), bytes.len() as u64);
+        assert!(dump.flaws().is_empty());
+    }
+    for cut in 0..lines.len() {
+        let mut written = Written::new();
+        let mut map = PerfMapFile::new(written.open(), "map");
+        let (there, buffered) = lines.split_at(cut);
+        written.file.write_all(there).unwrap();
+        let mut entries = Vec::new();
+        for length in [0, buffered.len() / 2, buffered.len()] {
+            map.set_unwritten(behind(cut, &buffered[..length]));
+            entries.extend(all_entries(&mut map, 9));
+        }
+        let seen: Vec<String> = names(&entries);
+        assert_eq!(seen, ["a", "b", "c"], "{cut}");
+        written.file.write_all(buffered).unwrap();
+        written.file.write_all(b"40 2 d\n").unwrap();
+        let seen: Vec<String> = names(&all_entries(&mut map, 9));
+        assert_eq!(seen, ["d"], "{cut}: not read anew");
+    }
+}
+
+fn behind(offset: usize, bytes: &[u8]) -> Unwritten {
+    Unwritten {
+        offset: offset as u64,
+        bytes: bytes.to_vec(),
+    }
+}
+
+#[test]
+fn a_killed_vm_leaves_what_was_read_from_its_buffer() {
+    let mut written = Written::new();
+    let bytes = dump_of(&[load(0, 8), load(1, 8)]);
+    let (there, buffered) = bytes.split_at(bytes.len() - 20);
+    written.file.write_all(there).unwrap();
+    let mut dump = DumpFile::new(written.open(), "dump");
+    dump.set_unwritten(behind(there.len(), buffered));
+    assert_eq!(all(&mut dump, 9).len(), 2);
+    dump.set_unwritten(Unwritten::default());
+    let mut events = Vec::new();
+    assert_eq!(dump.finish(9, &mut events).unwrap(), Progress::CaughtUp);
+    assert!(events.is_empty() && dump.flaws().is_empty());
+    // A dump that lost bytes that were in the file is another one.
+    written.file.set_len(there.len() as u64 - 1).unwrap();
+    let error = dump.poll(9, &mut events).unwrap_err();
+    assert!(matches!(error, FileError::Overwritten { .. }), "{error}");
 }

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use vmscope_process::{ModuleFile, ReadAt as _};
 
+use super::Unwritten;
+
 const CHUNK_BYTES: usize = 256 << 10;
 
 /// Approximate limit of bytes read per poll: sparse files can be longer than any disk.
@@ -18,6 +20,8 @@ pub(super) struct Window {
     /// File offset of `bytes`.
     start: u64,
     bytes_read: u64,
+    /// What the VM has not written to the file yet.
+    pub unwritten: Unwritten,
 }
 
 impl Window {
@@ -27,6 +31,10 @@ impl Window {
             bytes: Vec::new(),
             start: 0,
             bytes_read: 0,
+            unwritten: Unwritten {
+                offset: 0,
+                bytes: Vec::new(),
+            },
         }
     }
 
@@ -58,7 +66,12 @@ impl Window {
         self.bytes.drain(..length.unwrap_or(0))
     }
 
-    /// Buffers at least `least` bytes from `offset`, limited by the file length `length`; returns
+    /// Length of the file with the unwritten bytes, if the file has `length` bytes.
+    pub fn length(&self, length: u64) -> u64 {
+        length.max(self.unwritten.end())
+    }
+
+    /// Buffers at least `least` bytes from `offset`, limited by the length `length` with unwritten bytes; returns
     /// the number of buffered bytes.
     pub fn read(&mut self, offset: u64, least: usize, length: u64) -> io::Result<usize> {
         let kept = self.from(offset).len();
@@ -70,7 +83,10 @@ impl Window {
         self.bytes.resize(wanted, 0);
         let from = offset.saturating_add(kept as u64);
         let missing = self.bytes.get_mut(kept..).unwrap_or_default();
-        let got = self.file.read_some(from, missing);
+        let got = self.file.read_some(from, missing).map(|got| {
+            let rest = missing.get_mut(got..).unwrap_or_default();
+            got + self.unwritten.copy(from.saturating_add(got as u64), rest)
+        });
         let more = *got.as_ref().unwrap_or(&0);
         self.bytes_read = self.bytes_read.saturating_add(more as u64);
         self.bytes.truncate(kept + more);
