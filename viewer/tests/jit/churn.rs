@@ -9,7 +9,7 @@ use vmscope_symbolizer::{Profile, Region};
 use crate::common::programs::{self, JIT_CHURN};
 use crate::common::ran::{KINDS, Ran, last_begun, log_of};
 use crate::common::targets::Target;
-use crate::common::vmscope::{Folder, Working, can_sample, command};
+use crate::common::vmscope::{Folder, Working, can_sample, command, run};
 use crate::common::{say, whole};
 use crate::measured::{Worst, batch_means, list, number};
 use crate::node::Recorded;
@@ -189,6 +189,48 @@ fn a_dump_that_began_before_the_recording() {
     // The dump is the program's: it was there before us.
     let dump = format!("jit-{}.dump", number(&program["pid"]));
     assert_eq!(recorded.place.names(), [dump]);
+}
+
+/// The VM runs on, and its dump is still empty: all that it told is in its buffer.
+#[test]
+fn a_dump_in_the_buffer_of_a_vm_that_goes_on() {
+    let Some(program) = programs::build(JIT_CHURN) else {
+        return;
+    };
+    if !can_sample() {
+        return;
+    }
+    let (folder, place) = (Folder::new(), Folder::new());
+    let mut churn = Command::new(program);
+    churn.args([
+        "--lives",
+        "8",
+        "--ms",
+        "1000",
+        "--buffered",
+        "--wait",
+        "--log",
+    ]);
+    churn.arg(folder.file("log"));
+    churn.current_dir(place.path());
+    let mut target = Target::ready(churn);
+    let mut attach = command(["attach", "--quiet", "--duration", "2"]);
+    attach.arg(target.pid().to_string());
+    attach.arg("--output").arg(folder.file("out.vmscope"));
+    let run = run(attach).code(0);
+    let dump = place.file(&format!("jit-{}.dump", target.pid()));
+    let written = std::fs::metadata(dump).expect("its dump").len();
+    assert!(
+        target.is_running() && written == 0,
+        "{written} bytes are in the file"
+    );
+    target.wait();
+    let log = log_of(&folder.file("log"));
+    let recorded = Recorded::read(&folder, place, run);
+    let asked = ask(&recorded.profile, &log);
+    recorded.check(asked.wrong == 0, &format!("{asked:?}"));
+    recorded.check(asked.named.len() > 1000, &format!("{asked:?}"));
+    recorded.check(asked.unnamed + asked.doubtful == 0, &format!("{asked:?}"));
 }
 
 /// A perf map has no times: what can't be known is in doubt, and nobody gets it.
