@@ -268,14 +268,23 @@ impl Named<'_> {
         }
     }
 
+    /// The own name, then the word of the full name with character `from`, and the tail, in at most `columns`.
+    fn word(&self, from: usize, columns: usize) -> Option<String> {
+        let full = self.full();
+        let (before, behind) = full.split_at(character(&full, from));
+        let is_letter = |c: char| c.is_alphanumeric() || c == '_';
+        let begin = before.trim_end_matches(is_letter).len();
+        let end = full.len() - behind.trim_start_matches(is_letter).len();
+        let text = format!("{} {DOTS}{}", self.parts.own, &full[begin..end]);
+        let mut texts = [format!("{text}{}", self.tail), text].into_iter();
+        texts.find(|text| fits(text, columns))
+    }
+
     /// The own name, then the full name from character `from`, in at most `columns`.
     fn excerpt(&self, from: usize, columns: usize) -> Option<String> {
         let own = self.parts.own;
         let full = self.full();
-        let at = full
-            .char_indices()
-            .nth(from)
-            .map_or(full.len(), |(at, _)| at);
+        let at = character(&full, from);
         let left = columns.checked_sub(own.width() + DOTS.len() + 1)?;
         let mut room = left;
         let piece = full[at..].chars().take_while(|c| {
@@ -286,6 +295,12 @@ impl Named<'_> {
         });
         Some(format!("{own} {DOTS}{}", piece.collect::<String>()))
     }
+}
+
+/// Position of a character; the text's length if it has fewer.
+fn character(text: &str, number: usize) -> usize {
+    let mut places = text.char_indices();
+    places.nth(number).map_or(text.len(), |(at, _)| at)
 }
 
 /// A function's name in at most `columns`: `name tail`.
@@ -451,17 +466,19 @@ fn still_equal(
         // The names are sorted: what first and last share, all share.
         let same = first.chars().zip(last.chars()).take_while(|(a, b)| a == b);
         let same = same.count();
-        let excerpts = equal.iter().map(|&row| {
-            let excerpt = named[row].excerpt(same, rows[row].1)?;
-            Some((row, excerpt))
+        let excerpts = [Named::word, Named::excerpt].map(|excerpt| {
+            let excerpts = equal.iter().map(|&row| {
+                let text = excerpt(&named[row], same, rows[row].1)?;
+                Some((row, text))
+            });
+            excerpts.collect::<Option<Vec<(usize, String)>>>()
         });
-        let excerpts: Option<Vec<(usize, String)>> = excerpts.collect();
         let taken = |text: &String| labels.contains(text) || others.contains(text);
         let tells = |all: &Vec<(usize, String)>| {
             let texts: FxHashSet<&String> = all.iter().map(|(_, text)| text).collect();
             texts.len() == names.len() && !texts.into_iter().any(taken)
         };
-        if let Some(excerpts) = excerpts.filter(tells) {
+        if let Some(excerpts) = excerpts.into_iter().flatten().find(tells) {
             for (row, text) in excerpts {
                 labels[row] = text;
             }

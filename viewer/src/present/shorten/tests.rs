@@ -282,7 +282,31 @@ fn equal_rows_keep_what_tells_them_apart() {
             ],
             12
         ),
-        ["f ...int)", "f ...long)"]
+        ["f ...int", "f ...long"]
+    );
+    // The whole word that differs.
+    let read = "int v8::Deserializer<v8::Isolate>::ReadData";
+    let objects =
+        format!("{read}<v8::AccessorForHeapObject>(unsigned char, v8::AccessorForHeapObject)");
+    let handles = format!("{read}<v8::AccessorForHandle<v8::Isolate> >(unsigned char, int)");
+    assert_eq!(
+        of(&[&objects, &handles], 34),
+        [
+            "ReadData ...AccessorForHeapObject",
+            "ReadData ...AccessorForHandle"
+        ]
+    );
+    // A word that is equal in some rows does not do.
+    assert_eq!(
+        of(
+            &[
+                "f(aaaaaaaaaa, b, int)",
+                "f(aaaaaaaaaa, b, long)",
+                "f(aaaaaaaaaa, c)"
+            ],
+            12
+        ),
+        ["f ...b, int)", "f ...b, long", "f ...c)"]
     );
     assert_eq!(
         of(&["ns::run(int)", "ns::run(long)"], 6),
