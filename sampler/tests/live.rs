@@ -130,9 +130,9 @@ fn storm(end: Instant) {
     });
 }
 
-/// For each byte on stdin: one thread that starts others, one after the other; these live long enough
-/// for many samples. A profiler that attaches meanwhile opens the starter, and finds threads that have
-/// inherited its events by then. The idle threads
+/// For each byte on stdin, a starter thread starts worker threads in turn. Workers live long enough
+/// for many samples. A profiler that attaches meanwhile opens the starter, and then finds workers that have
+/// inherited its events. The idle threads
 /// make attaching take a while.
 fn waves() {
     for _ in 0..48 {

@@ -117,7 +117,7 @@ impl RingMemory {
         // SAFETY: `head` points to data_head, aligned to 8, in memory that outlives
         // this borrow; the kernel writes it with WRITE_ONCE.
         let head = unsafe { AtomicU64::from_ptr(self.head) }.load(Ordering::Acquire);
-        // SAFETY: as for the guard, the only writer.
+        // SAFETY: the guard's argument holds: only this thread writes the tail.
         let tail = unsafe { AtomicU64::from_ptr(self.tail) }.load(Ordering::Relaxed);
         let mut round = Round::default();
         let mut guard = TailGuard {

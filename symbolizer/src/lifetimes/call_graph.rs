@@ -179,8 +179,8 @@ impl CallGraph {
         from..self.edges.partition_point(|edge| edge.caller <= caller)
     }
 
-    /// At most `most` paths between two methods that repeat no method. They are paths in the graph:
-    /// the program may not have taken them.
+    /// At most `most` paths between two methods that repeat no method. Each step is a recorded call;
+    /// the program may never have executed the whole path.
     #[must_use]
     pub fn paths(&self, from: MethodKey, to: MethodKey, most: usize) -> Paths {
         let mut found = Paths::default();

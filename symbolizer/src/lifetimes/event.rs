@@ -146,7 +146,7 @@ impl<'a> Groups<'a> {
         })
     }
 
-    /// The group, if it has a number.
+    /// Number of the group; `None` for groups without events.
     pub fn known(&self, class: ClassId, site: Option<AllocationSiteId>) -> Option<u32> {
         self.index(self.grouping.key(self.lifetimes, class, site))
     }

@@ -183,7 +183,7 @@ fn value(row: &[f64], term: usize) -> f64 {
 
 /// A solution.
 struct Solution {
-    /// A coefficient for each term; 0 for a term that was not fitted.
+    /// A coefficient for each term; terms without a fit have 0.
     coefficients: Vec<f64>,
     fitted_terms: usize,
     /// Sum of the squared residuals.

@@ -118,7 +118,7 @@ fn over_time(lifetimes: &Lifetimes) -> Chart {
     stacked(title.to_owned(), scale.axis("time"), series)
 }
 
-/// Collections by duration; each column is twice as long as the one before.
+/// Collections by duration. Each column covers twice the durations of the column before.
 fn by_duration(lifetimes: &Lifetimes) -> Chart {
     let power = |ns: u64| ns.max(1).ilog2();
     let powers = timed(lifetimes).map(|(_, begin, end)| power(end.since(begin).0));

@@ -192,7 +192,7 @@ fn methods(graph: &CallGraph, names: &Names<'_>) -> Table {
     table
 }
 
-/// Paths between two methods. A path allocates at most what its least call does.
+/// Paths between two methods. The call with the fewest allocations bounds a path's allocations.
 fn paths(graph: &CallGraph, names: &Names<'_>, [from, to]: [MethodKey; 2]) -> Table {
     let found = graph.paths(from, to, PATHS);
     let ends = format!("from {} to {}", names.method(from), names.method(to));

@@ -75,7 +75,7 @@ pub fn encode(shown: &Document, format: Format, stop: &Stop) -> Option<Result<Ve
     }
 }
 
-/// The document's charts; an error sentence if it has none.
+/// The document's charts. A document without charts gives an error message.
 fn charts(shown: &Document) -> Result<Vec<&Chart>, String> {
     let charts = shown.parts.iter().filter_map(|part| match part {
         Part::Chart(chart) => Some(chart),

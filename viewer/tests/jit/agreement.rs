@@ -101,8 +101,8 @@ pub fn agrees(what: &str, recorded: &Recorded, program: &Value, details: &[Detai
     ));
 }
 
-/// docs/truth.md §6, as in the suite `truth`: `share_b` took twice as long after, by its loop count
-/// alone; it grew by that, and no other did.
+/// docs/truth.md §6, as in the suite `truth`: the second program gives `share_b` twice the
+/// loops. Its share grows accordingly; the others' ratio stays.
 pub fn grows_by_that(before: &Recorded, after: &Recorded, detail: Detail) {
     let old = shares(before, &before.said[0], detail);
     let new = shares(after, &after.said[0], detail);

@@ -181,7 +181,7 @@ impl<'m> Names<'m> {
     /// A string's text: UTF-8, else Latin-1. A string with control characters is none.
     ///
     /// # Errors
-    /// No such string, or one of more than 1,024 bytes; failed reads.
+    /// The object is no string, or longer than 1,024 bytes; failed reads.
     pub fn text(&self, string: &Object) -> Result<String, AdapterError> {
         let bytes = match string.contents() {
             Contents::Bytes => self.heap.bytes(string, MAX_NAME)?,

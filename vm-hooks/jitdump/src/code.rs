@@ -94,7 +94,7 @@ struct LiveEntry {
 #[derive(Debug)]
 enum Told {
     As(ConstituentKey),
-    /// Held back during a file's first reading: most of the code may be gone.
+    /// Held back during a file's first reading, since the VM may have removed most of this code.
     Held(Box<Constituent>),
     /// Nothing: no sample hit it yet.
     Not {

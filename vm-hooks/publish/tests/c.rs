@@ -156,7 +156,7 @@ fn a_vm_in_c_is_read() {
     assert!(vm.process.wait().unwrap().success());
 }
 
-/// A killed VM leaves no traces: only its reader still has its events.
+/// A killed VM leaves no files. Its reader keeps the VM's last events.
 #[test]
 fn a_vm_that_is_killed_leaves_its_last_words_to_its_reader() {
     let mut vm = Vm::start("vm-that-is-killed", "");

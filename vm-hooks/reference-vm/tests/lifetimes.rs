@@ -406,9 +406,9 @@ fn each_process_has_samples_of_its_own() {
     );
     let births: Vec<Named> = read.births.iter().map(|birth| read.name(birth)).collect();
     let of = |class: &str| births.iter().filter(|birth| birth.0 == class).count();
-    // A 64th of 1000, four standard errors around; with a common distance there would be one.
+    // A 64th of 1000, with four standard errors. One distance for all classes would give 1 object.
     assert!((4..=32).contains(&of("Association")), "{births:?}");
-    // At most 16 at each of the shorter distances, then one of 1024.
+    // Each shorter distance gives at most 16 objects; after them, one object in 1024 is watched.
     assert!((10..=150).contains(&of("Object")), "{births:?}");
 }
 

@@ -125,7 +125,7 @@ fn objects_that_survive_twice_are_tenured_when_survivor_space_is_full() {
 
 #[test]
 fn the_tenuring_threshold_decides_when_survivors_are_tenured() {
-    // Objects of a third of the survivor space each; whether they are old after each of 3 scavenges.
+    // Each object takes a third of the survivor space. Result: is the object old after scavenge 1, 2, 3?
     let run = |threshold| {
         let mut heap = heap(&small());
         heap.change_parameters(|all| all.tenuring_threshold = threshold);

@@ -33,7 +33,7 @@ fn make(heap: &mut Heap, class: u32, bytes: usize, site: u32) -> Oop {
     oop
 }
 
-/// An object as the books have it.
+/// The model's entry for an object.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     object: u64,
@@ -349,7 +349,7 @@ fn survivors_name_the_class_of_their_holder() {
         heap.mourners.clear();
         let now = roots[1..].iter().map(|root| hash_of(&mut heap, root));
         assert_eq!(now.collect::<Vec<_>>(), hashes);
-        // The first one never had a hash.
+        // Nothing asked for the first object's hash.
         // SAFETY: the root is an object.
         assert_eq!(unsafe { object::header(roots[0]) }.hash(), 0);
     }
@@ -717,7 +717,7 @@ fn a_process_with_few_objects_gets_samples_of_its_own() {
             assert!(process == 0 || birth.weight == 16.0, "{}", birth.weight);
         }
     }
-    // A sixteenth of 4000, ± 15.3; with a common distance it would be 16.
+    // A sixteenth of 4000, ± 15.3. One distance for all classes would give 16.
     assert!((190..=311).contains(&few), "{few}");
     for ((sum, variance), exact) in sums.into_iter().zip([40.0 * 19_900.0, 4000.0]) {
         assert!(
@@ -825,7 +825,7 @@ fn single_records_are_bounded_and_counts_stay_exact() {
         weight += birth.weight;
         variance += birth.weight * (birth.weight - 1.0);
     }
-    // 250,000 at 1/1, then 125,000 each at 1/2 and at 1/4, the rest at 1/8: 62,500 ± 234.
+    // Watched: 250,000 objects at 1/1, 125,000 at 1/2, 125,000 at 1/4, and 62,500 ± 234 at 1/8.
     assert_eq!(heap.lifetime_distance(), 8);
     assert!((560_000..565_000).contains(&births), "{births}");
     assert!(
