@@ -188,7 +188,7 @@ impl<'a> Counter<'a> {
     fn owners_of_chains(&self) -> IndexVec<ChainId, Option<EntryId>> {
         let mut owners: IndexVec<ChainId, Option<EntryId>> = IndexVec::default();
         for node in self.profile.trace.chains.nodes() {
-            let own = self.profile.sites[self.profile.site_of_place[node.label]].entry;
+            let own = self.profile.site_at(node.label).entry;
             let owner = match self.is_method[own] {
                 true => Some(own),
                 // Callers precede callees.

@@ -225,6 +225,18 @@ impl Profile {
         (&mut self.trace, sites, &mut self.time_buckets)
     }
 
+    /// The site of a place.
+    #[must_use]
+    pub fn site_at(&self, place: PlaceId) -> &Site {
+        &self.sites[self.site_of_place[place]]
+    }
+
+    /// The entry of a place.
+    #[must_use]
+    pub fn entry_at(&self, place: PlaceId) -> &Entry {
+        &self.entries[self.site_at(place).entry]
+    }
+
     /// Whether the recorded program is native, without generated code.
     #[must_use]
     pub fn is_native(&self) -> bool {

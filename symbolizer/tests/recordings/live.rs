@@ -113,7 +113,7 @@ pub fn rows(profile: &Profile) -> Vec<(TimeNs, ThreadKey, Entry, Site)> {
         .zip(&samples.threads)
         .zip(&samples.places);
     all.map(|((&time, &thread), &place)| {
-        let site = &profile.sites[profile.site_of_place[place]];
+        let site = profile.site_at(place);
         let entry = profile.entries[site.entry].clone();
         let thread = profile.trace.threads[thread].thread.key;
         (

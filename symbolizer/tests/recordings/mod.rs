@@ -26,7 +26,7 @@ use vmscope_records::{
     Symbols, Thread, ThreadKey, ThreadRole, Tid, TimeNs, Unmapping, VmIdentity,
 };
 use vmscope_symbolizer::profile::EntryKind;
-use vmscope_symbolizer::{Filter, Id, PlaceId, Profile, ThreadId, Trace, TraceError, profile_of};
+use vmscope_symbolizer::{Filter, Id, Profile, ThreadId, Trace, TraceError, profile_of};
 
 /// Process of most tests.
 pub const PROCESS: ProcessKey = ProcessKey(1);
@@ -276,7 +276,7 @@ pub fn read(bytes: &[u8]) -> Result<Trace, TraceError> {
 /// Number of the sample's method `mNUMBER`; an error for doubtful samples.
 pub fn who(profile: &Profile, sample: usize) -> Result<Option<u64>, ()> {
     let place = profile.trace.samples.places[sample];
-    let site = &profile.sites[profile.site_of_place[place]];
+    let site = profile.site_at(place);
     let entry = &profile.entries[site.entry];
     match entry.kind {
         EntryKind::Doubtful => Err(()),
@@ -370,13 +370,9 @@ pub fn function(start: u64, size: u64, name: &str) -> NativeFunction {
 
 /// Entry names of all samples, in order.
 pub fn names(profile: &Profile) -> Vec<&str> {
-    let samples = &profile.trace.samples;
-    let entry = |place: &PlaceId| {
-        let site = profile.site_of_place[*place];
-        profile.sites[site].entry
-    };
-    let name = |place| profile.entries[entry(place)].name.as_str();
-    samples.places.iter().map(name).collect()
+    let places = profile.trace.samples.places.iter();
+    let names = places.map(|&place| profile.entry_at(place).name.as_str());
+    names.collect()
 }
 
 /// A deterministic random sequence (splitmix64): every run tests the same numbers.

@@ -211,7 +211,7 @@ fn oracle(told: &[Told], time: u64, pc: u64) -> Result<Option<u64>, ()> {
 
 fn who(profile: &Profile, sample: usize) -> Result<Option<u64>, ()> {
     let place = profile.trace.samples.places[sample];
-    let site = &profile.sites[profile.site_of_place[place]];
+    let site = profile.site_at(place);
     let entry = &profile.entries[site.entry];
     match entry.kind {
         EntryKind::Doubtful => Err(()),

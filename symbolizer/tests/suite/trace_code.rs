@@ -38,7 +38,7 @@ fn cover(start: u32, end: u32, chain: u32) -> Cover {
 
 fn site_of(profile: &Profile, sample: usize) -> &Site {
     let place = profile.trace.samples.places[sample];
-    &profile.sites[profile.site_of_place[place]]
+    profile.site_at(place)
 }
 
 fn range(profile: &Profile, sample: usize) -> (Option<u32>, Option<u32>) {

@@ -137,7 +137,7 @@ fn sample(time: u64, thread: ThreadKey, pc: u64, [r13, bx, word]: [u64; 3]) -> R
 
 fn site_of(profile: &Profile, sample: usize) -> &Site {
     let place = profile.trace.samples.places[sample];
-    &profile.sites[profile.site_of_place[place]]
+    profile.site_at(place)
 }
 
 fn profile_of(recording: &mut Recording, samples: &[[u64; 3]]) -> Profile {

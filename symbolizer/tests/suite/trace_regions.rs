@@ -46,8 +46,7 @@ fn library(recording: &mut Recording) -> &mut Recording {
 
 fn entry(profile: &Profile, sample: usize) -> &Entry {
     let place = profile.trace.samples.places[sample];
-    let site = &profile.sites[profile.site_of_place[place]];
-    &profile.entries[site.entry]
+    profile.entry_at(place)
 }
 
 fn shown(profile: &Profile, sample: usize) -> (&str, Region, &str) {

@@ -119,7 +119,7 @@ fn children_and_execs_are_followed_from_a_command() {
     let of_callers = trace.chains.nodes().iter().map(|node| node.label);
     let places = trace.samples.places.iter().copied().chain(of_callers);
     let unnamed = places.filter(|place| {
-        let site = &profile.sites[profile.site_of_place[*place]];
+        let site = profile.site_at(*place);
         !profile.is_named(site.entry)
     });
     let unnamed: Vec<_> = unnamed.map(|place| &trace.places[place]).collect();
@@ -176,9 +176,7 @@ fn callers(profile: &Profile, sample: usize) -> Vec<&str> {
 }
 
 fn name_of(profile: &Profile, place: PlaceId) -> &str {
-    let site = profile.site_of_place[place];
-    let entry = profile.sites[site].entry;
-    &profile.entries[entry].name
+    &profile.entry_at(place).name
 }
 
 #[test]

@@ -95,7 +95,7 @@ pub fn ask(profile: &Profile, log: &Path, places: &[Place]) -> Asked {
         let Some(call) = call.filter(|call| time.0 <= call.end) else {
             continue;
         };
-        let site = &profile.sites[profile.site_of_place[at]];
+        let site = profile.site_at(at);
         let entry = &profile.entries[site.entry];
         let range = site.from.zip(site.to).map(|(from, to)| (from.0, to.0));
         let wanted = &places[call.place];

@@ -43,7 +43,7 @@ fn ask(profile: &Profile, log: &[Ran]) -> Asked {
         let time = time.0;
         let ran = last_begun(log, time).filter(|ran| ran.is_at(time));
         let ran = ran.map(|ran| ran.kind);
-        let site = &profile.sites[profile.site_of_place[place]];
+        let site = profile.site_at(place);
         let entry = &profile.entries[site.entry];
         if let Some(kind) = KINDS.iter().position(|kind| *kind == entry.name) {
             asked.named.push(kind);

@@ -45,8 +45,7 @@ fn dominates(recorded: &Recorded, dominant: &str, minor: &str, named: f64) {
     let hits: Vec<usize> = places
         .iter()
         .filter_map(|&place| {
-            let site = &profile.sites[profile.site_of_place[place]];
-            let name = &profile.entries[site.entry].name;
+            let name = &profile.entry_at(place).name;
             [dominant, minor].iter().position(|of| is(name, of))
         })
         .collect();
@@ -236,8 +235,7 @@ fn dotnet() {
     });
     dominates(&recorded, "Dominant", "Minor", 0.9);
     let profile = &recorded.profile;
-    let entries = (profile.trace.samples.places.iter())
-        .map(|&place| &profile.entries[profile.sites[profile.site_of_place[place]].entry]);
+    let entries = (profile.trace.samples.places.iter()).map(|&place| profile.entry_at(place));
     let of_jit: Vec<_> = entries
         .filter(|entry| entry.module == "libclrjit.so")
         .map(|entry| entry.region)

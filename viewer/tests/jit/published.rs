@@ -54,7 +54,7 @@ fn are_true(what: &str, file: &Path, from: u64) -> (usize, usize) {
     let first = samples.times.first().expect("samples").0;
     let (mut hits, mut unnamed) = (Vec::new(), 0);
     for (time, &place) in samples.times.iter().zip(&samples.places) {
-        let site = &profile.sites[profile.site_of_place[place]];
+        let site = profile.site_at(place);
         let name = &*profile.entries[site.entry].name;
         if time.0 < first + from {
             continue;

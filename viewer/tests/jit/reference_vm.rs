@@ -100,7 +100,7 @@ fn known_loops(
     let samples = &profile.trace.samples;
     let (mut hits, mut elsewhere) = (Vec::new(), 0);
     for &place in &samples.places {
-        let site = &profile.sites[profile.site_of_place[place]];
+        let site = profile.site_at(place);
         let is_known = &*profile.entries[site.entry].name == "Known>>run:";
         // The loops are on lines 9, 11 and 13.
         let line = || {

@@ -19,10 +19,7 @@ fn in_stubs<'a>(known: &'a Known, name: &str) -> Vec<&'a Site> {
     let samples = &profile.trace.samples;
     let rows = samples.times.iter().zip(&samples.places);
     let rows = rows.filter(|(time, _)| measured.contains(&time.0));
-    let sites = rows.map(|(_, &place)| {
-        let site = profile.site_of_place[place];
-        &profile.sites[site]
-    });
+    let sites = rows.map(|(_, &place)| profile.site_at(place));
     let is_of = |site: &&Site| {
         let entry = &profile.entries[site.entry];
         entry.name.starts_with(name)

@@ -176,7 +176,7 @@ fn loops_without_calls_are_certain() {
         let profile = &recorded.profile;
         let samples_of = |methods: &[&str]| {
             let sites = (profile.trace.samples.places.iter())
-                .map(|&place| &profile.sites[profile.site_of_place[place]])
+                .map(|&place| profile.site_at(place))
                 .filter(|site| {
                     let entry = &profile.entries[site.entry];
                     let is_named = |method: &&str| entry.name.contains(*method);

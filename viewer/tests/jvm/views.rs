@@ -14,9 +14,9 @@ const METHOD: &str = "programs.Strings.parse(String)";
 /// Samples whose innermost method it is.
 fn samples_in(profile: &Profile, method: &str) -> usize {
     let places = profile.trace.samples.places.iter();
-    let sites = places.map(|&place| profile.site_of_place[place]);
+    let sites = places.map(|&place| profile.site_at(place));
     sites
-        .filter(|&site| profile.sites[site].frame.name.contains(method))
+        .filter(|site| site.frame.name.contains(method))
         .count()
 }
 

@@ -182,9 +182,7 @@ impl Measured {
             .places
             .iter()
             .filter_map(|&place| {
-                let site = self.profile.site_of_place[place];
-                let entry = self.profile.sites[site].entry;
-                let name = &self.profile.entries[entry].name;
+                let name = &self.profile.entry_at(place).name;
                 known.iter().position(|(function, _)| function == name)
             })
             .collect();

@@ -70,7 +70,7 @@ fn ask(profile: &Profile, log: &[Ran]) -> Asked {
     for (time, &place) in samples.times.iter().zip(&samples.places) {
         let last = last_begun(log, time.0);
         let ran = last.filter(|ran| ran.is_at(time.0));
-        let site = &profile.sites[profile.site_of_place[place]];
+        let site = profile.site_at(place);
         let entry = &profile.entries[site.entry];
         if let Some(code) = code_of(entry) {
             // A function also runs for some microseconds before and after its logged run.

@@ -41,8 +41,7 @@ fn ask(recorded: &Recorded) -> Asked {
         if Some(u64::from(thread.tid.0)) != program["pid"].as_u64() {
             continue;
         }
-        let site = profile.site_of_place[place];
-        let region = profile.entries[profile.sites[site].entry].region;
+        let region = profile.entry_at(place).region;
         // Pauses end before their last and begin after their first instructions.
         let near = |slack: u64| {
             let mut pauses = pauses.iter();
