@@ -122,7 +122,7 @@ impl WriterThread {
             }));
         }
         for &pid in attached {
-            let name = (self.recorder.modules.core_name()).unwrap_or_else(|| comm(pid));
+            let name = (self.recorder.modules.core_name()).unwrap_or_else(|| name_of(pid));
             let begun = self
                 .recorder
                 .begin_process(pid, name, self.began, &mut self.records);
@@ -387,9 +387,9 @@ impl WriterThread {
 }
 
 /// A process's name; empty if unreadable.
-fn comm(pid: Pid) -> String {
-    let name = std::fs::read(format!("/proc/{pid}/comm")).unwrap_or_default();
-    String::from_utf8_lossy(name.strip_suffix(b"\n").unwrap_or(&name)).into_owned()
+fn name_of(pid: Pid) -> String {
+    let facts = vmscope_process::examine(pid);
+    facts.map_or_else(|_| String::new(), |facts| facts.display_name().to_owned())
 }
 
 /// CPU time of this process.

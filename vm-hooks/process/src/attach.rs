@@ -139,6 +139,27 @@ pub struct ProcessFacts {
     pub start_ticks: u64,
 }
 
+impl ProcessFacts {
+    /// The process's name for people: `comm`, or the program's file name if the program gave its main thread
+    /// another name (Node.js 24: `MainThread`).
+    #[must_use]
+    pub fn display_name(&self) -> &str {
+        let program = file_name(&self.program);
+        // A script has its own name. Programs with titles change command line and name (`postgres: …`).
+        let mut words = self.command.iter().take(2).map(|word| file_name(word));
+        let is_own =
+            program.starts_with(&self.name) || words.any(|word| word.starts_with(&self.name));
+        match is_own || program.is_empty() {
+            true => &self.name,
+            false => program,
+        }
+    }
+}
+
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or_default()
+}
+
 /// A thread of a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ThreadInfo {
@@ -202,10 +223,7 @@ pub fn processes_named(name: &str) -> Vec<ProcessFacts> {
         return Vec::new();
     };
     let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
-    let is_named = |facts: &ProcessFacts| {
-        let file = facts.program.rsplit('/').next();
-        facts.name == name || file == Some(name)
-    };
+    let is_named = |facts: &ProcessFacts| facts.name == name || file_name(&facts.program) == name;
     // Opening the mappings takes the right to attach; `examine` alone does not.
     let is_allowed = |pid: Pid| File::open(format!("/proc/{pid}/maps")).is_ok();
     let others = pids.filter(|pid: &u32| *pid != std::process::id());
@@ -408,6 +426,30 @@ mod tests {
 
     fn attach(pid: u32) -> AttachError {
         ProcessView::open(Pid(pid)).expect_err("this can't be attached to")
+    }
+
+    #[test]
+    fn a_name_of_the_main_thread_is_not_the_processs() {
+        let me = examine(Pid(std::process::id())).unwrap();
+        let shown = |name: &str, program: &str, command: &[&str]| {
+            let facts = ProcessFacts {
+                name: name.to_owned(),
+                program: program.to_owned(),
+                command: command.iter().map(|word| (*word).to_owned()).collect(),
+                ..me.clone()
+            };
+            facts.display_name().to_owned()
+        };
+        let node = "/usr/bin/node";
+        assert_eq!(shown("MainThread", node, &["node", "app.js"]), "node");
+        assert_eq!(shown("node", node, &["node", "app.js"]), "node");
+        assert_eq!(shown("app.js", node, &["node", "/x/app.js"]), "app.js");
+        let title = &["postgres: writer"];
+        assert_eq!(shown("postgres", "/usr/lib/14/server", title), "postgres");
+        // A name has at most 15 bytes.
+        let long = "/x/a_program_of_a_long_name";
+        assert_eq!(shown("a_program_of_a_", long, &[]), "a_program_of_a_");
+        assert_eq!(shown("MainThread", "", &["node"]), "MainThread");
     }
 
     #[test]

@@ -18,7 +18,7 @@ pub struct Process {
     /// it starts empty. A forked process written again without a parent has executed another
     /// program under its old key: all its earlier contents are gone.
     pub parent: Option<ProcessKey>,
-    /// Program name (`comm`) at first observation.
+    /// Program name at first observation: `comm`, or the program's file name if its main thread has another name.
     pub name: String,
 }
 
