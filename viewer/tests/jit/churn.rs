@@ -161,76 +161,58 @@ fn fifty_thousand_lives() {
     shares_are_true("many", &recorded.said[0], &recorded.document, &asked);
 }
 
+/// jit_churn with a log in `folder` and its dump in `place`; `None`, said, where it can't be built or sampled.
+fn begun(arguments: &[&str], folder: &Folder, place: &Folder) -> Option<Target> {
+    let mut churn = Command::new(programs::build(JIT_CHURN)?);
+    churn.args(arguments).args(["--wait", "--log"]);
+    churn.arg(folder.file("log")).current_dir(place.path());
+    can_sample().then(|| Target::ready(churn))
+}
+
+/// `vmscope attach` with a recording in `folder`.
+fn attach(target: &Target, folder: &Folder, options: &[&str]) -> Command {
+    let mut attach = command(["attach", "--quiet", &target.pid().to_string(), "--output"]);
+    attach.arg(folder.file("out.vmscope")).args(options);
+    attach
+}
+
 /// Attaching: what was told before counts too.
 #[test]
 fn a_dump_that_began_before_the_recording() {
-    let Some(program) = programs::build(JIT_CHURN) else {
+    let (folder, place) = (Folder::new(), Folder::new());
+    let Some(mut target) = begun(&["--lives", "3000"], &folder, &place) else {
         return;
     };
-    if !can_sample() {
-        return;
-    }
-    let (folder, place) = (Folder::new(), Folder::new());
-    let mut churn = Command::new(program);
-    churn.args(["--lives", "3000", "--wait", "--log"]);
-    churn.arg(folder.file("log")).current_dir(place.path());
-    let mut target = Target::ready(churn);
-    let mut attach = command(["attach", "--quiet", &target.pid().to_string(), "--output"]);
-    attach.arg(folder.file("out.vmscope"));
-    let working = Working::start(attach);
+    let working = Working::start(attach(&target, &folder, &[]));
     let program: Value = serde_json::from_str(&target.wait()).expect("its report");
     let run = working.end().code(0);
     let log = log_of(&folder.file("log"));
     let recorded = Recorded::read(&folder, place, run);
     let asked = ask(&recorded.profile, &log);
-    recorded.check(asked.wrong == 0, &format!("{asked:?}"));
-    recorded.check(asked.named.len() > 1000, &format!("{asked:?}"));
-    recorded.check(asked.unnamed + asked.doubtful == 0, &format!("{asked:?}"));
+    all_are_right(&recorded, &asked);
     // The dump is the program's: it was there before us.
     let dump = format!("jit-{}.dump", number(&program["pid"]));
     assert_eq!(recorded.place.names(), [dump]);
 }
 
-/// The VM runs on, and its dump is still empty: all that it told is in its buffer.
+/// The dump of a VM that runs on is still empty. The VM's buffer holds all records.
 #[test]
 fn a_dump_in_the_buffer_of_a_vm_that_goes_on() {
-    let Some(program) = programs::build(JIT_CHURN) else {
+    let (folder, place) = (Folder::new(), Folder::new());
+    let arguments = ["--lives", "8", "--ms", "1000", "--buffered"];
+    let Some(mut target) = begun(&arguments, &folder, &place) else {
         return;
     };
-    if !can_sample() {
-        return;
-    }
-    let (folder, place) = (Folder::new(), Folder::new());
-    let mut churn = Command::new(program);
-    churn.args([
-        "--lives",
-        "8",
-        "--ms",
-        "1000",
-        "--buffered",
-        "--wait",
-        "--log",
-    ]);
-    churn.arg(folder.file("log"));
-    churn.current_dir(place.path());
-    let mut target = Target::ready(churn);
-    let mut attach = command(["attach", "--quiet", "--duration", "2"]);
-    attach.arg(target.pid().to_string());
-    attach.arg("--output").arg(folder.file("out.vmscope"));
-    let run = run(attach).code(0);
+    let run = run(attach(&target, &folder, &["--duration", "2"])).code(0);
     let dump = place.file(&format!("jit-{}.dump", target.pid()));
     let written = std::fs::metadata(dump).expect("its dump").len();
-    assert!(
-        target.is_running() && written == 0,
-        "{written} bytes are in the file"
-    );
+    assert_eq!(written, 0, "bytes in the file");
+    assert!(target.is_running());
     target.wait();
     let log = log_of(&folder.file("log"));
     let recorded = Recorded::read(&folder, place, run);
     let asked = ask(&recorded.profile, &log);
-    recorded.check(asked.wrong == 0, &format!("{asked:?}"));
-    recorded.check(asked.named.len() > 1000, &format!("{asked:?}"));
-    recorded.check(asked.unnamed + asked.doubtful == 0, &format!("{asked:?}"));
+    all_are_right(&recorded, &asked);
 }
 
 /// A perf map has no times: what can't be known is in doubt, and nobody gets it.

@@ -14,14 +14,14 @@ use std::time::Duration;
 
 use vmscope_process::{
     Adapter, AdapterError, Cadence, FramePointers, KeptFramePointers, MAX_RECORDS_OF_A_POLL,
-    MachineCode, MapEntry, ModuleFile, Poll, ProcessView, Root, Unwinder,
+    MachineCode, MapEntry, Poll, ProcessView, Root, Unwinder,
 };
 use vmscope_records::{LimitKind, Stream, TimeNs, VmIdentity};
 
 use crate::attribution::Attribution;
 use crate::clock::DumpClock;
 use crate::code::LiveCode;
-use crate::follow::{DumpFile, PerfMapFile, Streams, Unwritten};
+use crate::follow::{DumpFile, PerfMapFile, Streams};
 use crate::launched::Launched;
 use crate::unwind::Php;
 use crate::vm::{self, Vm, VmKind};
@@ -173,10 +173,9 @@ impl FileAdapter {
         Some(self.last_flush_after)
     }
 
-    /// What the VM has not written to a file yet; `None` if its buffer can't be read.
-    fn unwritten(&self, process: &ProcessView, file: &ModuleFile) -> Option<Unwritten> {
-        let streams = self.streams.get_or_init(|| Streams::of(process));
-        streams.as_ref()?.unwritten(process, file)
+    /// The process's streams, whose buffers belong to its files; `None` without a shared glibc.
+    fn streams(&self, process: &ProcessView) -> Option<Streams> {
+        *self.streams.get_or_init(|| Streams::of(process))
     }
 
     /// Whether a file lacks what the VM has in its buffer.

@@ -15,7 +15,7 @@
 //! command names the VM. Variables that older versions ignore are always set, since a descendant
 //! (of npm, a shell, a test runner) may be the VM. PHP and Ruby read no such variable.
 
-use vmscope_process::{EnvironmentChange, Launch};
+use vmscope_process::{EnvironmentChange, Launch, file_name};
 
 /// What makes Mono keep frame pointers, in `MONO_DEBUG`; without, callers can't be found.
 pub(crate) const MONO_FRAME_POINTERS: &str = "disable_omit_fp";
@@ -90,10 +90,6 @@ pub fn launch_hint(command: &[String]) -> Option<&'static str> {
         () if versioned("ruby") => Some(crate::vm::VmKind::Other.hint("Ruby")),
         () => None,
     }
-}
-
-fn file_name(program: &str) -> &str {
-    program.rsplit('/').next().unwrap_or(program)
 }
 
 fn append(name: &str, separator: &str, value: &str) -> EnvironmentChange {

@@ -62,7 +62,7 @@ fn node() {
     drop(folder);
     let mut events = Vec::new();
     while dump.poll(100, &mut events).unwrap() == Progress::More {}
-    // V8 has written whole records. The last ones are in its buffer.
+    // V8 has written whole records. Its buffer holds the last records.
     let streams = Streams::of(&process).unwrap();
     let unwritten = streams.unwritten(&process, dump.file()).unwrap();
     let length = unwritten.offset + unwritten.bytes.len() as u64;

@@ -156,7 +156,9 @@ impl ProcessFacts {
     }
 }
 
-fn file_name(path: &str) -> &str {
+/// Last component of a path.
+#[must_use]
+pub fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or_default()
 }
 

@@ -54,7 +54,8 @@ pub use adapter::{
 };
 pub use adapter_error::{AdapterError, known};
 pub use attach::{
-    AttachError, ProcessFacts, ProgramStamp, ThreadInfo, examine, list_threads, processes_named,
+    AttachError, ProcessFacts, ProgramStamp, ThreadInfo, examine, file_name, list_threads,
+    processes_named,
 };
 pub use cadence::Cadence;
 pub use consistent::read_consistently;

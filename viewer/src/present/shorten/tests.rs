@@ -296,7 +296,7 @@ fn equal_rows_keep_what_tells_them_apart() {
             "ReadData ...AccessorForHandle"
         ]
     );
-    // A word that is equal in some rows does not do.
+    // Two rows have equal words: an excerpt goes beyond the word.
     assert_eq!(
         of(
             &[

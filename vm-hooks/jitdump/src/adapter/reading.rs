@@ -15,13 +15,11 @@ impl FileAdapter {
     pub(super) fn read_dumps(&mut self, at_end: bool, process: &ProcessView, poll: &mut Poll) {
         let mut events = Vec::new();
         for at in 0..self.dumps.len() {
-            let Some(dump) = self.dumps.get(at).filter(|dump| !dump.over) else {
+            let streams = self.streams(process);
+            let Some(dump) = self.dumps.get_mut(at).filter(|dump| !dump.over) else {
                 continue;
             };
-            let unwritten = self.unwritten(process, dump.file.file());
-            let Some(dump) = self.dumps.get_mut(at) else {
-                continue;
-            };
+            let unwritten = streams.and_then(|all| all.unwritten(process, dump.file.file()));
             dump.with_buffer = unwritten.is_some();
             dump.file.set_unwritten(unwritten.unwrap_or_default());
             let progress = if at_end {
@@ -135,11 +133,11 @@ impl FileAdapter {
     }
 
     pub(super) fn read_map(&mut self, at_end: bool, process: &ProcessView, poll: &mut Poll) {
-        let map = self.map.as_ref().filter(|map| !map.over);
-        let unwritten = map.map(|map| self.unwritten(process, map.file.file()));
-        let (Some(map), Some(unwritten)) = (self.map.as_mut(), unwritten) else {
+        let streams = self.streams(process);
+        let Some(map) = self.map.as_mut().filter(|map| !map.over) else {
             return;
         };
+        let unwritten = streams.and_then(|all| all.unwritten(process, map.file.file()));
         map.with_buffer = unwritten.is_some();
         map.file.set_unwritten(unwritten.unwrap_or_default());
         let mut entries = Vec::new();

@@ -1,6 +1,6 @@
-//! What a VM has written to a file by C's stdio and the file does not hold yet.
+//! Bytes of a VM's file that C's stdio still holds in its buffer.
 //!
-//! V8, Mono and others write their files as a `FILE`. The last bytes, up to 4 KiB, stay in its buffer until the
+//! V8, Mono and others write their files as a `FILE`. The last bytes, up to 4 KiB, stay in the buffer until the
 //! buffer is full: a VM that compiles nothing more keeps the names of its hottest code there. glibc lists all
 //! streams; their layout (`struct _IO_FILE`, `bits/types/struct_FILE.h`) is a part of its ABI.
 
@@ -13,18 +13,19 @@ use vmscope_records::Avma;
 const LIST: &str = "_IO_list_all";
 /// Upper half of the flags of a stream: `_IO_MAGIC`.
 const MAGIC: u64 = 0xFBAD;
-/// Streams of a process that are looked at.
+/// Maximum number of streams in the search for a file's stream.
 const MAX_STREAMS: usize = 1024;
+/// Maximum number of bytes in a buffer: glibc's own buffers have 4 KiB.
 const MAX_BYTES: u64 = 1 << 20;
-/// Last bytes of the file that are compared with the buffer.
+/// Number of the file's last bytes compared with the buffer.
 const COMPARED_BYTES: usize = 64;
-/// Readings of a stream that changes meanwhile.
+/// Number of attempts at a stream that changes while it is read.
 const MAX_READINGS: usize = 3;
 
-/// Bytes of a stream's buffer.
+/// Bytes in a stream's buffer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Unwritten {
-    /// Where the file will hold them: its length now.
+    /// The file's length in bytes: the offset at which the file will hold the first of these bytes.
     pub offset: u64,
     /// The bytes; none if the file holds all.
     pub bytes: Vec<u8>,
@@ -61,7 +62,7 @@ pub struct Streams {
 struct Stream {
     next: Avma,
     descriptor: u32,
-    /// Begin and end of what is to be written.
+    /// Begin and end of the unwritten bytes.
     from: u64,
     to: u64,
     /// Begin and end of the buffer.
@@ -80,8 +81,8 @@ impl Streams {
         Some(Self { list })
     }
 
-    /// What the process has written to `file`, and the file does not hold. `None` if no stream writes to this
-    /// file, or if its buffer changed during all readings.
+    /// Bytes for `file` in its stream's buffer, at most 1 MiB. `None` if no stream writes to this file, if memory
+    /// can't be read, or if the process wrote during each attempt.
     #[must_use]
     pub fn unwritten(&self, process: &ProcessView, file: &ModuleFile) -> Option<Unwritten> {
         let identity = file.identity().ok()?;

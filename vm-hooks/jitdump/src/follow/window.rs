@@ -20,7 +20,7 @@ pub(super) struct Window {
     /// File offset of `bytes`.
     start: u64,
     bytes_read: u64,
-    /// What the VM has not written to the file yet.
+    /// Bytes behind the file's end, from the VM's buffer.
     pub unwritten: Unwritten,
 }
 

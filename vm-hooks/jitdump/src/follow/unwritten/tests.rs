@@ -26,7 +26,7 @@ fn stream(next: u64, descriptor: i32, length: u64) -> [u64; 15] {
     words
 }
 
-/// A process with the descriptors of this one, and these streams from 0x2000 on.
+/// A fake process with this process's descriptors. Its streams begin at 0x2000.
 fn process(streams: &[[u64; 15]], buffer: &[u8]) -> ProcessView {
     let mut memory = FakeMemory::new();
     memory.put(Avma(LIST_AT), 0x2000_u64.to_le_bytes().to_vec());
