@@ -132,13 +132,6 @@ impl Spaces {
     }
 }
 
-/// Whether a mapping's name means shared memory (`proc_pid_maps(5)`).
-pub(crate) fn is_shared_memory(path: &str) -> bool {
-    ["/memfd:", "/dev/zero", "/SYSV"]
-        .iter()
-        .any(|start| path.starts_with(start))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

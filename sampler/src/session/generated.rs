@@ -255,9 +255,7 @@ fn is_file(mappings: &Ranges<Mapped>, address: Avma) -> bool {
 
 /// Whether a mapping holds file code; `false` for shared memory, into which some VMs generate code.
 fn holds_code_of_file(entry: &MapEntry) -> bool {
-    let shared: [&[u8]; 3] = [b"/memfd:", b"/dev/zero", b"/SYSV"];
-    let is_shared = |path: &[u8]| shared.iter().any(|start| path.starts_with(start));
-    entry.is_vdso() || entry.path().is_some_and(|path| !is_shared(path))
+    entry.is_vdso() || entry.is_of_file()
 }
 
 #[cfg(test)]

@@ -2,11 +2,10 @@
 
 use super::{Builder, frame_named};
 use crate::profile::{Entry, EntryKind, Frame, Region, Site, SiteId, last_component};
-use crate::space::is_shared_memory;
 use crate::trace::Place;
 use vmscope_records::{
     ConstituentKind, Exactness, FileOffset, ModuleKey, NativeFrame, NativeFunction, NativeLines,
-    SymbolOwner, SymbolSource, ThreadRole,
+    SymbolOwner, SymbolSource, ThreadRole, is_shared_memory,
 };
 
 /// Bytes of code without symbols that are one entry: a page, so that hot code stands out.
@@ -37,9 +36,8 @@ impl<'a> Builder<'a> {
             Some(_) => Region::Library,
             None => Region::Unknown,
         };
-        // A mapped file that is neither on a disk nor a library holds generated code: .NET and
-        // PHP map their code zones twice, or share them with children.
-        if is_shared_memory(path)
+        // Other than a library, shared memory with code is a VM's code zone.
+        if is_shared_memory(path.as_bytes())
             && self
                 .table
                 .get()

@@ -3,7 +3,6 @@
 use super::ahead::each_item;
 use super::{Trace, TraceError, TraceThread, Watch};
 use crate::ids::ThreadId;
-use crate::space::is_shared_memory;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use std::io::{Read, Seek};
@@ -11,7 +10,7 @@ use std::ops::ControlFlow;
 use vmscope_records::recording::{Item, Reader};
 use vmscope_records::{
     Compilation, Content, InterpreterRules, Mapping, Process, ProcessKey, Record, RegionRules,
-    ThreadKey, ThreadUpdate, TimeNs, Unmapping,
+    ThreadKey, ThreadUpdate, TimeNs, Unmapping, is_shared_memory,
 };
 
 /// The most rules of a VM: each rule is compared with each function.
@@ -275,7 +274,7 @@ impl Trace {
     /// Whether a mapping holds a file's code.
     pub(crate) fn is_file_with_code(&self, mapping: &Mapping) -> bool {
         let module = mapping.module.and_then(|key| self.modules.get(&key));
-        mapping.executable && module.is_some_and(|module| !is_shared_memory(&module.path))
+        mapping.executable && module.is_some_and(|module| !is_shared_memory(module.path.as_bytes()))
     }
 
     fn thread_slot(&mut self, key: ThreadKey) -> &mut TraceThread {

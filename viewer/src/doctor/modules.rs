@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use vmscope_process::{MapsError, Modules};
-use vmscope_records::{Module, ModuleState, Pid, TimeNs};
+use vmscope_records::{Module, ModuleState, Pid, TimeNs, is_shared_memory};
 use vmscope_symbolizer::native::{self, Survey};
 
 use crate::binaries::SessionBinaries;
@@ -47,11 +47,10 @@ pub fn of_process(pid: Pid) -> Result<(Vec<ModuleRow>, usize), MapsError> {
     let mut modules = Modules::new();
     modules.scan(pid, TimeNs(0))?;
     let binaries = SessionBinaries(&modules);
-    let files = || {
-        modules
-            .iter()
-            .filter(|(module, _)| module.state != ModuleState::Vdso)
+    let is_file = |module: &Module| {
+        module.state != ModuleState::Vdso && !is_shared_memory(module.path.as_bytes())
     };
+    let files = || modules.iter().filter(|(module, _)| is_file(module));
     let mut rows: Vec<ModuleRow> = files()
         .take(MODULES_MAX)
         .map(|(module, file)| row(module, file.is_some(), native::survey(module, &binaries)))

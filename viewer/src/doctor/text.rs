@@ -95,12 +95,21 @@ fn remedy(out: &mut String, text: &str) {
 
 fn modules(out: &mut String, modules: &[ModuleRow], left_out: usize) {
     out.push_str("\nModules and their symbols\n");
-    for module in modules {
+    let is_elf = |module: &&ModuleRow| module.state != FileState::NotElf;
+    for module in modules.iter().filter(is_elf) {
         marked(out, module_mark(module), &module.path.to_string_lossy());
         push_wrapped(out, &module_text(module), MARGIN, MARGIN);
         let id = module.survey.build_id.as_ref();
         let id = id.map_or_else(|| "none".to_owned(), ToString::to_string);
         push_wrapped(out, &format!("build-id {id}"), MARGIN, MARGIN);
+    }
+    // A VM's precompiled code: .NET maps its assemblies.
+    let others = modules.len() - modules.iter().filter(is_elf).count();
+    if others > 0 {
+        let _ = writeln!(
+            out,
+            "{MARGIN}{others} more with code in other formats than ELF: no functions, no lines"
+        );
     }
     if left_out > 0 {
         let _ = writeln!(out, "{MARGIN}{left_out} more modules not examined");
@@ -115,11 +124,12 @@ fn marked(out: &mut String, mark: Mark, text: &str) {
 
 /// One remedy for all modules: package names differ between distributions, build-ids do not.
 fn modules_remedy(modules: &[ModuleRow]) -> &'static str {
+    let is_elf = |module: &&ModuleRow| module.state != FileState::NotElf;
     let poor = |module: &&ModuleRow| module.opened && module_mark(module) != Mark::Ok;
     let gone = |module: &ModuleRow| {
         !module.opened && matches!(module.state, FileState::Replaced | FileState::Deleted)
     };
-    let mut poor = modules.iter().filter(poor).peekable();
+    let mut poor = modules.iter().filter(is_elf).filter(poor).peekable();
     if modules.iter().any(gone) {
         "run doctor as root, or restart the program: some of its files were deleted or replaced"
     } else if poor.peek().is_none() {

@@ -22,6 +22,9 @@ pub(crate) struct FamilyOptions {
     /// Read VMs with this adapter alone (v8: memory of Node.js; jitdump: files that VMs write)
     #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(NAMES))]
     adapter: Option<String>,
+    /// Ask a running VM for the names of its JIT code: .NET 8 or later then writes a jitdump until vmscope ends
+    #[arg(long)]
+    ask_vm: bool,
 }
 
 impl FamilyOptions {
@@ -34,7 +37,10 @@ impl FamilyOptions {
     pub fn attaching(&self, lifetimes: Option<LifetimeRate>) -> Vec<Box<dyn AdapterFamily>> {
         let mut families = self.readers_of_memory(lifetimes);
         if self.allow(FILES) {
-            families.push(Box::new(Jitdump::attaching()));
+            families.push(Box::new(match self.ask_vm {
+                true => Jitdump::asking(),
+                false => Jitdump::attaching(),
+            }));
         }
         families
     }
@@ -98,7 +104,11 @@ mod tests {
         assert_eq!(names, NAMES);
         for name in NAMES {
             let adapter = Some(name.to_owned());
-            let chosen = FamilyOptions { adapter }.attaching(None);
+            let chosen = FamilyOptions {
+                adapter,
+                ..FamilyOptions::default()
+            }
+            .attaching(None);
             let chosen: Vec<_> = chosen.iter().map(|family| family.name()).collect();
             assert_eq!(chosen, [name]);
         }

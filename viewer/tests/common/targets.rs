@@ -26,15 +26,19 @@ impl Target {
     }
 
     fn start(mut command: Command, stdin: Stdio) -> Self {
-        let mut child = command
-            .stdin(stdin)
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("the program starts");
-        let mut stdout = BufReader::new(child.stdout.take().expect("piped"));
+        command.stdin(stdin);
+        let mut target = Self::silent(&mut command);
         let mut line = String::new();
-        stdout.read_line(&mut line).expect("its first line");
+        target.stdout.read_line(&mut line).expect("its first line");
         assert!(line.starts_with("ready"), "{command:?} said `{line}`");
+        target
+    }
+
+    /// Starts a program that does not say when it is ready.
+    pub fn silent(command: &mut Command) -> Self {
+        command.stdout(Stdio::piped());
+        let mut child = command.spawn().expect("the program starts");
+        let stdout = BufReader::new(child.stdout.take().expect("piped"));
         Target { child, stdout }
     }
 

@@ -5,15 +5,17 @@ use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
+use vmscope_symbolizer::Profile;
 
 use crate::common::chains::{Counts, chains_of};
 use crate::common::programs::script;
+use crate::common::targets::Target;
 use crate::common::vmscope::{Folder, can_sample, command, profile, run};
 use crate::common::whole::said;
-use crate::common::{say, skipped};
+use crate::common::{await_that, say, skipped};
 use crate::node::{ratio, tool};
 use crate::others::{
-    OLD_PERF_MAP, Swept, built_by, compile, dotnet_with, has_erlang_jit, has_jit, newest_python,
+    DOTNETS, Swept, built_by, compile, dotnet_with, has_erlang_jit, has_jit, newest_python,
     settings,
 };
 
@@ -25,7 +27,7 @@ const FUNCTIONS: [&str; 19] = [
 /// The function of a frame in generated code: `prog:leaf/2 (BeamAsm)_[j]` is `leaf`.
 fn function(frame: &str) -> Option<String> {
     let name = frame.strip_suffix("_[j]")?.split([' ', '(', '/']).next()?;
-    let name = name.rsplit(':').next()?;
+    let name = name.rsplit([':', '.']).next()?;
     FUNCTIONS.contains(&name).then(|| name.to_owned())
 }
 
@@ -153,14 +155,77 @@ fn callers_in_a_mono_without_frame_pointers() {
 /// Optimised methods have no frame pointer.
 #[test]
 fn callers_in_dotnet() {
+    for (release, environment) in DOTNETS {
+        let built = Folder::new();
+        let Some(dotnet) = dotnet_with(release, "callers", &built) else {
+            return;
+        };
+        // .NET 8's command is stripped.
+        let first = match release {
+            "3.1" => "_start",
+            _ => "(no symbol) dotnet",
+        };
+        are_true(&format!(".NET {release}"), &dotnet, first, |command| {
+            let program = built.file("callers.dll");
+            command.arg(program).arg("3");
+            command.envs(environment.iter().copied());
+        });
+    }
+}
+
+/// .NET 8 begins to report its code when vmscope asks, any number of times.
+#[test]
+fn a_running_dotnet_names_its_code_if_asked() {
     let built = Folder::new();
-    let Some(dotnet) = dotnet_with("callers", &built) else {
+    let Some(dotnet) = dotnet_with("8", "callers", &built) else {
         return;
     };
-    are_true(".NET", &dotnet, "_start", |command| {
-        let program = built.file("callers.dll");
-        command.arg(program).arg("3").env(OLD_PERF_MAP, "1");
+    let mut started = Command::new(dotnet);
+    let target = Target::silent(started.arg(built.file("callers.dll")).arg("60"));
+    let pid = target.pid();
+    let of_target = |start: String, end: &str| {
+        let names = std::fs::read_dir("/tmp").expect("/tmp").flatten();
+        let mut names = names.filter_map(|entry| entry.file_name().into_string().ok());
+        names.any(|name| name.starts_with(&start) && name.ends_with(end))
+    };
+    await_that("the VM has its port", || {
+        of_target(format!("dotnet-diagnostic-{pid}-"), "-socket").then_some(())
     });
+    let folder = Folder::new();
+    let file = folder.file("out.vmscope");
+    let attach = |options: &[&str]| {
+        let mut attach = command(["attach", "--quiet", "--duration", "2"]);
+        attach
+            .args(options)
+            .arg(pid.to_string())
+            .arg("--output")
+            .arg(&file);
+        run(attach).code(0);
+        profile(&file).0
+    };
+    let leaves = |profile: &Profile| {
+        let places = &profile.trace.samples.places;
+        let names = places.iter().map(|&place| &profile.entry_at(place).name);
+        let found = names
+            .filter(|name| name.starts_with("Callers.Leaf("))
+            .count();
+        (found, places.len())
+    };
+    let unasked = attach(&[]);
+    assert_eq!(leaves(&unasked).0, 0);
+    let mut remedies = unasked.trace.limits.iter().map(|limit| &limit.remedy);
+    assert!(remedies.any(|remedy| remedy.starts_with("attach with --ask-vm")));
+    for _ in 0..2 {
+        let asked = attach(&["--ask-vm"]);
+        let (found, all) = leaves(&asked);
+        let ends = &asked.trace.samples.chain_ends;
+        let shown = format!("asked: {found} of {all} in the leaf; {ends:?}");
+        say(&shown);
+        assert!(all > 1500 && found * 100 >= all * 95, "{shown}");
+        // Before the VM has reported its code, chains are cut off.
+        assert!((ends.broken + ends.stack) * 10 <= all as u64, "{shown}");
+        assert!(!of_target(format!("jit-{pid}."), "dump"), "{shown}");
+    }
 }
 
 /// The JIT's code runs inside a frame of the interpreter: its functions have native callers alone.

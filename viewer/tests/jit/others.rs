@@ -32,11 +32,10 @@ impl Drop for Swept<'_> {
 
 /// The share of `dominant` in both functions' samples is what the program says.
 fn dominates(recorded: &Recorded, dominant: &str, minor: &str, named: f64) {
-    // Name, perhaps with module and arguments.
+    // Name, perhaps with module or class and arguments.
     let is = |name: &str, of: &str| {
-        let rest = name.rsplit_once(':').map_or(name, |(_, own)| own);
-        rest.strip_prefix(of)
-            .is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '(']))
+        let name = name.split([' ', '(']).next().unwrap_or(name);
+        name.rsplit([':', '.']).next() == Some(of)
     };
     let program = &recorded.said[0];
     let _swept = Swept(program);
@@ -194,44 +193,48 @@ pub fn compile(mcs: &Path, name: &str, program: &Path) {
     assert!(done.expect("mcs").success());
 }
 
-/// Requests a perf map from .NET before 6.
-pub const OLD_PERF_MAP: &str = "COMPlus_PerfMapEnabled";
+/// Releases that `.ci/dotnet` gets, each with the environment that requests a perf map; vmscope does so from .NET 6 on.
+pub const DOTNETS: [(&str, &[(&str, &str)]); 2] =
+    [("3.1", &[("COMPlus_PerfMapEnabled", "1")]), ("8", &[])];
 
-/// A .NET, of the system or of `.ci/dotnet`, and in `built` the C# program `NAME.dll` for it. Needs Mono's compiler.
-pub fn dotnet_with(name: &str, built: &Folder) -> Option<PathBuf> {
+/// The command `dotnet` of a release, and in `built` the C# program `NAME.dll` for it. Needs Mono's compiler.
+pub fn dotnet_with(release: &str, name: &str, built: &Folder) -> Option<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent()?;
-    let own = root.join("target/dotnet/3.1/dotnet");
-    let dotnet = match own.is_file() && can_sample() {
-        true => own,
-        false => tool("dotnet")?.canonicalize().ok()?,
+    let folder = root.join("target/dotnet").join(release);
+    let runtimes = std::fs::read_dir(folder.join("shared/Microsoft.NETCore.App"));
+    let mut versions = runtimes.into_iter().flatten();
+    let version = versions.find_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let Some(version) = version else {
+        skipped(&format!("there is no .NET {release} of .ci/dotnet here"));
+        return None;
     };
     let mcs = tool("mcs")?;
-    let runtimes = dotnet.parent()?.join("shared/Microsoft.NETCore.App");
-    let mut versions = std::fs::read_dir(runtimes).into_iter().flatten();
-    let version = versions.find_map(|entry| entry.ok()?.file_name().into_string().ok());
-    if version.is_none() {
-        skipped("this dotnet has no runtime");
-    }
     compile(&mcs, name, &built.file(&format!("{name}.dll")));
     let settings = serde_json::json!({ "runtimeOptions": {
-        "framework": { "name": "Microsoft.NETCore.App", "version": version? },
+        "framework": { "name": "Microsoft.NETCore.App", "version": version },
         "configProperties": { "System.Globalization.Invariant": true },
     } });
     let file = built.file(&format!("{name}.runtimeconfig.json"));
     std::fs::write(file, settings.to_string()).expect("our folder");
-    Some(dotnet)
+    can_sample().then(|| folder.join("dotnet"))
+}
+
+#[test]
+fn dotnet() {
+    for (release, environment) in DOTNETS {
+        is_true_of_dotnet(release, environment);
+    }
 }
 
 /// .NET maps its compiler after its runtime.
-#[test]
-fn dotnet() {
+fn is_true_of_dotnet(release: &str, environment: &[(&str, &str)]) {
     let built = Folder::new();
-    let Some(dotnet) = dotnet_with("dominant", &built) else {
+    let Some(dotnet) = dotnet_with(release, "dominant", &built) else {
         return;
     };
     let arguments = [built.file("dominant.dll"), "3".into()];
     let recorded = Recorded::with(&[], &dotnet, arguments, |vmscope| {
-        vmscope.env(OLD_PERF_MAP, "1");
+        vmscope.envs(environment.iter().copied());
     });
     dominates(&recorded, "Dominant", "Minor", 0.9);
     let profile = &recorded.profile;

@@ -287,9 +287,8 @@ fn missing(variables: &Variables, bytecodes: &Sets) -> Vec<String> {
 
 /// The module with a Cog VM, and its variables.
 fn find(process: &ProcessView) -> Result<Option<(LoadedModule, Variables)>, AdapterError> {
-    let is_generated =
-        |entry: &MapEntry| entry.executable && entry.path().is_none() && !entry.is_vdso();
-    if !process.mappings().iter().any(is_generated) {
+    let mappings = process.mappings();
+    if !mappings.iter().any(MapEntry::is_for_generated_code) {
         return Ok(None);
     }
     let program = process.program().as_bytes();

@@ -21,6 +21,7 @@ use vmscope_records::{LimitKind, Stream, TimeNs, VmIdentity};
 use crate::attribution::Attribution;
 use crate::clock::DumpClock;
 use crate::code::LiveCode;
+use crate::diagnostic_port::{PortError, Reporting};
 use crate::follow::{DumpFile, PerfMapFile, Streams};
 use crate::launched::Launched;
 use crate::unwind::Php;
@@ -85,6 +86,8 @@ pub(crate) struct FileOrigin {
     pub launched: Option<Arc<Launched>>,
     /// Files requested by vmscope.
     pub attribution: Attribution,
+    /// The VM's answer, if vmscope asked for files while the VM ran.
+    pub asked: Option<Result<Reporting, PortError>>,
     pub map_folder: Vec<u8>,
     /// The VM's code keeps no frame pointers: Mono's, unless told otherwise.
     pub omits_frame_pointers: bool,
@@ -226,6 +229,13 @@ impl FileAdapter {
         for (kind, text, remedy) in self.origin.launched.iter().flat_map(|l| l.take_limits()) {
             poll.limit_of(kind, text, remedy);
         }
+        if let Some(Err(error)) = &self.origin.asked {
+            let text = format!(
+                "{} does not report its code: {error}",
+                self.vm.identity.kind
+            );
+            self.limit_of(LimitKind::NoNames, text, self.vm.hint(), poll);
+        }
         if self.vm.kind == VmKind::Mono && self.origin.omits_frame_pointers {
             let text = "Mono's code keeps no frame pointers: its callers are unknown";
             let remedy = "start Mono with MONO_DEBUG=disable_omit_fp in the environment, or through \
@@ -245,12 +255,20 @@ impl FileAdapter {
             return;
         }
         // CPython functions have no machine code; other VMs without generated code lack nothing.
-        let generates = process.mappings().iter().any(is_generated);
+        let mappings = process.mappings();
+        let generates = mappings.iter().any(MapEntry::is_for_generated_code);
         if generates || self.vm.kind == VmKind::CPython {
             let kind = &self.vm.identity.kind;
             // Without the pid, so equal processes share one limit.
             let text = format!("{kind} reports no names of its code");
-            self.limit_of(LimitKind::NoNames, text, self.vm.hint(), poll);
+            let hint = self.vm.hint();
+            match self.vm.kind {
+                VmKind::DotNet => {
+                    let hint = format!("attach with --ask-vm (.NET 8 or later), or {hint}");
+                    self.limit_of(LimitKind::NoNames, text, &hint, poll);
+                }
+                _ => self.limit_of(LimitKind::NoNames, text, hint, poll),
+            }
         }
     }
 
@@ -399,11 +417,6 @@ fn reports_erlang(command: &[String]) -> bool {
     let mut words = command.iter().map(String::as_str);
     let is_told = words.any(|word| word.ends_with("JPperf"));
     is_told && words.next().is_some_and(|value| value != "false")
-}
-
-fn is_generated(mapping: &MapEntry) -> bool {
-    let special: [&[u8]; 3] = [b"[vdso]", b"[vsyscall]", b"[uprobes]"];
-    mapping.executable && mapping.path().is_none() && !special.contains(&&*mapping.name)
 }
 
 /// An error with its sources.

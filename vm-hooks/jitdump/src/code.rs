@@ -460,6 +460,7 @@ impl LiveCode {
             name,
             kind,
             tier,
+            class,
             file,
             line,
         } = self.kind.split(&load.name);
@@ -473,7 +474,17 @@ impl LiveCode {
         };
         let has_method = matches!(kind, ConstituentKind::Method | ConstituentKind::Block);
         let method = has_method
-            .then(|| self.method(&name, &file, line, since, poll))
+            .then(|| {
+                let described = Method {
+                    time: since,
+                    class,
+                    name: name.clone(),
+                    file: file.clone(),
+                    line,
+                    ..Method::default()
+                };
+                self.method(described, poll)
+            })
             .flatten();
         let map = match method {
             Some(method) => self.covers(&load, method, &name, &file, poll),
@@ -495,15 +506,9 @@ impl LiveCode {
         }
     }
 
-    fn method(
-        &mut self,
-        name: &str,
-        file: &str,
-        line: u32,
-        time: TimeNs,
-        poll: &mut Poll,
-    ) -> Option<MethodKey> {
-        let id = (name.to_owned(), file.to_owned(), line);
+    /// The key of a method, which is emitted if it is new.
+    fn method(&mut self, method: Method, poll: &mut Poll) -> Option<MethodKey> {
+        let id = (method.name.clone(), method.file.clone(), method.line);
         if let Some(key) = self.methods.get(&id) {
             return Some(*key);
         }
@@ -513,14 +518,7 @@ impl LiveCode {
         }
         self.method_bytes += size_of_val(&id) + id.0.len() + id.1.len();
         let key = poll.keys().method();
-        poll.method(Method {
-            key,
-            time,
-            name: id.0.clone(),
-            file: id.1.clone(),
-            line,
-            ..Method::default()
-        });
+        poll.method(Method { key, ..method });
         self.methods.insert(id, key);
         Some(key)
     }

@@ -13,6 +13,7 @@ use vmscope_records::{LimitKind, Pid, TimeNs, VmIdentity};
 use crate::adapter::{FileAdapter, FileOrigin, now};
 use crate::attribution::{self, Attribution, FileRequests, name_of};
 use crate::cleanup::Cleanup;
+use crate::diagnostic_port::Reporting;
 use crate::find::{self, DumpMarker, PERF_MAP_FOLDER};
 use crate::follow::FileError;
 use crate::launch::{MONO_FRAME_POINTERS, launch_environment, launch_hint};
@@ -23,6 +24,8 @@ use crate::vm::{self, Vm, VmKind};
 #[derive(Debug)]
 pub struct Family {
     launched: Option<Arc<Launched>>,
+    /// VMs that can begin to write files while they run are asked to do so.
+    asks: bool,
     /// Code gone before this time (the recording's start) is skipped.
     emit_from: TimeNs,
 }
@@ -33,7 +36,17 @@ impl Family {
     pub fn attaching() -> Self {
         Family {
             launched: None,
+            asks: false,
             emit_from: now(),
+        }
+    }
+
+    /// For running processes whose VMs shall begin to write files, until the recording ends; these files are removed.
+    #[must_use]
+    pub fn asking() -> Self {
+        Family {
+            asks: true,
+            ..Family::attaching()
         }
     }
 
@@ -42,6 +55,7 @@ impl Family {
     pub fn launching(cleanup: Cleanup) -> Self {
         Family {
             launched: Some(Arc::new(Launched::new(cleanup))),
+            asks: false,
             emit_from: TimeNs(0),
         }
     }
@@ -82,11 +96,18 @@ impl AdapterFamily for Family {
         }
         let omits_frame_pointers =
             vm.kind == VmKind::Mono && !mono_keeps_frame_pointers(environment.as_ref());
+        let asks = self.asks && vm.kind == VmKind::DotNet && process.is_live();
+        let (ended, written): (Vec<_>, Vec<_>) = find::dump_markers(process)
+            .into_iter()
+            .partition(|marker| marker.mapping.is_marked_deleted());
+        // Files that the VM writes already are its user's.
+        let asks = asks && written.is_empty() && !has_perf_map(process);
         let origin = FileOrigin {
             omits_frame_pointers,
             attribution: launched.map_or_else(Attribution::default, |launched| {
                 launched.attribution(vm.kind, process, environment.as_ref())
             }),
+            asked: asks.then(|| Reporting::begin(process, &find::temporary_folder(process), ended)),
             launched: self.launched.clone(),
             map_folder: find::perf_map_folder(vm.kind, process, environment),
         };
@@ -162,9 +183,10 @@ fn mono_keeps_frame_pointers(environment: Option<&Environment>) -> bool {
 /// VM.)
 fn has_files(process: &ProcessView) -> bool {
     let own = |marker: &DumpMarker| marker.is_of(process);
-    if find::dump_markers(process).iter().any(own) {
-        return true;
-    }
+    find::dump_markers(process).iter().any(own) || has_perf_map(process)
+}
+
+fn has_perf_map(process: &ProcessView) -> bool {
     match find::open_perf_map(process, PERF_MAP_FOLDER, VmKind::Other) {
         Ok(map) => map.is_some(),
         Err(error) => process.is_live() && is_worth_saying(&error),

@@ -103,15 +103,25 @@ pub fn perf_map_folder(
         return PERF_MAP_FOLDER.to_vec();
     }
     let environment = environment.or_else(|| process.environment().ok());
-    folder_told(&environment.unwrap_or_default()).unwrap_or(PERF_MAP_FOLDER.to_vec())
+    let told = folder_told(&environment.unwrap_or_default(), &FOLDERS_OF_DOTNET);
+    told.unwrap_or(PERF_MAP_FOLDER.to_vec())
 }
 
-fn folder_told(environment: &Environment) -> Option<Vec<u8>> {
-    let names: [&[u8]; 3] = [
-        b"DOTNET_PerfMapJitDumpPath",
-        b"COMPlus_PerfMapJitDumpPath",
-        b"TMPDIR",
-    ];
+/// Variables that name the folder of .NET's files.
+const FOLDERS_OF_DOTNET: [&[u8]; 3] = [
+    b"DOTNET_PerfMapJitDumpPath",
+    b"COMPlus_PerfMapJitDumpPath",
+    b"TMPDIR",
+];
+
+/// A process's folder of temporary files.
+pub(crate) fn temporary_folder(process: &ProcessView) -> Vec<u8> {
+    let environment = process.environment().unwrap_or_default();
+    folder_told(&environment, &[b"TMPDIR"]).unwrap_or(b"/tmp".to_vec())
+}
+
+/// The folder that the first set variable names.
+fn folder_told(environment: &Environment, names: &[&[u8]]) -> Option<Vec<u8>> {
     let told = |name: &&[u8]| environment.iter().find(|(other, _)| other == name);
     let (_, folder) = names.iter().find_map(told)?;
     // The base of a relative path is unknown.

@@ -20,6 +20,7 @@ mod attribution;
 pub mod cleanup;
 mod clock;
 mod code;
+mod diagnostic_port;
 pub mod dump;
 mod family;
 pub mod find;

@@ -89,6 +89,8 @@ pub struct CodeName {
     pub kind: ConstituentKind,
     /// Compiler or tier, in the VM's words; empty for VMs with one.
     pub tier: String,
+    /// Class; empty if unknown.
+    pub class: String,
     /// Script, module or file; empty if unknown.
     pub file: String,
     /// First line; 0 if unknown.

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read};
 
 use procfs::FromBufRead as _;
 use procfs::process::{MMPermissions, MemoryMaps};
-use vmscope_records::{Avma, FileOffset, Pid};
+use vmscope_records::{Avma, FileOffset, Pid, is_shared_memory};
 
 use crate::attach::living;
 
@@ -59,6 +59,19 @@ impl MapEntry {
             _ => self.name.starts_with(b"/"),
         };
         is_file.then(|| self.name.strip_suffix(DELETED).unwrap_or(&self.name))
+    }
+
+    /// Whether the memory is a file's on disk; shared memory has a path, too.
+    #[must_use]
+    pub fn is_of_file(&self) -> bool {
+        self.path().is_some_and(|path| !is_shared_memory(path))
+    }
+
+    /// Whether a VM may generate code here: executable memory neither of a file nor of the kernel.
+    #[must_use]
+    pub fn is_for_generated_code(&self) -> bool {
+        let of_kernel: [&[u8]; 3] = [b"[vdso]", b"[vsyscall]", b"[uprobes]"];
+        self.executable && !self.is_of_file() && !of_kernel.contains(&&*self.name)
     }
 
     /// Whether the kernel marks the file as deleted. Ambiguous: an existing file's name may end in

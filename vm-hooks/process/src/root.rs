@@ -4,10 +4,13 @@ use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, OpenHow, ResolveFlag, openat2};
+use nix::sys::socket::sockopt::PeerCredentials;
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, connect, getsockopt, socket};
 use nix::sys::stat::{Mode, fstatat};
 use nix::unistd::{UnlinkatFlags, unlinkat};
 use vmscope_records::Pid;
@@ -108,6 +111,26 @@ impl Root {
             .collect()
     }
 
+    /// Connects to the socket `path` on which process `pid` listens. Links are refused, as in [`Root::open_no_link`].
+    ///
+    /// # Errors
+    /// I/O errors; [`io::ErrorKind::WouldBlock`] if its queue is full; [`io::ErrorKind::PermissionDenied`] if another
+    /// process listens.
+    pub fn connect(&self, path: &[u8], pid: Pid) -> io::Result<UnixStream> {
+        let found = self.find(path, OFlag::O_NOFOLLOW)?;
+        let link = format!("/proc/self/fd/{}", found.as_raw_fd());
+        let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
+        let socket = socket(AddressFamily::Unix, SockType::Stream, flags, None)?;
+        connect(socket.as_raw_fd(), &UnixAddr::new(link.as_str())?)?;
+        let listener = getsockopt(&socket, PeerCredentials)?.pid();
+        if u32::try_from(listener) != Ok(pid.0) {
+            return Err(io::ErrorKind::PermissionDenied.into());
+        }
+        let stream = UnixStream::from(socket);
+        stream.set_nonblocking(false)?;
+        Ok(stream)
+    }
+
     fn find(&self, path: &[u8], flags: OFlag) -> nix::Result<OwnedFd> {
         let how = OpenHow::new()
             .flags(OFlag::O_PATH | OFlag::O_CLOEXEC | flags)
@@ -167,6 +190,28 @@ mod tests {
         assert!(system.open(b"/dev/null").is_err());
         // The kernel's magic links would lead outside.
         assert!(system.open(b"/proc/self/exe").is_err());
+    }
+
+    #[test]
+    fn only_the_process_itself_is_connected() {
+        let dir = tempfile::tempdir().unwrap();
+        let listener = std::os::unix::net::UnixListener::bind(dir.path().join("port")).unwrap();
+        symlink("port", dir.path().join("link")).unwrap();
+        std::fs::write(dir.path().join("file"), "").unwrap();
+        let root = Root::at(dir.path()).unwrap();
+        let own = Pid(std::process::id());
+        assert!(root.connect(b"/port", own).is_ok());
+        let other = root.connect(b"/port", Pid(1)).unwrap_err();
+        assert_eq!(other.kind(), io::ErrorKind::PermissionDenied);
+        for path in [&b"/link"[..], b"/file", b"/", b"/none"] {
+            assert!(root.connect(path, own).is_err());
+        }
+        // Nobody accepts: a full queue is an error instead of a wait.
+        let waiting: Vec<_> = (0..4096)
+            .map_while(|_| root.connect(b"/port", own).ok())
+            .collect();
+        assert!(waiting.len() < 4096);
+        drop(listener);
     }
 
     #[test]

@@ -139,6 +139,14 @@ pub enum ModuleState {
     Vdso,
 }
 
+/// Whether a mapping's path names shared memory instead of a file on disk (`proc_pid_maps(5)`). VMs that map their code
+/// zone twice (.NET), or share it with children (PHP), generate code into such memory.
+#[must_use]
+pub fn is_shared_memory(path: &[u8]) -> bool {
+    let starts: [&[u8]; 3] = [b"/memfd:", b"/dev/zero", b"/SYSV"];
+    starts.iter().any(|start| path.starts_with(start))
+}
+
 /// A file with mapped code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Module {

@@ -136,9 +136,9 @@ pub fn by_pages(
     else {
         return Ok(Streams::default());
     };
-    let is_code =
-        |entry: &&MapEntry| entry.executable && entry.path().is_none() && !entry.is_vdso();
-    let pages = mappings.iter().filter(is_code);
+    let pages = mappings
+        .iter()
+        .filter(|entry| entry.is_for_generated_code());
     let mut pages: Vec<Avma> = pages
         .map(|entry| Avma(entry.start.0 & !(PAGE - 1)))
         .collect();

@@ -17,7 +17,7 @@ pub(super) struct Parts<'a> {
     pub parameters: &'a str,
     /// ` const`, ` [clone .cold]`, `@plt`, ` (OSR at 46)`.
     pub suffix: &'a str,
-    /// Whether the name is a Java method's: `package.Class.method(parameters)`.
+    /// Whether the name is a method's of Java or .NET: `package.Class.method(parameters)`.
     pub is_java: bool,
 }
 
@@ -70,6 +70,7 @@ impl<'a> Parts<'a> {
     }
 }
 
+/// Java's `package.Class.method(parameters)`, which .NET's names resemble.
 fn java(name: &str) -> Option<Parts<'_>> {
     let open = name.find('(')?;
     let (head, tail) = name.split_at(open);
@@ -78,12 +79,26 @@ fn java(name: &str) -> Option<Parts<'_>> {
     if head.contains([' ', ':', '~', '*', '&']) || suffix.starts_with('.') {
         return None;
     }
-    let (class, own) = head.rsplit_once('.')?;
+    let dots = dots_outside_brackets(head);
+    let last = *dots.last()?;
+    // .NET's constructors: `System.String..ctor()`.
+    let is_constructor = head[..last].ends_with('.');
+    let (class, own) = match is_constructor {
+        true => (&head[..last - 1], &head[last..]),
+        false => (&head[..last], &head[last + 1..]),
+    };
     if own.is_empty() {
         return None;
     }
+    let mut scopes = Vec::new();
+    let mut from = 0;
+    for dot in dots.into_iter().filter(|dot| *dot < class.len()) {
+        scopes.push(&class[from..dot]);
+        from = dot + 1;
+    }
+    scopes.push(&class[from..]);
     Some(Parts {
-        scopes: class.split('.').collect(),
+        scopes,
         separator: ".",
         own,
         parameters,
@@ -91,6 +106,21 @@ fn java(name: &str) -> Option<Parts<'_>> {
         is_java: true,
         ..Parts::default()
     })
+}
+
+/// Positions of dots outside of brackets, which hold .NET's type arguments.
+fn dots_outside_brackets(text: &str) -> Vec<usize> {
+    let mut depth = 0_usize;
+    let mut dots = Vec::new();
+    for (at, letter) in text.bytes().enumerate() {
+        match letter {
+            b'[' => depth += 1,
+            b']' => depth = depth.saturating_sub(1),
+            b'.' if depth == 0 => dots.push(at),
+            _ => {}
+        }
+    }
+    dots
 }
 
 /// Parts of a C++, Rust, Go, C or JavaScript function's name.

@@ -46,6 +46,19 @@ fn what_tells_least_goes_first() {
         assert_eq!(label(state, " (C2: parse)", columns), wanted);
     }
     assert_eq!(label("/(a+b).(c|d::e)+f/g", "", 14), "/(a+b).(...f/g");
+    // .NET's type arguments hold dots, and the constructor's name begins with one.
+    let span = "System.Buffers.SharedArrayPool`1[System.Byte]..ctor(System.Span`1<uint8>)";
+    for (columns, wanted) in [
+        (
+            71,
+            "S.B.SharedArrayPool`1[System.Byte]..ctor(System.Span`1<uint8>) (PreJIT)",
+        ),
+        (70, "S.B.SharedArrayPool`1[System.Byte]..ctor(...) (PreJIT)"),
+        (50, "SharedArrayPool`1[System.Byte]..ctor(...) (PreJIT)"),
+        (20, ".ctor (PreJIT)"),
+    ] {
+        assert_eq!(label(span, " (PreJIT)", columns), wanted);
+    }
     let osr = "a.b.Churn.run() (OSR at 46)";
     assert_eq!(label(osr, " (C2)", 33), "a.b.Churn.run() (OSR at 46) (C2)");
     assert_eq!(label(osr, " (C2)", 29), "Churn.run() (OSR at 46) (C2)");

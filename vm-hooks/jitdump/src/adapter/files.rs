@@ -1,20 +1,20 @@
 //! Finding a process's files, opening them, and removing those that are ours.
 
-use std::sync::Arc;
-
 use vmscope_process::{Poll, ProcessView};
 
 use super::{Dump, FileAdapter, MAX_DUMPS, Map, error_chain};
 use crate::cleanup::Cleanup;
 use crate::find::{self, DumpMarker};
-use crate::launched::Launched;
 use crate::vm::VmKind;
 
 impl FileAdapter {
     /// Opens what has appeared since the last poll.
     pub(super) fn find_files(&mut self, process: &ProcessView, poll: &mut Poll) {
+        let reporting = (self.origin.asked.as_ref()).and_then(|asked| asked.as_ref().ok());
+        let ended = reporting.map_or_else(Vec::new, |reporting| reporting.ended.clone());
         for marker in find::dump_markers(process) {
-            if self.dumps.len() < MAX_DUMPS && marker.is_of(process) {
+            let is_new = marker.is_of(process) && !ended.contains(&marker);
+            if self.dumps.len() < MAX_DUMPS && is_new {
                 self.open_dump(process, &marker, poll);
             }
         }
@@ -27,10 +27,9 @@ impl FileAdapter {
             Ok(Some(found)) => {
                 let path = find::perf_map_path(&self.origin.map_folder, process);
                 let file = found.map;
-                let ours = self.own_files().is_some_and(|launched| {
-                    let cleanup = launched.cleanup();
-                    cleanup.remove_map_later(process, &path, file.file())
-                });
+                let ours = self
+                    .own_files()
+                    .is_some_and(|cleanup| cleanup.remove_map_later(process, &path, file.file()));
                 self.report_kept_files(poll);
                 let remove = ours.then_some((found.folder, found.name));
                 self.map = Some(Map::new(file, remove));
@@ -69,18 +68,20 @@ impl FileAdapter {
                 return;
             }
         };
-        if let Some(launched) = self.own_files() {
-            let cleanup = launched.cleanup();
+        if let Some(cleanup) = self.own_files() {
             cleanup.remove_dump(process, marker.path(), file.file());
         }
         self.report_kept_files(poll);
         self.dumps.push(Dump::new(file, marker.path().to_vec()));
     }
 
-    /// vmscope's own requests, if they caused this process's files.
-    pub(super) fn own_files(&self) -> Option<&Arc<Launched>> {
+    /// What removes this process's files, if vmscope requested them.
+    pub(super) fn own_files(&self) -> Option<&Cleanup> {
+        if let Some(Ok(reporting)) = &self.origin.asked {
+            return Some(&reporting.cleanup);
+        }
         let launched = self.origin.launched.as_ref()?;
-        self.origin.attribution.files.then_some(launched)
+        self.origin.attribution.files.then(|| launched.cleanup())
     }
 
     /// Reports files that may surprisingly stay.
@@ -111,11 +112,11 @@ impl FileAdapter {
     /// same file; the recording's end then removes the file.
     pub(super) fn remove_map(&self, process: &ProcessView) {
         let is_over = process.is_alive() || vmscope_process::examine(process.pid()).is_err();
-        if let Some(launched) = self.own_files().filter(|_| is_over)
+        if let Some(cleanup) = self.own_files().filter(|_| is_over)
             && let Some(map) = &self.map
             && let Some((folder, name)) = &map.remove
         {
-            launched.cleanup().remove_map(folder, name, map.file.file());
+            cleanup.remove_map(folder, name, map.file.file());
         }
     }
 }

@@ -58,6 +58,7 @@ impl Files {
             rules: Vec::new(),
         };
         let origin = FileOrigin {
+            asked: None,
             launched: None,
             attribution: Attribution::default(),
             map_folder: Vec::new(),

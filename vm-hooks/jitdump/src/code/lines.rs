@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use vmscope_process::Poll;
-use vmscope_records::{ChainFrame, Cover, Exactness, MethodKey, PcMap, Position};
+use vmscope_records::{ChainFrame, Cover, Exactness, Method, MethodKey, PcMap, Position};
 
 use super::{CodeLoad, LiveCode};
 use crate::dump::LineStart;
@@ -56,7 +56,15 @@ impl LiveCode {
             let of = if line.file.is_empty() || *line.file == *file {
                 method
             } else {
-                let inlined = self.method(name, &line.file, 0, load.since, poll);
+                let inlined = self.method(
+                    Method {
+                        time: load.since,
+                        name: name.to_owned(),
+                        file: line.file.to_string(),
+                        ..Method::default()
+                    },
+                    poll,
+                );
                 inlined.unwrap_or(method)
             };
             let frame = ChainFrame {

@@ -232,7 +232,7 @@ fn where_dotnet_writes() {
         let bytes = |text: &str| text.as_bytes().to_vec();
         let variables = variables.iter();
         let environment = variables.map(|(name, value)| (bytes(name), bytes(value)));
-        folder_told(&environment.collect())
+        folder_told(&environment.collect(), &FOLDERS_OF_DOTNET)
     };
     let path = ("DOTNET_PerfMapJitDumpPath", "/var/maps/");
     assert_eq!(told(&[("TMPDIR", "/x"), path]).unwrap(), b"/var/maps");

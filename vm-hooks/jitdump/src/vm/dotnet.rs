@@ -30,8 +30,37 @@ pub(super) fn split(name: &str) -> Option<CodeName> {
         None => (name.to_owned(), ""),
     };
     let (assembly, method) = assembly_and_method(&name).unwrap_or(("", &name));
-    let method = CodeName::new(method, ConstituentKind::Method, tier);
-    Some(method.at(assembly, 0))
+    let code = |name: &str| CodeName::new(name, ConstituentKind::Method, tier).at(assembly, 0);
+    let open = method.find('(').unwrap_or(method.len());
+    let (head, parameters) = method.split_at(open);
+    let Some((class, own)) = head.rsplit_once("::") else {
+        return Some(code(method));
+    };
+    let name = format!("{class}.{own}{}", without_assemblies(parameters));
+    let class = class.to_owned();
+    Some(CodeName {
+        class,
+        ..code(&name)
+    })
+}
+
+/// Types as .NET's stack traces have them: `class [System.Runtime]System.Array` is `System.Array`.
+fn without_assemblies(types: &str) -> String {
+    let types = types.replace("class ", "").replace("valuetype ", "");
+    let mut text = String::with_capacity(types.len());
+    let mut rest = types.as_str();
+    while let Some((before, behind)) = rest.split_once('[') {
+        text.push_str(before);
+        let is_array = text.ends_with(|c: char| !"(,< ".contains(c));
+        rest = match behind.split_once(']') {
+            Some((_, behind)) if !is_array => behind,
+            _ => {
+                text.push('[');
+                behind
+            }
+        };
+    }
+    text + rest
 }
 
 /// `void [System.Private.CoreLib] System.X::Y()` without the type: the assembly is in

@@ -12,6 +12,7 @@ impl CodeName {
             name: name.to_owned(),
             kind,
             tier: tier.to_owned(),
+            class: String::new(),
             file: String::new(),
             line: 0,
         }

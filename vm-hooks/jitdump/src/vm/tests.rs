@@ -10,6 +10,7 @@ fn parts(kind: VmKind, name: &str) -> (String, ConstituentKind, String, String, 
         tier,
         file,
         line,
+        ..
     } = kind.split(name);
     (name, kind, tier, file, line)
 }
@@ -35,7 +36,7 @@ fn names_of_dotnet() {
     let table = [
         (
             "instance void [System.Private.CoreLib] System.Text.StringBuilder::Append(char)[OptimizedTier1]",
-            "System.Text.StringBuilder::Append(char)",
+            "System.Text.StringBuilder.Append(char)",
             Method,
             "OptimizedTier1",
             "System.Private.CoreLib",
@@ -43,7 +44,7 @@ fn names_of_dotnet() {
         ),
         (
             "uint8[] [bench] P::Q(class [System.Runtime]System.Array,int32[])[QuickJitted]",
-            "P::Q(class [System.Runtime]System.Array,int32[])",
+            "P.Q(System.Array,int32[])",
             Method,
             "QuickJitted",
             "bench",
@@ -51,9 +52,25 @@ fn names_of_dotnet() {
         ),
         (
             "int32 [b] P::Fib(int32)[PreJIT]",
-            "P::Fib(int32)",
+            "P.Fib(int32)",
             Method,
             "PreJIT",
+            "b",
+            0,
+        ),
+        (
+            "instance void [System.Private.CoreLib] System.Span`1[System.Char]::.ctor(void*,int32)[PreJIT]",
+            "System.Span`1[System.Char]..ctor(void*,int32)",
+            Method,
+            "PreJIT",
+            "System.Private.CoreLib",
+            0,
+        ),
+        (
+            "bool [b] P::Q(class System.Func`2<valuetype [a]A/B,class [c]C[]>,!!0[0...,0...]&)[OptimizedTier1]",
+            "P.Q(System.Func`2<A/B,C[]>,!!0[0...,0...]&)",
+            Method,
+            "OptimizedTier1",
             "b",
             0,
         ),
@@ -76,6 +93,8 @@ fn names_of_dotnet() {
         ("odd", "odd", Method, "", "", 0),
     ];
     check(VmKind::DotNet, &table);
+    let of_class = VmKind::DotNet.split("void [b] A.P`1[A.T]::Q(class A.X)[PreJIT]");
+    assert_eq!(of_class.class, "A.P`1[A.T]");
 }
 
 #[test]

@@ -209,5 +209,5 @@ impl CheckedPages {
 /// Whether a mapping of generated code contains this address. Samples bring addresses of data, too.
 fn is_generated(at: Avma, mappings: &[MapEntry]) -> bool {
     let entry = MapEntry::find(mappings, at);
-    entry.is_some_and(|entry| entry.executable && entry.path().is_none())
+    entry.is_some_and(MapEntry::is_for_generated_code)
 }
