@@ -111,7 +111,7 @@ impl SymbolsOptions {
                 })?
             }
         };
-        view.keep(&module.path, Arc::new(file));
+        view.keep(&module.path, None, Arc::new(file));
         let wrong = || shown.to_string();
         let own = view.elf(&module).with_context(wrong)?.build_id();
         let own = own.with_context(wrong)?;

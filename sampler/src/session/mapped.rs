@@ -100,7 +100,8 @@ impl MappedCode {
     pub fn keep_in(&self, view: &ProcessView) {
         for mapped in &self.list {
             if let (Some(path), Some(file)) = (mapped.entry.path(), &mapped.file) {
-                view.keep(path, Arc::clone(file));
+                let numbers = (mapped.entry.device, mapped.entry.inode);
+                view.keep(path, Some(numbers), Arc::clone(file));
             }
         }
     }

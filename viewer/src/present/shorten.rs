@@ -149,6 +149,7 @@ impl Parts<'_> {
             then(&|shape| shape.initials = true);
             then(&|shape| shape.parameters = Much::Dots);
             then(&|shape| shape.scopes = 1);
+            then(&|shape| shape.inner = false);
             then(&|shape| shape.parameters = Much::Not);
         } else {
             then(&|shape| shape.parameters = Much::Dots);
@@ -191,10 +192,12 @@ impl Parts<'_> {
     }
 }
 
-/// A scope without template arguments; `<Vec<T> as core::ops::Index<I>>` without namespaces.
+/// A scope without type arguments; `<Vec<T> as core::ops::Index<I>>` without namespaces.
 fn without_arguments(scope: &str) -> String {
     if !scope.starts_with('<') {
-        let open = scope.find('<').filter(|_| scope.ends_with('>'));
+        let open = scope
+            .find(['<', '['])
+            .filter(|_| scope.ends_with(['>', ']']));
         let (name, arguments) = scope.split_at(open.unwrap_or(scope.len()));
         return format!("{name}{}", Much::Dots.of(arguments));
     }

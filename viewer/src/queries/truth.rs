@@ -12,6 +12,7 @@ use std::collections::BTreeSet;
 use vmscope_records::recording::Damage;
 use vmscope_records::{
     EndReason, Exactness, Limit, LimitKind, LossReason, ModuleState, Stream, ThreadEnd, TimeNs,
+    is_shared_memory,
 };
 use vmscope_symbolizer::summary::is_loss_in;
 use vmscope_symbolizer::trace::Place;
@@ -474,6 +475,10 @@ fn modules(profile: &Profile, summary: &Summary, lines: &mut Vec<TruthLine>) {
     }
     for module in hit.iter().filter_map(|key| trace.modules.get(key)) {
         let path = &module.path;
+        // Shared memory always counts as deleted.
+        if is_shared_memory(path.as_bytes()) {
+            continue;
+        }
         let text = match &module.state {
             ModuleState::Deleted => format!("{path} was deleted while it ran"),
             ModuleState::Replaced => {

@@ -229,11 +229,12 @@ impl FileAdapter {
         for (kind, text, remedy) in self.origin.launched.iter().flat_map(|l| l.take_limits()) {
             poll.limit_of(kind, text, remedy);
         }
-        if let Some(Err(error)) = &self.origin.asked {
-            let text = format!(
-                "{} does not report its code: {error}",
-                self.vm.identity.kind
-            );
+        if let Some(asked) = &self.origin.asked {
+            let kind = &self.vm.identity.kind;
+            let text = match asked {
+                Ok(_) => format!("{kind} names no stubs that it made before it was asked"),
+                Err(error) => format!("{kind} does not report its code: {error}"),
+            };
             self.limit_of(LimitKind::NoNames, text, self.vm.hint(), poll);
         }
         if self.vm.kind == VmKind::Mono && self.origin.omits_frame_pointers {

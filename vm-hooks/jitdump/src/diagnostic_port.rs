@@ -3,18 +3,20 @@
 
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use vmscope_process::ProcessView;
 use vmscope_records::Pid;
 
 use crate::cleanup::Cleanup;
-use crate::find::DumpMarker;
+use crate::find::{self, DumpMarker};
 
 /// First bytes of a message.
 const MAGIC: &[u8; 14] = b"DOTNET_IPC_V1\0";
 /// Magic, size of the message, set and number of the command, reserved.
 const HEADER: usize = 20;
+/// An answer has an error code behind the header.
+const ANSWER_SIZE: usize = HEADER + 4;
 /// Commands about the process.
 const PROCESS: u8 = 4;
 /// `EnablePerfMap` and `DisablePerfMap`.
@@ -29,8 +31,10 @@ const FAILED: u8 = 0xff;
 /// `HRESULT`s of .NET before 8: unknown command.
 const UNKNOWN_COMMAND: u32 = 0x8013_1385;
 
-/// The VM writes the code that it has before it answers.
+/// The longest wait for an answer.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// The longest wait for the mark of the dump; usually it comes after some milliseconds.
+const MARK_WITHIN: Duration = Duration::from_millis(300);
 /// More names than a folder of temporary files has.
 const MAX_NAMES: usize = 1 << 16;
 
@@ -82,24 +86,46 @@ impl Reporting {
             cleanup: Cleanup::new(None),
         };
         reporting.ask(ENABLE, &JITDUMP.to_le_bytes())?;
+        reporting.await_mark(process);
         Ok(reporting)
+    }
+
+    /// Waits until the VM has marked its dump, which it does after it has answered. A later mark is noticed as of any VM.
+    fn await_mark(&self, process: &ProcessView) {
+        let is_new = |marker: &DumpMarker| marker.is_of(process) && !self.ended.contains(marker);
+        let deadline = Instant::now() + MARK_WITHIN;
+        while process.refresh().is_ok() && Instant::now() < deadline {
+            if find::dump_markers(process).iter().any(is_new) {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
     }
 
     fn ask(&self, command: u8, argument: &[u8]) -> Result<(), PortError> {
         let root = vmscope_process::Root::of_process(self.process)?;
         let path = [&self.folder, &b"/"[..], &self.name].concat();
-        let mut port: UnixStream = root.connect(&path, self.process)?;
-        port.set_read_timeout(Some(PATIENCE))?;
+        let mut port = root.connect(&path, self.process)?;
         port.set_write_timeout(Some(PATIENCE))?;
         port.write_all(&message(command, argument))?;
-        let mut header = [0; HEADER];
-        port.read_exact(&mut header)?;
-        let mut error = [0; 4];
-        if header[17] == FAILED {
-            port.read_exact(&mut error)?;
-        }
-        judge(&header, u32::from_le_bytes(error))
+        judge(&answer(&mut port, Instant::now() + PATIENCE)?)
     }
+}
+
+/// What comes until the deadline, at most as much as an answer has.
+fn answer(port: &mut UnixStream, deadline: Instant) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    while bytes.len() < ANSWER_SIZE {
+        let left = deadline.saturating_duration_since(Instant::now());
+        port.set_read_timeout(Some(left.max(Duration::from_millis(1))))?;
+        let mut piece = [0; ANSWER_SIZE];
+        let count = port.read(&mut piece[bytes.len()..])?;
+        bytes.extend_from_slice(&piece[bytes.len()..][..count]);
+        if count == 0 || left.is_zero() {
+            break;
+        }
+    }
+    Ok(bytes)
 }
 
 impl Drop for Reporting {
@@ -119,13 +145,16 @@ fn message(command: u8, argument: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// What an answer with this header and error code says.
-fn judge(header: &[u8; HEADER], error: u32) -> Result<(), PortError> {
-    let is_answer = header.starts_with(MAGIC) && header[16] == ANSWER;
-    match (is_answer, header[17]) {
-        (true, OK) => Ok(()),
-        (true, FAILED) if error == UNKNOWN_COMMAND => Err(PortError::Old),
-        (true, FAILED) => Err(PortError::Refused(error)),
+/// What an answer says.
+fn judge(answer: &[u8]) -> Result<(), PortError> {
+    let rest = answer.strip_prefix(MAGIC).ok_or(PortError::Garbled)?;
+    let &[_, _, ANSWER, outcome, _, _, a, b, c, d] = rest else {
+        return Err(PortError::Garbled);
+    };
+    match (outcome, u32::from_le_bytes([a, b, c, d])) {
+        (OK, _) => Ok(()),
+        (FAILED, UNKNOWN_COMMAND) => Err(PortError::Old),
+        (FAILED, error) => Err(PortError::Refused(error)),
         _ => Err(PortError::Garbled),
     }
 }
@@ -142,19 +171,33 @@ mod tests {
 
     #[test]
     fn answers_are_told_apart() {
-        let answer = |bytes: &[u8; HEADER], error| judge(bytes, error);
-        assert!(answer(b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0", 0).is_ok());
-        let failed = b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0";
-        let old = answer(failed, UNKNOWN_COMMAND);
+        assert!(judge(b"DOTNET_IPC_V1\0\x18\0\xff\0\0\0\0\0\0\0").is_ok());
+        let old = judge(b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x85\x13\x13\x80");
         assert!(matches!(old, Err(PortError::Old)));
-        let other = answer(failed, 0x8000_4001);
+        let other = judge(b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x01\x40\0\x80");
         assert!(matches!(other, Err(PortError::Refused(0x8000_4001))));
         for garbled in [
-            b"DOTNET_IPC_V1\0\x18\0\xff\x01\0\0",
-            b"DOTNET_IPC_V1\0\x18\0\x04\0\0\0",
-            b"HTTP/1.1 400 Bad Req",
+            &b"DOTNET_IPC_V1\0\x18\0\xff\x01\0\0\0\0\0\0"[..],
+            b"DOTNET_IPC_V1\0\x18\0\x04\0\0\0\0\0\0\0",
+            b"DOTNET_IPC_V1\0\x18\0\xff\0",
+            b"HTTP/1.1 400 Bad Request",
+            b"",
         ] {
-            assert!(matches!(answer(garbled, 0), Err(PortError::Garbled)));
+            assert!(matches!(judge(garbled), Err(PortError::Garbled)));
         }
+    }
+
+    #[test]
+    fn a_slow_or_silent_listener_is_left() {
+        let (mut ours, mut theirs) = UnixStream::pair().unwrap();
+        let soon = || Instant::now() + Duration::from_millis(20);
+        let silent = answer(&mut ours, soon()).unwrap_err();
+        assert_eq!(silent.kind(), io::ErrorKind::WouldBlock);
+        theirs.write_all(&[b'x'; 7]).unwrap();
+        assert!(answer(&mut ours, soon()).is_err());
+        theirs.write_all(&[b'y'; 100]).unwrap();
+        assert_eq!(answer(&mut ours, soon()).unwrap(), [b'y'; ANSWER_SIZE]);
+        drop(theirs);
+        assert!(answer(&mut ours, soon()).unwrap().len() <= ANSWER_SIZE);
     }
 }

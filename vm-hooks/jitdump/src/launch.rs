@@ -6,7 +6,7 @@
 //! | `NODE_OPTIONS` | Node.js, Electron; takes `--perf-prof` since 8, `--interpreted-frames-native-stack` since 12 (`doc/api/cli.md`) | 8.17, 10.24, 12.22, 16.20, 20.20, 22.23, 24.21 |
 //! | `DENO_V8_FLAGS` | Deno, flags separated by commas (`cli/args/flags.rs`) | 2.9 |
 //! | `PYTHONPERFSUPPORT` | CPython since 3.12 (`Doc/using/cmdline.rst`) | 2.7, 3.6, 3.11 (do nothing), 3.12, 3.13 |
-//! | `DOTNET_PerfMapEnabled` | .NET since 6 (`docs/core/runtime-config/debugging-profiling.md`) | not at hand |
+//! | `DOTNET_PerfMapEnabled` | .NET since 6 (`docs/core/runtime-config/debugging-profiling.md`) | 8.0 |
 //! | `MONO_ENV_OPTIONS`, `MONO_DEBUG` | Mono (`mono(1)`) | 6.8 |
 //! | `ERL_ZFLAGS` | Erlang (`erl(1)`), `+JPperf` since OTP 24 | OTP 25 |
 //! | `ENABLE_JITPROFILING` | Julia (`doc/src/manual/environment-variables.md`) | not at hand |

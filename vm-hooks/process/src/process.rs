@@ -18,6 +18,13 @@ use crate::{
     symbols_in_memory,
 };
 
+/// See [`ProcessView::keep`].
+#[derive(Debug)]
+struct KeptFile {
+    numbers: Option<(u64, u64)>,
+    file: Arc<ModuleFile>,
+}
+
 /// A process (or its core file) as adapters see it: memory, mappings and symbols.
 ///
 /// Thread-safe. A view covers one program: after an `exec` the recorder makes another view.
@@ -35,7 +42,7 @@ pub struct ProcessView {
     maps: RwLock<Arc<[MapEntry]>>,
     files: Mutex<HashMap<Vec<u8>, Arc<ElfFile>>>,
     /// Files opened at their first mapping, by path.
-    kept: Mutex<HashMap<Vec<u8>, Arc<ModuleFile>>>,
+    kept: Mutex<HashMap<Vec<u8>, Vec<KeptFile>>>,
     /// Symbols from the caller, by module path.
     given: HashMap<Vec<u8>, Vec<Symbol>>,
 }
@@ -279,11 +286,25 @@ impl ProcessView {
         Arc::clone(&maps)
     }
 
-    /// Keeps a file that was opened at its first mapping, for all later uses of `path`, even after
-    /// its deletion or the process's exit.
-    pub fn keep(&self, path: &[u8], file: Arc<ModuleFile>) {
+    /// Keeps an opened file of `path` for later uses, even after its deletion or the process's exit: for mappings of the
+    /// file with these device and inode numbers, `None` for all mappings of the path.
+    pub fn keep(&self, path: &[u8], numbers: Option<(u64, u64)>, file: Arc<ModuleFile>) {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.insert(path.to_vec(), file);
+        let of_path = kept.entry(path.to_vec()).or_default();
+        of_path.retain(|kept| kept.numbers != numbers);
+        of_path.push(KeptFile { numbers, file });
+    }
+
+    /// The newest kept file with the path of mapping `entry` whose numbers `fits` accepts.
+    fn kept_file(
+        &self,
+        entry: &MapEntry,
+        fits: impl Fn(Option<(u64, u64)>) -> bool,
+    ) -> Option<Arc<ModuleFile>> {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_path = kept.get(entry.path().unwrap_or_default())?;
+        let found = of_path.iter().rev().find(|kept| fits(kept.numbers))?;
+        Some(Arc::clone(&found.file))
     }
 
     /// File of mapping `entry`: the kept file, or a verified route to it.
@@ -292,11 +313,10 @@ impl ProcessView {
     /// [`SymbolError`] if opening fails or the file was replaced.
     pub fn open_mapped(&self, entry: &MapEntry) -> Result<Arc<ModuleFile>, SymbolError> {
         let path = entry.path().unwrap_or_default();
-        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(file) = kept.get(path) {
-            return Ok(Arc::clone(file));
+        let own = (entry.device, entry.inode);
+        if let Some(file) = self.kept_file(entry, |numbers| numbers.is_none_or(|it| it == own)) {
+            return Ok(file);
         }
-        drop(kept);
         let maps = self.mappings();
         match &self.source {
             Source::Live { .. } | Source::Departed => {}
@@ -310,10 +330,19 @@ impl ProcessView {
             }
         }
         let opening = Opening::of_file(self.pid, entry, Some(&maps));
-        opening.file.ok_or_else(|| SymbolError::NotOpened {
-            path: display(path),
-            state: opening.state,
-        })
+        // On overlayfs, mappings and events of the kernel have different numbers for one file.
+        let is_of_no_other = |numbers: Option<(u64, u64)>| {
+            let mut mapped = maps.iter().map(|one| (one.device, one.inode));
+            numbers.is_some_and(|numbers| mapped.all(|other| other != numbers))
+        };
+        let kept = || self.kept_file(entry, is_of_no_other);
+        opening
+            .file
+            .or_else(kept)
+            .ok_or_else(|| SymbolError::NotOpened {
+                path: display(path),
+                state: opening.state,
+            })
     }
 
     /// The process's own root directory, for its paths.

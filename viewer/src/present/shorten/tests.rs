@@ -55,6 +55,8 @@ fn what_tells_least_goes_first() {
         ),
         (70, "S.B.SharedArrayPool`1[System.Byte]..ctor(...) (PreJIT)"),
         (50, "SharedArrayPool`1[System.Byte]..ctor(...) (PreJIT)"),
+        (49, "SharedArrayPool`1[...]..ctor(...) (PreJIT)"),
+        (41, "SharedArrayPool`1[...]..ctor (PreJIT)"),
         (20, ".ctor (PreJIT)"),
     ] {
         assert_eq!(label(span, " (PreJIT)", columns), wanted);

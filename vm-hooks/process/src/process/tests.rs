@@ -258,3 +258,48 @@ fn another_program_in_the_process_and_its_end_change_the_stamp() {
     child.wait().unwrap();
     assert_eq!(view.stamp(), None);
 }
+
+/// A VM deletes its dump and writes a new one by the same name: both stay mapped.
+#[test]
+fn a_kept_file_serves_no_other_file_of_its_path() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("jit-1.dump");
+    let file = |text: &str| {
+        let _ = std::fs::remove_file(&path);
+        std::fs::write(&path, text).unwrap();
+        Arc::new(ModuleFile::from_file(std::fs::File::open(&path).unwrap()).unwrap())
+    };
+    let (old, new) = (file("old"), file("new"));
+    let mapped = |start: u64, numbers: (u64, u64), name: &str| MapEntry {
+        start: Avma(start),
+        end: Avma(start + 4096),
+        offset: FileOffset(0),
+        device: numbers.0,
+        inode: numbers.1,
+        name: name.into(),
+        readable: true,
+        writable: false,
+        executable: true,
+    };
+    let (of_old, of_new) = (old.identity().unwrap(), new.identity().unwrap());
+    let entries = [
+        mapped(0x1000, of_old, "/none/jit-1.dump (deleted)"),
+        mapped(0x3000, of_new, "/none/jit-1.dump"),
+        // As overlayfs shows a file.
+        mapped(0x5000, (1, 2), "/none/jit-1.dump"),
+    ];
+    let view = ProcessView::exited(Pid(u32::MAX >> 1), entries[..2].to_vec());
+    let opened = |at: usize| {
+        view.open_mapped(&entries[at])
+            .map(|file| file.identity().unwrap())
+    };
+    view.keep(b"/none/jit-1.dump", Some(of_old), Arc::clone(&old));
+    assert_eq!(opened(0).unwrap(), of_old);
+    assert!(opened(1).is_err() && opened(2).is_err());
+    view.keep(b"/none/jit-1.dump", Some(of_new), new);
+    assert_eq!((opened(0).unwrap(), opened(1).unwrap()), (of_old, of_new));
+    let shown = ProcessView::exited(Pid(u32::MAX >> 1), entries[2..].to_vec());
+    shown.keep(b"/none/jit-1.dump", Some(of_old), old);
+    let file = shown.open_mapped(&entries[2]).unwrap();
+    assert_eq!(file.identity().unwrap(), of_old);
+}
