@@ -264,6 +264,8 @@ impl Named<'_> {
         let (_, inner) = class.rsplit_once('$').unwrap_or(("", class));
         let is_name = inner.starts_with(char::is_alphabetic) && !inner.starts_with("Lambda");
         let class = if is_name { inner } else { class };
+        // .NET's number and list of type arguments.
+        let class = class.split(['`', '[']).next().unwrap_or(class);
         let is_useful = room >= class.width().min(SHORTEST_CLASS) && class.chars().all(is_letter);
         match is_useful {
             true => format!("{}{separator}{text}", fit(class, room).trim_end()),

@@ -475,10 +475,12 @@ impl LiveCode {
         let has_method = matches!(kind, ConstituentKind::Method | ConstituentKind::Block);
         let method = has_method
             .then(|| {
+                let own = name.strip_prefix(&class);
+                let own = own.and_then(|rest| rest.strip_prefix('.'));
                 let described = Method {
                     time: since,
+                    name: own.unwrap_or(&name).to_owned(),
                     class,
-                    name: name.clone(),
                     file: file.clone(),
                     line,
                     ..Method::default()
@@ -508,7 +510,8 @@ impl LiveCode {
 
     /// The key of a method, which is emitted if it is new.
     fn method(&mut self, method: Method, poll: &mut Poll) -> Option<MethodKey> {
-        let id = (method.name.clone(), method.file.clone(), method.line);
+        let full = format!("{}.{}", method.class, method.name);
+        let id = (full, method.file.clone(), method.line);
         if let Some(key) = self.methods.get(&id) {
             return Some(*key);
         }

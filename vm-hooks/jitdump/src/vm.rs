@@ -89,7 +89,7 @@ pub struct CodeName {
     pub kind: ConstituentKind,
     /// Compiler or tier, in the VM's words; empty for VMs with one.
     pub tier: String,
-    /// Class; empty if unknown.
+    /// Class, with which the name begins; empty if unknown.
     pub class: String,
     /// Script, module or file; empty if unknown.
     pub file: String,
@@ -139,6 +139,7 @@ impl VmKind {
             VmKind::V8 => v8::role_of_thread(name),
             VmKind::Beam => beam::role_of_thread(name),
             VmKind::Mono => mono::role_of_thread(name),
+            VmKind::DotNet => dotnet::role_of_thread(name),
             _ => None,
         }
     }

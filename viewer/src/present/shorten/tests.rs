@@ -57,6 +57,7 @@ fn what_tells_least_goes_first() {
         (50, "SharedArrayPool`1[System.Byte]..ctor(...) (PreJIT)"),
         (49, "SharedArrayPool`1[...]..ctor(...) (PreJIT)"),
         (41, "SharedArrayPool`1[...]..ctor (PreJIT)"),
+        (35, "SharedArrayPool..ctor (PreJIT)"),
         (20, ".ctor (PreJIT)"),
     ] {
         assert_eq!(label(span, " (PreJIT)", columns), wanted);

@@ -267,10 +267,10 @@ fn a_module_that_is_mapped_later_has_its_rules() {
         let line = format!("{at:x}000-{at:x}fff r-xp 00000000 08:01 {at} {path}");
         parse_line(line.as_bytes()).unwrap()
     };
-    let runtime = line(0x1000, "/net/libcoreclr.so");
+    let mapped = line(0x1000, "/net/libcoreclr.so");
     let view = |maps| ProcessView::fake(Pid(4711), Arc::new(FakeMemory::new()), maps);
-    let early = view(vec![runtime.clone()]);
-    let late = view(vec![runtime, line(0x2000, "/net/libclrjit.so")]);
+    let early = view(vec![mapped.clone()]);
+    let late = view(vec![mapped, line(0x2000, "/net/libclrjit.so")]);
     let mut modules = |view: &ProcessView| {
         let mut poll = poll();
         adapter.poll(view, &mut poll).unwrap();
@@ -281,8 +281,13 @@ fn a_module_that_is_mapped_later_has_its_rules() {
         let modules = emitted.map(|rules| rules.into_iter().map(|rule| rule.module).collect());
         modules.collect::<Vec<Vec<String>>>()
     };
-    assert_eq!(modules(&early), [["libcoreclr.so"]]);
-    assert_eq!(modules(&late), [["libclrjit.so", "libcoreclr.so"]]);
+    // The first two are of threads with a role.
+    let runtime = "libcoreclr.so";
+    assert_eq!(modules(&early), [[runtime; 3]]);
+    assert_eq!(
+        modules(&late),
+        [[runtime, runtime, "libclrjit.so", runtime]]
+    );
     assert!(modules(&late).is_empty());
     // Mappings vanish when the process ends.
     assert!(modules(&early).is_empty());

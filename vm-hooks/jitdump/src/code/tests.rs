@@ -318,6 +318,35 @@ fn code_that_a_new_map_lacks_is_told_if_a_sample_hit_it() {
     assert_eq!(told(poll), ["+b 200-300 @5<10", "-b @15..20"]);
 }
 
+#[test]
+fn a_method_has_its_class_apart() {
+    let mut live = LiveCode::new(VmKind::DotNet, TimeNs(0));
+    let mut poll = poll();
+    for (name, at) in [
+        ("void [b] A.P::.ctor(int32)[PreJIT]", 100),
+        ("void [b] A.Q::Run()[PreJIT]", 200),
+        ("void [b] A.R::Run()[PreJIT]", 300),
+        ("odd", 400),
+    ] {
+        live.load(load(name, 10, at, 50), false, &mut poll);
+    }
+    let records = poll.finish().into_iter();
+    let methods = records.filter_map(|record| match record {
+        Record::Method(method) => Some((method.class, method.name)),
+        _ => None,
+    });
+    let own = |class: &str, name: &str| (class.to_owned(), name.to_owned());
+    assert_eq!(
+        methods.collect::<Vec<_>>(),
+        [
+            own("A.P", ".ctor(int32)"),
+            own("A.Q", "Run()"),
+            own("A.R", "Run()"),
+            own("", "odd"),
+        ]
+    );
+}
+
 /// Covers of the only emitted constituent: offsets, line, file.
 fn covers(poll: Poll) -> Vec<(u32, u32, u32, String)> {
     let records = poll.finish();

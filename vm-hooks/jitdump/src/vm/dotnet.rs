@@ -1,6 +1,6 @@
 //! .NET (`src/coreclr/vm/perfmap.cpp` of dotnet/runtime).
 
-use vmscope_records::{ConstituentKind, Region};
+use vmscope_records::{ConstituentKind, Region, RegionRule, ThreadRole};
 
 use super::CodeName;
 use vmscope_process::region_table::{NamePattern::Any, RegionEntry};
@@ -10,6 +10,31 @@ use vmscope_process::region_table::{NamePattern::Any, RegionEntry};
 pub(super) const COMPILER: &[RegionEntry] = &[(Any, Region::Compiler, "RyuJIT")];
 pub(super) const COLLECTOR: &[RegionEntry] = &[(Any, Region::Gc, "")];
 pub(super) const RUNTIME: &[RegionEntry] = &[(Any, Region::Vm, "")];
+
+/// Threads that only collect or compile do so in the runtime, too: it has no symbols that tell.
+pub(super) fn rules_of_threads(runtime: &str) -> [RegionRule; 2] {
+    let rule = |role, region| RegionRule {
+        module: runtime.to_owned(),
+        role: Some(role),
+        region,
+        ..RegionRule::default()
+    };
+    [
+        rule(ThreadRole::Collector, Region::Gc),
+        rule(ThreadRole::Compiler, Region::Compiler),
+    ]
+}
+
+/// As .NET from 7 on names its own threads, cut to 15 bytes (`Thread::SetThreadName`).
+pub(super) fn role_of_thread(name: &str) -> Option<ThreadRole> {
+    match name {
+        ".NET BGC" | ".NET Server GC" => Some(ThreadRole::Collector),
+        ".NET Tiered Com" => Some(ThreadRole::Compiler),
+        ".NET TP Worker" => Some(ThreadRole::Mutator),
+        _ if name.starts_with(".NET ") => Some(ThreadRole::Vm),
+        _ => None,
+    }
+}
 
 /// `instance void [System.Private.CoreLib] System.X::Y(class …)[OptimizedTier1]`, or
 /// `stub<12> GenerateLookupStub<?>`.

@@ -103,9 +103,15 @@ pub(crate) fn region_rules(kind: VmKind, process: &ProcessView) -> Vec<RegionRul
         return Vec::new();
     }
     let modules = Modules::of(process);
-    let rules = tables.iter();
-    let rules = rules.flat_map(|(entries, is_it)| modules.rules(entries, is_it));
-    rules.collect()
+    let by_name = tables.iter();
+    let by_name = by_name.flat_map(|(entries, is_it)| modules.rules(entries, is_it));
+    match kind {
+        VmKind::DotNet => dotnet::rules_of_threads(CORECLR)
+            .into_iter()
+            .chain(by_name)
+            .collect(),
+        _ => by_name.collect(),
+    }
 }
 
 fn vm(kind: VmKind, name: &str, version: String) -> Vm {

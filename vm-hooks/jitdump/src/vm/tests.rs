@@ -95,6 +95,11 @@ fn names_of_dotnet() {
     check(VmKind::DotNet, &table);
     let of_class = VmKind::DotNet.split("void [b] A.P`1[A.T]::Q(class A.X)[PreJIT]");
     assert_eq!(of_class.class, "A.P`1[A.T]");
+    let role = |name| VmKind::DotNet.role_of_thread(name);
+    assert_eq!(role(".NET Server GC"), Some(ThreadRole::Collector));
+    assert_eq!(role(".NET Tiered Com"), Some(ThreadRole::Compiler));
+    assert_eq!(role(".NET Finalizer"), Some(ThreadRole::Vm));
+    assert_eq!(role("dotnet"), None);
 }
 
 #[test]
