@@ -181,8 +181,11 @@ impl FileAdapter {
         *self.streams.get_or_init(|| Streams::of(process))
     }
 
-    /// Whether a file lacks what the VM has in its buffer.
-    fn lacks_buffer(&self) -> bool {
+    /// Whether a file may lack what the VM has in its buffer. .NET writes each entry at once (3.1 and 8.0, by `strace`).
+    fn may_lack_buffer(&self) -> bool {
+        if self.vm.kind == VmKind::DotNet {
+            return false;
+        }
         let map = self.map.iter().filter(|_| !self.reads_a_dump(true));
         let mut files =
             (self.dumps.iter().map(|dump| dump.with_buffer)).chain(map.map(|map| map.with_buffer));
@@ -387,7 +390,7 @@ impl Adapter for FileAdapter {
         }
         self.emit_rest(poll);
         self.report_missing(process, poll);
-        if process.is_alive() && self.lacks_buffer() {
+        if process.is_alive() && self.may_lack_buffer() {
             let (text, remedy) = match self.vm.kind {
                 VmKind::Mono => (
                     "Mono still runs and buffers its perf map: much of its code has no name",

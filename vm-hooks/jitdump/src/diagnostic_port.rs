@@ -38,7 +38,7 @@ const MARK_WITHIN: Duration = Duration::from_millis(300);
 /// More names than a folder of temporary files has.
 const MAX_NAMES: usize = 1 << 16;
 
-/// Why a VM was not asked, or did not agree.
+/// Failure of a request.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PortError {
     #[error("it has no diagnostic port (DOTNET_EnableDiagnostics=0, or another TMPDIR)")]
@@ -66,8 +66,8 @@ pub(crate) struct Reporting {
 }
 
 impl Reporting {
-    /// Asks the .NET `process` for a jitdump of the code that it has, and of new code from now on. `folder` is its folder
-    /// of temporary files, `ended` the marks of dumps that it wrote before.
+    /// Asks the .NET `process` for a jitdump of its present and future code. `folder`: its folder of temporary files;
+    /// `ended`: marks of its earlier dumps.
     pub fn begin(
         process: &ProcessView,
         folder: &[u8],
@@ -90,7 +90,7 @@ impl Reporting {
         Ok(reporting)
     }
 
-    /// Waits until the VM has marked its dump, which it does after it has answered. A later mark is noticed as of any VM.
+    /// Waits for the mark of the new dump. Later polls notice a later mark.
     fn await_mark(&self, process: &ProcessView) {
         let is_new = |marker: &DumpMarker| marker.is_of(process) && !self.ended.contains(marker);
         let deadline = Instant::now() + MARK_WITHIN;
@@ -112,7 +112,7 @@ impl Reporting {
     }
 }
 
-/// What comes until the deadline, at most as much as an answer has.
+/// Bytes received before the deadline; no more than an answer holds.
 fn answer(port: &mut UnixStream, deadline: Instant) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     while bytes.len() < ANSWER_SIZE {

@@ -11,7 +11,7 @@ pub(super) const COMPILER: &[RegionEntry] = &[(Any, Region::Compiler, "RyuJIT")]
 pub(super) const COLLECTOR: &[RegionEntry] = &[(Any, Region::Gc, "")];
 pub(super) const RUNTIME: &[RegionEntry] = &[(Any, Region::Vm, "")];
 
-/// Threads that only collect or compile do so in the runtime, too: it has no symbols that tell.
+/// The runtime has no symbols: the thread's role tells its collector and compiler.
 pub(super) fn rules_of_threads(runtime: &str) -> [RegionRule; 2] {
     let rule = |role, region| RegionRule {
         module: runtime.to_owned(),
