@@ -47,6 +47,8 @@ const TICK: Duration = Duration::from_millis(5);
 pub struct DumpArgs {
     #[command(flatten)]
     target: TargetOptions,
+    #[command(flatten)]
+    families: FamilyOptions,
     /// Print JSON (a documented schema: docs/dump-json.md) instead of text
     #[arg(long)]
     json: bool,
@@ -158,7 +160,7 @@ pub fn run(args: &DumpArgs, out: &mut Printer<'_>) -> Result<()> {
     };
     let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
     let file = folder.path().join("dump.vmscope");
-    let dump = snapshot(target, args.max_depth, &file, &signals)?;
+    let dump = snapshot(target, args, &file, &signals)?;
     let stacks = stacks(&dump);
     match args.json {
         true => out.json(&json(&dump, &stacks)),
@@ -167,16 +169,16 @@ pub fn run(args: &DumpArgs, out: &mut Printer<'_>) -> Result<()> {
 }
 
 /// Records one sample of each thread in `file`; the threads' states are those just before.
-fn snapshot(target: Target, max_depth: u16, file: &Path, signals: &Signals) -> Result<Dump> {
+fn snapshot(target: Target, args: &DumpArgs, file: &Path, signals: &Signals) -> Result<Dump> {
     let pid = target.pid;
-    let readers = Readers::of(vec![target.view], FamilyOptions::default().attaching(None));
+    let readers = Readers::of(vec![target.view], args.families.attaching(None));
     let (core, view) = target.core.unzip();
     let is_live = core.is_none();
     let options = SessionOptions {
         pids: vec![pid],
         command: target.command,
         output: Some(file.to_owned()),
-        unwind_depth: Some(max_depth),
+        unwind_depth: Some(args.max_depth),
         core: view,
         ..SessionOptions::default()
     };

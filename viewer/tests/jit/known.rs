@@ -226,6 +226,12 @@ fn a_running_dotnet_names_its_code_if_asked() {
         assert!((ends.broken + ends.stack) * 10 <= all as u64, "{shown}");
         assert!(!of_target(format!("jit-{pid}."), "dump"), "{shown}");
     }
+    let dumped = run(command(["dump", "--ask-vm", &pid.to_string()]))
+        .code(0)
+        .stdout;
+    let at = |name: &str| dumped.find(&format!("    Callers.{name}("));
+    let chain = ["Leaf", "Middle", "Main"].map(at);
+    assert!(chain[0].is_some() && chain.is_sorted(), "{dumped}");
 }
 
 /// The JIT's code runs inside a frame of the interpreter: its functions have native callers alone.

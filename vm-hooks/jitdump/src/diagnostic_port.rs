@@ -188,6 +188,42 @@ mod tests {
     }
 
     #[test]
+    fn a_process_with_another_port_or_none_is_left() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().as_os_str().as_encoded_bytes();
+        let own = ProcessView::open(Pid(std::process::id())).unwrap();
+        let begin = || Reporting::begin(&own, path, Vec::new()).unwrap_err();
+        assert!(matches!(begin(), PortError::Missing));
+        let port = folder
+            .path()
+            .join(format!("dotnet-diagnostic-{}-1-socket", own.pid()));
+        std::fs::write(&port, "no socket").unwrap();
+        assert!(matches!(begin(), PortError::Io(_)));
+        std::fs::remove_file(&port).unwrap();
+        let listener = std::os::unix::net::UnixListener::bind(&port).unwrap();
+        // Each request is followed by another, which ends the reports.
+        let served = std::thread::spawn(move || {
+            let commands = listener
+                .incoming()
+                .take(4)
+                .zip([&b"no answer"[..], b"", b"", b""]);
+            let commands = commands.map(|(stream, text)| {
+                let mut stream = stream.unwrap();
+                let mut header = [0; HEADER];
+                stream.read_exact(&mut header).unwrap();
+                let mut argument = vec![0; usize::from(header[14]) - HEADER];
+                stream.read_exact(&mut argument).unwrap();
+                stream.write_all(text).unwrap();
+                header[17]
+            });
+            commands.collect::<Vec<u8>>()
+        });
+        assert!(matches!(begin(), PortError::Garbled));
+        assert!(matches!(begin(), PortError::Garbled));
+        assert_eq!(served.join().unwrap(), [ENABLE, DISABLE, ENABLE, DISABLE]);
+    }
+
+    #[test]
     fn a_slow_or_silent_listener_is_left() {
         let (mut ours, mut theirs) = UnixStream::pair().unwrap();
         let soon = || Instant::now() + Duration::from_millis(20);
