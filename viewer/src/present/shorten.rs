@@ -260,8 +260,8 @@ impl Named<'_> {
             return text;
         };
         let is_letter = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$');
-        // `Worker` of `Executor$Worker`; numbers and lambdas say nothing alone.
-        let (_, inner) = class.rsplit_once('$').unwrap_or(("", class));
+        // `Worker` of `Executor$Worker` (.NET: `Executor+Worker`); numbers and lambdas say nothing alone.
+        let (_, inner) = class.rsplit_once(['$', '+']).unwrap_or(("", class));
         let is_name = inner.starts_with(char::is_alphabetic) && !inner.starts_with("Lambda");
         let class = if is_name { inner } else { class };
         // .NET's number and list of type arguments.

@@ -62,6 +62,11 @@ fn what_tells_least_goes_first() {
     ] {
         assert_eq!(label(span, " (PreJIT)", columns), wanted);
     }
+    let nested = "System.Collections.Generic.NonRandomizedStringEqualityComparer+OrdinalComparer.Equals(string)";
+    assert_eq!(
+        label(nested, " (PreJIT)", 40),
+        "OrdinalComparer.Equals (PreJIT)"
+    );
     let osr = "a.b.Churn.run() (OSR at 46)";
     assert_eq!(label(osr, " (C2)", 33), "a.b.Churn.run() (OSR at 46) (C2)");
     assert_eq!(label(osr, " (C2)", 29), "Churn.run() (OSR at 46) (C2)");
