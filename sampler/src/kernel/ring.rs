@@ -174,8 +174,8 @@ pub(super) struct Ring {
     len: usize,
 }
 
-// SAFETY: this value alone owns the mapping; any one thread at a time may read
-// it.
+// SAFETY: this value alone owns the mapping, and the kernel lets any thread read it; the type is not `Sync`, so
+// only a single thread reads at a time.
 unsafe impl Send for Ring {}
 
 impl Ring {

@@ -96,8 +96,8 @@ impl CallTree {
         own
     }
 
-    /// Stacks with at least one of these functions, with samples of callees: the basis for trees of
-    /// callers and callees. The outermost of nested occurrences counts.
+    /// Stacks that contain any of these functions, samples of callees included: the basis for trees of callers and
+    /// callees. Of nested occurrences, the outermost counts.
     #[must_use]
     pub fn stacks_of(&self, functions: &[FunctionId]) -> Vec<Through> {
         let nodes = &self.index.nodes;

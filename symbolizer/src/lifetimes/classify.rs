@@ -50,7 +50,7 @@ pub enum SiteLifetime {
     Short,
     /// To be allocated in old space.
     Long,
-    /// To be allocated in a space that is never collected; without such a space, in old space.
+    /// Advice: allocate in a space without collections, or in old space if the VM has no such space.
     Immortal,
 }
 

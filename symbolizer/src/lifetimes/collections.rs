@@ -62,7 +62,7 @@ impl ObservedCollection {
         }
     }
 
-    /// Bytes in use before and after, and the capacity, of the space with a name that begins so.
+    /// Used bytes before and after the collection, and the capacity, of the first space whose name begins with `name`.
     pub(super) fn space(&self, name: &str) -> [Option<f64>; 3] {
         let mut spaces = self.record.spaces.iter();
         let space = spaces.find(|space| space.name.starts_with(name));

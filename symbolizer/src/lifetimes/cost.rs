@@ -178,8 +178,8 @@ impl Survived {
         self.objects.add(weight, collections);
     }
 
-    /// Nanoseconds of a refit of the model, and their sampling error. Bytes and objects have one error,
-    /// since they are of the same objects.
+    /// Nanoseconds of a refit of the model, with their sampling error. Bytes and objects share one error: both come from
+    /// the same sampled objects.
     fn cost(&self, [_, per_byte, per_object, _]: [f64; TERMS]) -> Estimate {
         let (bytes, objects) = (self.bytes.estimate(), self.objects.estimate());
         Estimate {
@@ -227,8 +227,8 @@ pub struct CollectorCost {
     /// The groups, most expensive first, as far as that is certain: a single large object in a sample
     /// may stand for anything.
     pub groups: Vec<GroupCost>,
-    /// Nanoseconds of no group: what the model does not explain, and objects without a record, such
-    /// as those born before the recording.
+    /// Nanoseconds outside all groups: the model's unexplained rest, and objects without a record, such as objects born
+    /// before the recording.
     pub unattributed: f64,
 }
 

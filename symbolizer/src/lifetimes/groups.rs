@@ -8,7 +8,7 @@ use crate::ids::{AllocationSiteId, ClassId};
 use std::cmp::Reverse;
 use vmscope_records::{BytecodePc, MethodKey};
 
-/// An allocating bytecode: a method and the position in it.
+/// An allocating bytecode: its method and its position.
 pub type Allocator = (MethodKey, BytecodePc);
 
 /// What objects are grouped by.

@@ -17,7 +17,7 @@ pub struct Holding {
     pub holder: Option<ClassId>,
     /// Bytes times survived collections of the held objects.
     pub survived: Estimate,
-    /// Their share in those of the whole group, 0 to 1.
+    /// Share of `survived` in the whole group's, 0 to 1.
     pub share: Estimate,
 }
 

@@ -29,8 +29,7 @@ pub const LEAST_OBSERVATIONS: usize = 1 + SPARE;
 /// A fit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fit {
-    /// A coefficient for each term, the mean of the refits; 0 without an error for a term that was never
-    /// fitted.
+    /// A coefficient for each term: the mean of the refits. Terms outside the fit have 0, without an error.
     pub coefficients: Vec<Estimate>,
     /// Coefficients of [`REFITS`] refits.
     pub refits: Vec<Vec<f64>>,
@@ -124,7 +123,7 @@ fn usable(rows: &[Vec<f64>], terms: usize) -> Vec<usize> {
     usable
 }
 
-/// Some of the terms, with what all fits by these terms share.
+/// A subset of the terms, with the values common to all of its fits.
 struct Subset {
     terms: Vec<usize>,
     /// Greatest absolute value of each term. Scaled columns keep the equations well conditioned: bytes

@@ -194,7 +194,7 @@ fn a_running_dotnet_names_its_code_if_asked() {
     let folder = Folder::new();
     let file = folder.file("out.vmscope");
     let attach = |options: &[&str]| {
-        let mut attach = command(["attach", "--quiet", "--duration", "2"]);
+        let mut attach = command(["attach", "--quiet", "--duration", "3"]);
         attach
             .args(options)
             .arg(pid.to_string())
@@ -218,20 +218,32 @@ fn a_running_dotnet_names_its_code_if_asked() {
     for _ in 0..2 {
         let asked = attach(&["--ask-vm"]);
         let (found, all) = leaves(&asked);
-        let ends = &asked.trace.samples.chain_ends;
-        let shown = format!("asked: {found} of {all} in the leaf; {ends:?}");
+        // Before the VM has reported its code, chains are cut off.
+        let mut export = command(["export", "--to", "collapsed", "--output", "-", "--from=0.7"]);
+        let exported = run({
+            export.arg(&file);
+            export
+        });
+        let exported = exported.code(0).stdout;
+        let stacks = exported.lines().filter_map(|line| {
+            let (stack, samples) = line.rsplit_once(' ')?;
+            Some((stack, samples.parse::<u64>().ok()?))
+        });
+        let of_leaf = stacks.filter(|(stack, _)| stack.contains("Callers.Leaf("));
+        let (whole, cut): (Vec<_>, Vec<_>) =
+            of_leaf.partition(|(stack, _)| stack.contains("Callers.Main("));
+        let [whole, cut] = [whole, cut].map(|all| all.iter().map(|(_, n)| n).sum::<u64>());
+        let shown = format!("asked: {found} of {all} in the leaf; {whole} whole, {cut} cut off");
         say(&shown);
         assert!(all > 1500 && found * 100 >= all * 95, "{shown}");
-        // Before the VM has reported its code, chains are cut off.
-        assert!((ends.broken + ends.stack) * 10 <= all as u64, "{shown}");
+        assert!(whole > 1000 && cut * 50 <= whole, "{shown}");
         assert!(!of_target(format!("jit-{pid}."), "dump"), "{shown}");
     }
     let dumped = run(command(["dump", "--ask-vm", &pid.to_string()]))
         .code(0)
         .stdout;
-    let at = |name: &str| dumped.find(&format!("    Callers.{name}("));
-    let chain = ["Leaf", "Middle", "Main"].map(at);
-    assert!(chain[0].is_some() && chain.is_sorted(), "{dumped}");
+    // In one of fifty dumps, the program just asks for its CPU time.
+    assert!(dumped.contains("    Callers.Main("), "{dumped}");
 }
 
 /// The JIT's code runs inside a frame of the interpreter: its functions have native callers alone.

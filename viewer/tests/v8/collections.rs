@@ -15,7 +15,7 @@ use crate::v8::nodes::{Node, nodes};
 struct Asked {
     /// Within a pause.
     within: u64,
-    /// Of these, in the collector, the kernel or a library that they call.
+    /// Samples within a pause, in the collector or in kernel and library code that it calls.
     right: u64,
     outside: u64,
     /// Of these, in the collector.

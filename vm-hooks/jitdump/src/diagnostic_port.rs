@@ -33,8 +33,6 @@ const UNKNOWN_COMMAND: u32 = 0x8013_1385;
 
 /// The longest wait for an answer.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// The longest wait for the mark of the dump; usually it comes after some milliseconds.
-const MARK_WITHIN: Duration = Duration::from_millis(300);
 /// More names than a folder of temporary files has.
 const MAX_NAMES: usize = 1 << 16;
 
@@ -59,6 +57,8 @@ pub(crate) struct Reporting {
     process: Pid,
     folder: Vec<u8>,
     name: Vec<u8>,
+    /// Nobody else asked.
+    is_ours: bool,
     /// Marks of earlier dumps, which .NET leaves in its mappings.
     pub ended: Vec<DumpMarker>,
     /// Removes the file.
@@ -67,18 +67,19 @@ pub(crate) struct Reporting {
 
 impl Reporting {
     /// Asks the .NET `process` for a jitdump of its present and future code. `folder`: its folder of temporary files;
-    /// `ended`: marks of its earlier dumps.
+    /// `ended`: marks of its earlier dumps. `None` if it goes on with one of them.
     pub fn begin(
         process: &ProcessView,
         folder: &[u8],
         ended: Vec<DumpMarker>,
-    ) -> Result<Self, PortError> {
+    ) -> Result<Option<Self>, PortError> {
         let root = process.root()?;
         let start = format!("dotnet-diagnostic-{}-", process.inner_pid());
         let mut names = root.names_in(folder, MAX_NAMES)?.into_iter();
         let is_port =
             |name: &Vec<u8>| name.starts_with(start.as_bytes()) && name.ends_with(b"-socket");
-        let reporting = Reporting {
+        let mut reporting = Reporting {
+            is_ours: true,
             process: process.pid(),
             folder: folder.to_vec(),
             name: names.find(is_port).ok_or(PortError::Missing)?,
@@ -86,20 +87,16 @@ impl Reporting {
             cleanup: Cleanup::new(None),
         };
         reporting.ask(ENABLE, &JITDUMP.to_le_bytes())?;
-        reporting.await_mark(process);
-        Ok(reporting)
-    }
-
-    /// Waits for the mark of the new dump. Later polls notice a later mark.
-    fn await_mark(&self, process: &ProcessView) {
-        let is_new = |marker: &DumpMarker| marker.is_of(process) && !self.ended.contains(marker);
-        let deadline = Instant::now() + MARK_WITHIN;
-        while process.refresh().is_ok() && Instant::now() < deadline {
-            if find::dump_markers(process).iter().any(is_new) {
-                break;
-            }
-            std::thread::sleep(Duration::from_millis(1));
+        // The VM marks its dump before it answers. Without a new mark, it goes on with a dump that somebody has removed:
+        // another vmscope's.
+        let _ = process.refresh();
+        let is_new =
+            |marker: &DumpMarker| marker.is_of(process) && !reporting.ended.contains(marker);
+        if find::dump_markers(process).iter().any(is_new) {
+            return Ok(Some(reporting));
         }
+        reporting.is_ours = false;
+        Ok(None)
     }
 
     fn ask(&self, command: u8, argument: &[u8]) -> Result<(), PortError> {
@@ -130,8 +127,10 @@ fn answer(port: &mut UnixStream, deadline: Instant) -> io::Result<Vec<u8>> {
 
 impl Drop for Reporting {
     fn drop(&mut self) {
-        // An ended VM writes nothing.
-        let _ = self.ask(DISABLE, &[]);
+        if self.is_ours {
+            // An ended VM writes nothing.
+            let _ = self.ask(DISABLE, &[]);
+        }
         self.cleanup.finish();
     }
 }

@@ -107,7 +107,9 @@ impl AdapterFamily for Family {
             attribution: launched.map_or_else(Attribution::default, |launched| {
                 launched.attribution(vm.kind, process, environment.as_ref())
             }),
-            asked: asks.then(|| Reporting::begin(process, &find::temporary_folder(process), ended)),
+            asked: asks
+                .then(|| Reporting::begin(process, &find::temporary_folder(process), ended))
+                .and_then(Result::transpose),
             launched: self.launched.clone(),
             map_folder: find::perf_map_folder(vm.kind, process, environment),
         };

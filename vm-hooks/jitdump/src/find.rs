@@ -215,7 +215,7 @@ struct Owner {
     user: u32,
     /// When the process was started; without it nothing is stale.
     started: Option<SystemTime>,
-    /// Whether the file must also be younger than the process.
+    /// Files older than the process are stale, too.
     must_be_new: bool,
 }
 

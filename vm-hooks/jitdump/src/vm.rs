@@ -11,6 +11,7 @@ mod mono;
 mod name;
 mod php;
 mod recognise;
+mod ruby;
 mod v8;
 mod wasmtime;
 

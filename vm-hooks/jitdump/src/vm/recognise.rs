@@ -7,7 +7,7 @@ use vmscope_records::{Avma, RegionRule, VmIdentity};
 use vmscope_v8::product::{self, Product};
 use vmscope_v8::regions;
 
-use super::{Vm, VmKind, beam, cpython, dotnet, julia, luajit, mono, php};
+use super::{Vm, VmKind, beam, cpython, dotnet, julia, luajit, mono, php, ruby};
 
 /// `execute_ex`, exported for extensions.
 const EXECUTE_EX: &str = "execute_ex";
@@ -97,7 +97,8 @@ pub(crate) fn region_rules(kind: VmKind, process: &ProcessView) -> Vec<RegionRul
         ],
         VmKind::CPython => &[(cpython::REGIONS, is_cpython)],
         VmKind::LuaJit => &[(luajit::REGIONS, is_luajit)],
-        VmKind::V8 | VmKind::Wasmtime | VmKind::Other => &[],
+        VmKind::Other => &[(ruby::REGIONS, |name| is_library(name, "libruby"))],
+        VmKind::V8 | VmKind::Wasmtime => &[],
     };
     if tables.is_empty() {
         return Vec::new();

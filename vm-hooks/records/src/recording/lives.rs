@@ -105,7 +105,7 @@ impl CodeLife {
         is_last && self.gone.as_ref().is_some_and(|gone| gone.time <= time)
     }
 
-    /// Whether one of the ascending `times` is in its lifetime.
+    /// Whether the code existed at any of the ascending `times`.
     pub fn was_there(&self, times: &[TimeNs]) -> bool {
         has_any(times, self.constituent.since, self.end_time())
     }

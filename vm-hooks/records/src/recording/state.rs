@@ -37,7 +37,7 @@ pub(super) struct LastingState {
     /// The newest record of each compilation.
     compilations: BTreeMap<(ThreadKey, u64, TimeNs), Record>,
     classes: BTreeMap<ClassKey, (ProcessKey, Record)>,
-    /// All allocation sites: programs have few, and any birth may refer to them.
+    /// All allocation sites, since later births may refer to them. Programs have few.
     sites: BTreeMap<SiteKey, Box<AllocationSite>>,
     modules: BTreeMap<ModuleKey, (TimeNs, Record)>,
     processes: BTreeMap<ProcessKey, ProcessLife>,

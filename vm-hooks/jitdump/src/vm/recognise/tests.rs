@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use vmscope_process::testing::FakeMemory;
 use vmscope_process::{MapEntry, ProcessView, Symbol, SymbolKind};
-use vmscope_records::{Avma, FileOffset, Pid};
+use vmscope_records::{Avma, FileOffset, Pid, Region};
 
 use super::super::VmKind;
 use super::{PY_VERSION, recognise, region_rules};
@@ -146,4 +146,21 @@ fn python_tells_its_version_and_its_rules_are_for_the_library() {
             .any(|rule| rule.module == "libpython3.12.so.1.0")
     );
     assert!(vm.hint().contains("-X perf"));
+}
+
+#[test]
+fn rubys_library_is_the_vm() {
+    let maps = |library| vec![code("/usr/bin/ruby3.1", 1, 1), code(library, 2, 4)];
+    let rules = |library| {
+        let view = view(FakeMemory::new(), maps(library));
+        region_rules(recognise(&view).unwrap().kind, &view)
+    };
+    let found = rules("/usr/lib/libruby-3.1.so.3.1");
+    let regions = found.iter().map(|rule| rule.region);
+    assert_eq!(
+        regions.collect::<Vec<_>>(),
+        [Region::Gc, Region::Interpreter, Region::Vm]
+    );
+    assert!(found.iter().all(|rule| rule.module == "libruby-3.1.so.3.1"));
+    assert!(rules("/usr/lib/libc.so.6").is_empty());
 }

@@ -96,8 +96,8 @@ pub(super) struct Sampler {
     pub point: usize,
     /// Objects to skip before the next sampled object, where the sampler sees every object.
     pub left: u64,
-    /// Mean distance of the running process. Distances per process are only useful if they begin
-    /// short: random distances have no memory, so equal ones would be the same as a common one.
+    /// Mean distance of the running process. A process's own mean helps only if it begins short: random distances have
+    /// no memory, so equal means would give the samples of a common mean.
     mean: u64,
     /// Samples since this mean changed.
     samples: u32,
