@@ -47,6 +47,12 @@ impl DumpMarker {
         self.mapping.path().unwrap_or_default()
     }
 
+    /// Time of the last change of the dump, if it can be opened.
+    pub(crate) fn written(&self, process: &ProcessView) -> Option<SystemTime> {
+        let file = process.open_mapped(&self.mapping).ok()?;
+        file.metadata().ok()??.modified().ok()
+    }
+
     /// Opens the dump: the file that is mapped, whatever became of its name.
     ///
     /// # Errors

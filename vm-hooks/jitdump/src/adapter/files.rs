@@ -1,5 +1,7 @@
 //! Finding a process's files, opening them, and removing those that are ours.
 
+use std::cmp::Reverse;
+
 use vmscope_process::{Poll, ProcessView};
 
 use super::{Dump, FileAdapter, MAX_DUMPS, Map, error_chain};
@@ -12,9 +14,14 @@ impl FileAdapter {
     pub(super) fn find_files(&mut self, process: &ProcessView, poll: &mut Poll) {
         let reporting = (self.origin.asked.as_ref()).and_then(|asked| asked.as_ref().ok());
         let ended = reporting.map_or_else(Vec::new, |reporting| reporting.ended.clone());
-        for marker in find::dump_markers(process) {
-            let is_new = marker.is_of(process) && !ended.contains(&marker);
-            if self.dumps.len() < MAX_DUMPS && is_new {
+        let mut markers = find::dump_markers(process);
+        markers.retain(|marker| marker.is_of(process) && !ended.contains(marker));
+        // Of dumps with one path, the VM writes the newest: each later one replaced the file before.
+        if markers.len() > 1 {
+            markers.sort_by_cached_key(|marker| Reverse(marker.written(process)));
+        }
+        for marker in markers {
+            if self.dumps.len() < MAX_DUMPS {
                 self.open_dump(process, &marker, poll);
             }
         }
