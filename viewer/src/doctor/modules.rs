@@ -38,6 +38,13 @@ pub struct ModuleRow {
     pub survey: Survey,
 }
 
+impl ModuleRow {
+    /// Whether the file is an ELF file, as far as vmscope can read it.
+    pub fn may_be_elf(&self) -> bool {
+        self.state != FileState::NotElf
+    }
+}
+
 /// Files that process `pid` maps executable, each once, at most 256; and the number of further
 /// ones.
 ///

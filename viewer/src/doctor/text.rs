@@ -95,8 +95,8 @@ fn remedy(out: &mut String, text: &str) {
 
 fn modules(out: &mut String, modules: &[ModuleRow], left_out: usize) {
     out.push_str("\nModules and their symbols\n");
-    let is_elf = |module: &&ModuleRow| module.state != FileState::NotElf;
-    for module in modules.iter().filter(is_elf) {
+    let may_be_elf = || modules.iter().filter(|module| module.may_be_elf());
+    for module in may_be_elf() {
         marked(out, module_mark(module), &module.path.to_string_lossy());
         push_wrapped(out, &module_text(module), MARGIN, MARGIN);
         let id = module.survey.build_id.as_ref();
@@ -104,7 +104,7 @@ fn modules(out: &mut String, modules: &[ModuleRow], left_out: usize) {
         push_wrapped(out, &format!("build-id {id}"), MARGIN, MARGIN);
     }
     // A VM's precompiled code: .NET maps its assemblies.
-    let others = modules.len() - modules.iter().filter(is_elf).count();
+    let others = modules.len() - may_be_elf().count();
     if others > 0 {
         let _ = writeln!(
             out,
@@ -124,12 +124,13 @@ fn marked(out: &mut String, mark: Mark, text: &str) {
 
 /// One remedy for all modules: package names differ between distributions, build-ids do not.
 fn modules_remedy(modules: &[ModuleRow]) -> &'static str {
-    let is_elf = |module: &&ModuleRow| module.state != FileState::NotElf;
-    let poor = |module: &&ModuleRow| module.opened && module_mark(module) != Mark::Ok;
+    let poor = |module: &&ModuleRow| {
+        module.opened && module.may_be_elf() && module_mark(module) != Mark::Ok
+    };
     let gone = |module: &ModuleRow| {
         !module.opened && matches!(module.state, FileState::Replaced | FileState::Deleted)
     };
-    let mut poor = modules.iter().filter(is_elf).filter(poor).peekable();
+    let mut poor = modules.iter().filter(poor).peekable();
     if modules.iter().any(gone) {
         "run doctor as root, or restart the program: some of its files were deleted or replaced"
     } else if poor.peek().is_none() {

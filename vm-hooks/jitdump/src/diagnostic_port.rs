@@ -5,7 +5,7 @@ use std::io::{self, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-use vmscope_process::ProcessView;
+use vmscope_process::{ProcessView, Root};
 use vmscope_records::Pid;
 
 use crate::cleanup::Cleanup;
@@ -54,11 +54,7 @@ pub(crate) enum PortError {
 /// A VM that writes a jitdump because vmscope asked; dropping stops it.
 #[derive(Debug)]
 pub(crate) struct Reporting {
-    process: Pid,
-    folder: Vec<u8>,
-    name: Vec<u8>,
-    /// Nobody else asked.
-    is_ours: bool,
+    port: Port,
     /// Marks of earlier dumps, which .NET leaves in its mappings.
     pub ended: Vec<DumpMarker>,
     /// Removes the file.
@@ -66,43 +62,59 @@ pub(crate) struct Reporting {
 }
 
 impl Reporting {
-    /// Asks the .NET `process` for a jitdump of its present and future code. `folder`: its folder of temporary files;
-    /// `ended`: marks of its earlier dumps. `None` if it goes on with one of them.
-    pub fn begin(
-        process: &ProcessView,
-        folder: &[u8],
-        ended: Vec<DumpMarker>,
-    ) -> Result<Option<Self>, PortError> {
-        let root = process.root()?;
-        let start = format!("dotnet-diagnostic-{}-", process.inner_pid());
-        let mut names = root.names_in(folder, MAX_NAMES)?.into_iter();
-        let is_port =
-            |name: &Vec<u8>| name.starts_with(start.as_bytes()) && name.ends_with(b"-socket");
-        let mut reporting = Reporting {
-            is_ours: true,
-            process: process.pid(),
-            folder: folder.to_vec(),
-            name: names.find(is_port).ok_or(PortError::Missing)?,
+    /// Asks the .NET `process`, which writes no dump, for a jitdump of its present and future code. `folder`: its folder
+    /// of temporary files. `None`: the VM continues a removed dump, another vmscope's.
+    pub fn begin(process: &ProcessView, folder: &[u8]) -> Result<Option<Self>, PortError> {
+        let port = Port::of(process, folder)?;
+        let ended = find::dump_markers(process);
+        if let Err(error) = port.ask(ENABLE, &JITDUMP.to_le_bytes()) {
+            // The VM may have begun all the same.
+            let _ = port.ask(DISABLE, &[]);
+            return Err(error);
+        }
+        // The VM marks a new dump before it answers.
+        let _ = process.refresh();
+        let is_new = |marker: &DumpMarker| marker.is_of(process) && !ended.contains(marker);
+        let begins = find::dump_markers(process).iter().any(is_new);
+        Ok(begins.then(|| Reporting {
+            port,
             ended,
             cleanup: Cleanup::new(None),
-        };
-        reporting.ask(ENABLE, &JITDUMP.to_le_bytes())?;
-        // The VM marks its dump before it answers. Without a new mark, it goes on with a dump that somebody has removed:
-        // another vmscope's.
-        let _ = process.refresh();
-        let is_new =
-            |marker: &DumpMarker| marker.is_of(process) && !reporting.ended.contains(marker);
-        if find::dump_markers(process).iter().any(is_new) {
-            return Ok(Some(reporting));
-        }
-        reporting.is_ours = false;
-        Ok(None)
+        }))
+    }
+}
+
+impl Drop for Reporting {
+    fn drop(&mut self) {
+        // An ended VM writes nothing.
+        let _ = self.port.ask(DISABLE, &[]);
+        self.cleanup.finish();
+    }
+}
+
+/// The socket of a process's diagnostic port.
+#[derive(Debug)]
+struct Port {
+    process: Pid,
+    path: Vec<u8>,
+}
+
+impl Port {
+    fn of(process: &ProcessView, folder: &[u8]) -> Result<Self, PortError> {
+        let start = format!("dotnet-diagnostic-{}-", process.inner_pid());
+        let mut names = process.root()?.names_in(folder, MAX_NAMES)?.into_iter();
+        let is_port =
+            |name: &Vec<u8>| name.starts_with(start.as_bytes()) && name.ends_with(b"-socket");
+        let name = names.find(is_port).ok_or(PortError::Missing)?;
+        Ok(Port {
+            process: process.pid(),
+            path: [folder, b"/", &name].concat(),
+        })
     }
 
     fn ask(&self, command: u8, argument: &[u8]) -> Result<(), PortError> {
-        let root = vmscope_process::Root::of_process(self.process)?;
-        let path = [&self.folder, &b"/"[..], &self.name].concat();
-        let mut port = root.connect(&path, self.process)?;
+        let root = Root::of_process(self.process)?;
+        let mut port = root.connect(&self.path, self.process)?;
         port.set_write_timeout(Some(PATIENCE))?;
         port.write_all(&message(command, argument))?;
         judge(&answer(&mut port, Instant::now() + PATIENCE)?)
@@ -123,16 +135,6 @@ fn answer(port: &mut UnixStream, deadline: Instant) -> io::Result<Vec<u8>> {
         }
     }
     Ok(bytes)
-}
-
-impl Drop for Reporting {
-    fn drop(&mut self) {
-        if self.is_ours {
-            // An ended VM writes nothing.
-            let _ = self.ask(DISABLE, &[]);
-        }
-        self.cleanup.finish();
-    }
 }
 
 fn message(command: u8, argument: &[u8]) -> Vec<u8> {
@@ -191,7 +193,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().as_os_str().as_encoded_bytes();
         let own = ProcessView::open(Pid(std::process::id())).unwrap();
-        let begin = || Reporting::begin(&own, path, Vec::new()).unwrap_err();
+        let begin = || Reporting::begin(&own, path).unwrap_err();
         assert!(matches!(begin(), PortError::Missing));
         let port = folder
             .path()

@@ -96,19 +96,19 @@ impl AdapterFamily for Family {
         }
         let omits_frame_pointers =
             vm.kind == VmKind::Mono && !mono_keeps_frame_pointers(environment.as_ref());
-        let asks = self.asks && vm.kind == VmKind::DotNet && process.is_live();
-        let (ended, written): (Vec<_>, Vec<_>) = find::dump_markers(process)
-            .into_iter()
-            .partition(|marker| marker.mapping.is_marked_deleted());
         // Files that the VM writes already are its user's.
-        let asks = asks && written.is_empty() && !has_perf_map(process);
+        let writes = || {
+            let mut dumps = find::dump_markers(process).into_iter();
+            dumps.any(|marker| !marker.mapping.is_marked_deleted()) || has_perf_map(process)
+        };
+        let asks = self.asks && vm.kind == VmKind::DotNet && process.is_live() && !writes();
         let origin = FileOrigin {
             omits_frame_pointers,
             attribution: launched.map_or_else(Attribution::default, |launched| {
                 launched.attribution(vm.kind, process, environment.as_ref())
             }),
             asked: asks
-                .then(|| Reporting::begin(process, &find::temporary_folder(process), ended))
+                .then(|| Reporting::begin(process, &find::temporary_folder(process)))
                 .and_then(Result::transpose),
             launched: self.launched.clone(),
             map_folder: find::perf_map_folder(vm.kind, process, environment),

@@ -13,11 +13,11 @@ impl FileAdapter {
     /// Opens what has appeared since the last poll.
     pub(super) fn find_files(&mut self, process: &ProcessView, poll: &mut Poll) {
         let reporting = (self.origin.asked.as_ref()).and_then(|asked| asked.as_ref().ok());
-        let ended = reporting.map_or_else(Vec::new, |reporting| reporting.ended.clone());
+        let ended = reporting.map_or(&[][..], |reporting| &reporting.ended);
         let mut markers = find::dump_markers(process);
         markers.retain(|marker| marker.is_of(process) && !ended.contains(marker));
         // Of dumps with one path, the VM writes the newest: each later one replaced the file before.
-        if markers.len() > 1 {
+        if markers.len() > 1 && self.dumps.is_empty() {
             markers.sort_by_cached_key(|marker| Reverse(marker.written(process)));
         }
         for marker in markers {
